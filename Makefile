@@ -23,7 +23,7 @@ test test-more test-full fuzz: export OPENBLAS_NUM_THREADS := 1
 test test-more test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node clean
+.PHONY: help demo lab docs test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -34,6 +34,10 @@ demo: $(VENV)/.ready-demo ## train a digit classifier and a regression, in a rea
 
 lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
 	@$(BIN)/jupyter lab notebooks/00_tour.ipynb
+
+docs: $(VENV)/.ready-docs ## build the documentation site in build/docs/html
+	@$(BIN)/python docs/build.py
+	@echo "open build/docs/html/index.html"
 
 # tests/tools/parts.py lists which files are of which part. A file or folder in ARGS runs in either.
 test: $(VENV)/.ready-test ## check style and types, run the tests that need Python alone; ARGS go to pytest
@@ -83,8 +87,9 @@ clean: ## remove everything that make made
 
 EXTRAS_demo := data
 EXTRAS_lab := data,notebook
+EXTRAS_docs := data,notebook,docs
 EXTRAS_test := data,test
-EXTRAS_test-more := data,notebook,test,test-more
+EXTRAS_test-more := data,notebook,test,test-more,docs
 
 $(VENV)/.made:
 	@.ci/debian $(PYTHON) venv

@@ -77,9 +77,6 @@ if TYPE_CHECKING:
     from fluidnb.parallel_executor import ParallelExecutor as ParallelExecutor
     from fluidnb.param_attr import ParamAttr as ParamAttr
     from fluidnb.param_attr import WeightNormParamAttr as WeightNormParamAttr
-    from fluidnb.places import cpu_places as cpu_places
-    from fluidnb.places import cuda_pinned_places as cuda_pinned_places
-    from fluidnb.places import cuda_places as cuda_places
     from fluidnb.program import Operator as Operator
     from fluidnb.program import Parameter as Parameter
     from fluidnb.program import Program as Program
@@ -94,8 +91,8 @@ if TYPE_CHECKING:
     from fluidnb.runtime import Scope as Scope
     from fluidnb.runtime import global_scope as global_scope
     from fluidnb.runtime import scope_guard as scope_guard
-    from fluidnb.session import fresh as fresh
-    from fluidnb.session import seed as seed
+    from fluidnb.runtime.reproducibility import fresh as fresh
+    from fluidnb.runtime.reproducibility import seed as seed
     from fluidnb.transpiler import memory_optimization_transpiler as memory_optimization_transpiler
     from fluidnb.transpiler import memory_optimize as memory_optimize
     from fluidnb.transpiler import release_memory as release_memory
@@ -106,6 +103,9 @@ if TYPE_CHECKING:
     from fluidnb.values import LoDTensorArray as LoDTensorArray
     from fluidnb.values import create_lod_tensor as create_lod_tensor
     from fluidnb.values import create_random_int_lodtensor as create_random_int_lodtensor
+    from fluidnb.values.place_lists import cpu_places as cpu_places
+    from fluidnb.values.place_lists import cuda_pinned_places as cuda_pinned_places
+    from fluidnb.values.place_lists import cuda_places as cuda_places
     from fluidnb.viz.time.progress import progress as progress
 
     Tensor = LoDTensor
@@ -150,15 +150,15 @@ _NAMES = {
     "WeightNormParamAttr": "param_attr",
     "append_backward": "backward",
     "batch": "data",
-    "cpu_places": "places",
+    "cpu_places": "values.place_lists",
     "create_lod_tensor": "values",
     "create_random_int_lodtensor": "values",
-    "cuda_pinned_places": "places",
-    "cuda_places": "places",
+    "cuda_pinned_places": "values.place_lists",
+    "cuda_places": "values.place_lists",
     "default_main_program": "program",
     "default_startup_program": "program",
     "fetch_var": "executor",
-    "fresh": "session",
+    "fresh": "runtime.reproducibility",
     "get_flags": "memory",
     "get_var": "framework",
     "global_scope": "runtime",
@@ -171,7 +171,7 @@ _NAMES = {
     "progress": "viz.time.progress",
     "release_memory": "transpiler",
     "scope_guard": "runtime",
-    "seed": "session",
+    "seed": "runtime.reproducibility",
     "set_flags": "memory",
     "switch_main_program": "program",
     "switch_startup_program": "program",
@@ -183,8 +183,8 @@ _WORDS = {
     "get_variable": "compat.constants",
     "larger": "compat.words:larger_than",
     "less_equal": "compat.words",
-    "print": "compat.branches:print_message",
-    "switch": "compat.branches",
+    "print": "compat.words:print_message",
+    "switch": "compat.words",
 }
 
 __all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_extension"])
@@ -216,22 +216,14 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext fluidnb``: the one place where this package reaches up to the magics.
-
-    Args:
-        shell: the IPython shell.
-    """
+    """``%load_ext fluidnb``: the one place where this package reaches up to the magics."""
     from fluidnb_magics import load_ipython_extension as load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext fluidnb``: leaves no trace.
-
-    Args:
-        shell: the IPython shell.
-    """
+    """``%unload_ext fluidnb``: leaves no trace."""
     from fluidnb_magics import unload_ipython_extension as unload
 
     unload(shell)

@@ -62,8 +62,8 @@ _CLUSTER = ("training on several machines is still to come", "fluid.reader decor
 CONTRIB = {
     **dict.fromkeys(("int8_inference", "quantize", "slim", "Calibrator", "Compressor", "QuantizeTranspiler"), _SMALLER),
     **dict.fromkeys(
-        ("reader", "utils", "HDFSClient", "convert_dist_to_sparse_program", "ctr_reader", "distributed_batch_reader",
-         "load_persistables_for_increment", "load_persistables_for_inference", "multi_download", "multi_upload"),
+        """reader utils HDFSClient convert_dist_to_sparse_program ctr_reader distributed_batch_reader
+        load_persistables_for_increment load_persistables_for_inference multi_download multi_upload""".split(),
         _CLUSTER,
     ),
     "extend_optimizer": (
@@ -173,22 +173,7 @@ _TABLES = {
 
 
 def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
-    """Placeholder for a Fluid API that fluidnb does not have; calling it raises NotBuiltYet.
-
-    Args:
-        path: its name from ``fluid`` on.
-        why: why there is none.
-        instead: what to use.
-
-    Returns:
-        A function that raises, whatever it is given; so does a class statement with it as base.
-
-    Example:
-        >>> refusal("fluid.nets.magic", "it does not exist", "fluid.layers.fc does.")(3)
-        Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluid.nets.magic is not part of fluidnb yet: it does not exist.
-          hint:     fluid.layers.fc does.
-    """
+    """Placeholder of an absent Fluid API: calling it, or a subclass of it, raises NotBuiltYet."""
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotBuiltYet(f"{path} is not part of fluidnb yet: {why}.", hint=instead)
@@ -203,10 +188,6 @@ class AbsentModule(ModuleType):
     """Placeholder for a Fluid module that fluidnb does not have; calls and subclasses raise NotBuiltYet.
 
     Names in it are the same again, so that ``fluid.contrib.slim.Compressor()`` is identified by its whole name.
-
-    Args:
-        name: its name from ``fluid`` on.
-        facts: why there is none, and what to use instead.
 
     Example:
         >>> fluid.recordio_writer.convert_reader_to_recordio_file("train.recordio", None, None)
@@ -238,23 +219,7 @@ class AbsentModule(ModuleType):
 
 
 def absent(name: str) -> Any:
-    """The placeholder of a name of Fluid that is absent here.
-
-    Args:
-        name: its path behind ``fluid.``: one of `MODULES`, or a name of one of the tables behind its module.
-
-    Returns:
-        A module or a function; a call raises `NotBuiltYet`.
-
-    Raises:
-        KeyError: nothing is known about the name.
-
-    Example:
-        >>> absent("transpiler.DistributeTranspiler")()
-        Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluid.transpiler.DistributeTranspiler is not part of fluidnb yet: training on ...
-          ...
-    """
+    """The placeholder of an absent name, given by its path behind ``fluid.``."""
     if name in MODULES:
         return AbsentModule(name, MODULES[name])
     module, _, last = name.rpartition(".")

@@ -44,19 +44,7 @@ Convert = Callable[[Any], Any]
 
 
 class Kind:
-    """Declares the kinds of value that an argument accepts.
-
-    Args:
-        one: what it is, for messages: ``an int``.
-        many: several of them: ``ints``.
-        convert: gives the value as it is used, or `NO`.
-        exact: types whose values need no look.
-        hint: what gives a value of this kind.
-
-    Example:
-        >>> kind_of(int | None).one, kind_of(int | None).convert(np.int64(3))
-        ('an int or None', 3)
-    """
+    """Declares the kinds of value that an argument accepts."""
 
     __slots__ = ("convert", "exact", "hint", "many", "one")
 
@@ -68,15 +56,7 @@ class Rule:
     """A named kind that Python's types cannot spell, for ``Annotated``.
 
     Args:
-        one: what it is: ``a dtype``.
         accepts: whether a value is one; None leaves that to the type beside the rule.
-        many: several of them.
-        hint: what gives one.
-
-    Example:
-        >>> Even = Annotated[int, Rule("an even int", lambda n: n % 2 == 0)]
-        >>> kind_of(Even).convert(4), kind_of(Even).convert(3), kind_of(Even).convert("4")
-        (4, NO, NO)
     """
 
     __slots__ = ("accepts", "hint", "many", "one")
@@ -167,21 +147,7 @@ _UNORDERED: tuple[Any, ...] = (Iterable, Collection, Iterator, set, frozenset)
 
 
 def kind_of(annotation: Any) -> Kind | None:
-    """The kind that an annotation declares.
-
-    Args:
-        annotation: a type.
-
-    Returns:
-        The kind; None for anything at all.
-
-    Example:
-        >>> from collections.abc import Sequence
-        >>> kind_of(int | Sequence[int] | None).one
-        'an int, a list of ints or None'
-        >>> kind_of(Sequence[int]).convert(np.array([2, 3]))
-        [2, 3]
-    """
+    """The kind that an annotation declares; None for anything at all."""
     try:
         if annotation in _SIMPLE:
             return _SIMPLE[annotation]
@@ -238,21 +204,21 @@ def _ruled(kind: Kind | None, rules: Sequence[Rule]) -> Kind | None:
 
 
 def _union(kinds: Sequence[Kind | None]) -> Kind | None:
-    found = [kind for kind in kinds if kind is not None]
-    if len(found) < len(kinds):
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds):
         return None
-    found.sort(key=lambda kind: kind is _NONE)
+    known.sort(key=lambda kind: kind is _NONE)
 
     def convert(value: Any) -> Any:
-        for kind in found:
+        for kind in known:
             taken = kind.convert(value)
             if taken is not NO:
                 return taken
         return NO
 
-    exact = frozenset().union(*(kind.exact for kind in found))
-    hint = found[0].hint
-    return Kind(_either([k.one for k in found]), _either([k.many for k in found]), convert, exact, hint)
+    exact = frozenset().union(*(kind.exact for kind in known))
+    hint = known[0].hint
+    return Kind(_either([k.one for k in known]), _either([k.many for k in known]), convert, exact, hint)
 
 
 def _elements(value: Any, unordered: bool) -> Any:
@@ -323,12 +289,7 @@ def _mapping(kinds: Sequence[Kind | None]) -> Kind:
 
 
 def shown(value: Any) -> str:
-    """A value as a short text with its type, for messages.
-
-    Example:
-        >>> shown(3), shown("x" * 99)
-        ('3 (int)', "'xxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxx' (str)")
-    """
+    """A value as a short text with its type, for messages."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = short.maxlong = 60
     try:
@@ -341,20 +302,7 @@ def shown(value: Any) -> str:
 
 
 class Signature:
-    """The kinds of a function's arguments, compiled when it is called first.
-
-    Args:
-        function: a function; its annotations are read in its own module.
-
-    Example:
-        >>> def scale(x: float, times: int = 2): ...
-        >>> Signature(scale).checked((np.float64(1.5),), {"times": "3"})
-        Traceback (most recent call last):
-        fluidnb.errors.ArgumentError: times of scale must be an int.
-          expected: an int
-          received: '3' (str)
-          hint:     write times=3, without quotes.
-    """
+    """The kinds of a function's arguments, compiled when it is called first."""
 
     __slots__ = ("_both", "_function", "_kinds", "_method", "_plans")
 
@@ -366,11 +314,7 @@ class Signature:
         self._both = self.caller(lambda *args, **kwargs: (args, kwargs))
 
     def compile(self) -> list[str]:
-        """Read the annotations.
-
-        Returns:
-            Those that nothing in the module explains; their arguments are taken as they are.
-        """
+        """Read the annotations; those that nothing in the module explains, whose arguments are taken as they are."""
         parameters = list(inspect.signature(self._function).parameters.values())
         owner = self._owner()
         names = _Names(vars(sys.modules[inspect.unwrap(self._function).__module__]))
@@ -395,26 +339,11 @@ class Signature:
         return unknown
 
     def checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call, as the function uses them.
-
-        Args:
-            args: by position.
-            kwargs: by name.
-
-        Returns:
-            Both; other spellings are converted.
-
-        Raises:
-            ArgumentError: one is missing, unknown, or of another kind.
-        """
+        """The arguments of a call, as the function uses them."""
         return self._both(*args, **kwargs)  # type: ignore[no-any-return]
 
     def caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that checks arguments, then calls another: one Python call for both, because all layers do it.
-
-        Args:
-            function: what is called.
-        """
+        """A function that checks arguments, then calls another: one Python call for both, because all layers do it."""
         plans = self._plans
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -467,15 +396,15 @@ class Signature:
             return _public(type(args[0])) if args and self._method else outer[-1]
         owner = self._owner()
         if owner is not None:  # a base class's method is called on the class that users know
-            found = args[0] if args and isinstance(args[0], type) else type(args[0] if args else None)
-            outer = [_public(found if issubclass(found, owner) else _derived(owner))]
+            receiver = args[0] if args and isinstance(args[0], type) else type(args[0] if args else None)
+            outer = [_public(receiver if issubclass(receiver, owner) else _derived(owner))]
         return ".".join([*outer, last])
 
     def _owner(self) -> type | None:
         """The class that defines a method, once its module has it."""
         outer = self._function.__qualname__.rpartition(".")[0]
-        found = getattr(sys.modules.get(self._function.__module__), outer, None) if self._method else None
-        return found if isinstance(found, type) else None
+        owner = getattr(sys.modules.get(self._function.__module__), outer, None) if self._method else None
+        return owner if isinstance(owner, type) else None
 
     def _inner(self, name: str, value: Any, args: tuple[Any, ...]) -> Any:
         """The Variable in a list of one, where old rules hold; anything else is refused."""
@@ -548,10 +477,10 @@ def _derived(cls: type) -> type:
 
 
 def _public(cls: type) -> str:
-    """The shortest name under which the package of a class has it: ``Adam`` of ``AdamOptimizer``."""
+    """The ``argument_name`` of a class, or the shortest name in its package: ``Adam`` of ``AdamOptimizer``."""
     homes = [sys.modules.get(name) for name in (cls.__module__, cls.__module__.rpartition(".")[0])]
     names = [name for home in homes if home is not None for name, value in vars(home).items() if value is cls]
-    return min([cls.__name__, *names], key=len)
+    return getattr(cls, "argument_name", "") or min([cls.__name__, *names], key=len)
 
 
 def _listed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -575,27 +504,7 @@ Count = Annotated[int, Rule(f"an int up to {MOST:,}", lambda n: n <= MOST)]
 
 
 def checked(target: F) -> F:
-    """Check the arguments of a function, or of a class's public methods, by their annotations.
-
-    Args:
-        target: a function, a method or a class.
-
-    Returns:
-        The function, wrapped; the class itself.
-
-    Example:
-        >>> @checked
-        ... def twice(x: int) -> int:
-        ...     return 2 * x
-        >>> twice(np.array(3))
-        6
-        >>> twice([3])
-        Traceback (most recent call last):
-        fluidnb.errors.ArgumentError: x of twice must be an int.
-          expected: an int
-          received: [3] (list)
-          hint:     write x=3, without brackets.
-    """
+    """Check the arguments of a function, or of a class's public methods, by their annotations."""
     if isinstance(target, type):
         for name, member in list(vars(target).items()):
             if name.startswith("_") and name not in ("__init__", "__call__"):

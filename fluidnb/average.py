@@ -38,9 +38,6 @@ class WeightedAverage:
         Args:
             value: a number, or an array, which is averaged element by element.
             weight: how much it counts.
-
-        Raises:
-            OpValueError: one of them is something else.
         """
         check_number(value, "value", array=True)
         check_number(weight, "weight")
@@ -52,9 +49,6 @@ class WeightedAverage:
 
         Returns:
             A number, or an array where arrays were added.
-
-        Raises:
-            OpValueError: there is nothing to average, or all weights are 0.
         """
         if not self.denominator:
             raise OpValueError(
@@ -64,19 +58,7 @@ class WeightedAverage:
 
 
 def check_number(value: object, argument: str, array: bool = False) -> None:
-    """Raise unless an argument is a number.
-
-    Args:
-        value: the argument.
-        argument: its name.
-        array: whether an array will do as well.
-
-    Raises:
-        OpValueError: it is neither.
-
-    Example:
-        >>> check_number(np.float32(1.0), "value")
-    """
+    """Raise unless an argument is a number."""
     if isinstance(value, float | int | np.number | np.bool_):
         return
     if isinstance(value, np.ndarray) and (array or value.size == 1) and value.dtype.kind in "biuf":

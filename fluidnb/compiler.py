@@ -1,11 +1,4 @@
-"""Fluid's ``compiler`` module: programs for several devices, which run on one here.
-
-Example:
-    >>> from fluidnb import compiler
-    >>> program = compiler.CompiledProgram(fluid.default_main_program())
-    >>> fluid.Executor(fluid.CPUPlace()).run(program)
-    []
-"""
+"""Fluid's ``compiler`` module: programs for several devices, which run on one here."""
 
 from __future__ import annotations
 
@@ -14,10 +7,10 @@ from enum import IntEnum
 from typing import Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import NotBuiltYet, OpTypeError
+from fluidnb.errors import NotBuiltYet
 from fluidnb.program import Program
+from fluidnb.utils.source_location import warn
 from fluidnb.values import Place
-from fluidnb.where import warn
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
@@ -36,8 +29,6 @@ class BuildStrategy:
         >>> strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
         >>> strategy.reduce_strategy.name
         'Reduce'
-
-    Source: fluid.BuildStrategy.
     """
 
     class ReduceStrategy(IntEnum):
@@ -71,12 +62,6 @@ class ExecutionStrategy:
     Attributes:
         num_threads: how many threads run operators.
         num_iteration_per_drop_scope: after how many runs local scopes go.
-
-    Example:
-        >>> strategy = ExecutionStrategy()
-        >>> strategy.num_threads = 4
-
-    Source: fluid.ExecutionStrategy.
     """
 
     def __init__(self) -> None:
@@ -90,31 +75,17 @@ class ExecutionStrategy:
 class CompiledProgram:
     """A program as ``Executor.run`` takes it; nothing is compiled, since every program is bound once and replayed.
 
-    Args:
-        program_or_graph: the program.
-        build_strategy: how it would be built for several devices.
-
     Attributes:
         compiled: the program.
-
-    Raises:
-        OpTypeError: not a Program.
 
     Example:
         >>> y = fluid.layers.fill_constant([1], "float32", 2.0)
         >>> compiled = CompiledProgram(fluid.default_main_program()).with_data_parallel(loss_name=y.name)
         >>> fluid.Executor(fluid.CPUPlace()).run(compiled, fetch_list=[y])
         [array([2.], dtype=float32)]
-
-    Source: fluid.CompiledProgram.
     """
 
     def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
-        if not isinstance(program_or_graph, Program):
-            raise OpTypeError(
-                "CompiledProgram takes a Program.", expected="a Program",
-                received=f"{program_or_graph!r} ({type(program_or_graph).__name__})"[:200],
-            )  # fmt: skip
         self.compiled = program_or_graph
 
     def with_data_parallel(
@@ -128,28 +99,17 @@ class CompiledProgram:
         """Run the program on several devices, each with a part of the batch; here one device takes the whole batch.
 
         Args:
-            loss_name: the loss.
-            build_strategy: kept for old scripts.
-            exec_strategy: kept for old scripts.
-            share_vars_from: kept for old scripts; variables are shared by the scope.
+            build_strategy: ignored (compatibility).
+            exec_strategy: ignored (compatibility).
+            share_vars_from: ignored (compatibility); variables are shared by the scope.
             places: the devices; more than one gives a warning.
-
-        Returns:
-            The compiled program itself.
         """
         if places is not None and len(places) > 1:
-            alone(len(places))
+            warn_one_device(len(places))
         return self
 
     def with_inference_optimize(self, config: Any) -> CompiledProgram:
-        """Optimize for inference, which is not built.
-
-        Args:
-            config: the configuration.
-
-        Raises:
-            NotBuiltYet: always.
-        """
+        """Optimize for inference, which is not built."""
         raise NotBuiltYet(
             "CompiledProgram.with_inference_optimize is not part of fluidnb yet: its engine is Paddle's C++ library.",
             hint="program.clone(for_test=True) or io.load_inference_model give a program for inference.",
@@ -159,12 +119,8 @@ class CompiledProgram:
 _said = False
 
 
-def alone(devices: int) -> None:
-    """Warn, once in a process, that one device does the work of several.
-
-    Args:
-        devices: the requested number.
-    """
+def warn_one_device(devices: int) -> None:
+    """Warn, once in a process, that one device does the work of several."""
     global _said
     if not _said:
         _said = True

@@ -7,44 +7,7 @@ Example:
     (13, 1)
 """
 
-from fluidnb.data.dataset import (
-    cifar,
-    common,
-    conll05,
-    diabetes,
-    digits,
-    download,
-    flowers,
-    image,
-    imdb,
-    imikolov,
-    mnist,
-    movielens,
-    mq2007,
-    sentiment,
-    uci_housing,
-    voc2012,
-    wmt14,
-    wmt16,
-)
+from fluidnb.data import dataset as _dataset
+from fluidnb.data.dataset import *  # noqa: F403
 
-__all__ = [
-    "cifar",
-    "common",
-    "conll05",
-    "diabetes",
-    "digits",
-    "download",
-    "flowers",
-    "image",
-    "imdb",
-    "imikolov",
-    "mnist",
-    "movielens",
-    "mq2007",
-    "sentiment",
-    "uci_housing",
-    "voc2012",
-    "wmt14",
-    "wmt16",
-]
+__all__ = _dataset.__all__

@@ -1,4 +1,4 @@
-"""Fluid's ``debugger`` module: programs as pseudo code. The seeds import it as ``debuger``, which is the same module.
+"""Fluid's ``debugger`` module: programs as pseudo code. ``debuger`` is the same module.
 
 Example:
     >>> from fluidnb import debugger

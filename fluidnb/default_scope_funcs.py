@@ -36,34 +36,17 @@ _stack = _Stack()
 
 
 def get_cur_scope() -> Scope:
-    """The current scope of this thread.
-
-    Example:
-        >>> get_cur_scope() is get_cur_scope()
-        True
-
-    Source: fluid.default_scope_funcs.
-    """
+    """The current scope of this thread."""
     return _stack.scopes[-1]
 
 
 def enter_local_scope() -> None:
-    """Make a scope inside the current one, and make it the current one.
-
-    Example:
-        >>> before = get_cur_scope(); enter_local_scope()
-        >>> get_cur_scope().parent is before
-        True
-        >>> leave_local_scope()
-    """
+    """Make a scope inside the current one, and make it the current one."""
     _stack.scopes.append(get_cur_scope().new_scope())
 
 
 def leave_local_scope() -> None:
     """Leave the current scope; it goes, and all scopes that the one around it has made.
-
-    Raises:
-        OpValueError: the current scope is the outermost.
 
     Example:
         >>> leave_local_scope()
@@ -79,14 +62,7 @@ def leave_local_scope() -> None:
 
 @checked
 def var(name: str) -> Variable:
-    """The variable of this name in the current scope, made if need be.
-
-    Args:
-        name: its name.
-
-    Returns:
-        The variable.
-    """
+    """The variable of this name in the current scope, made if need be."""
     return get_cur_scope().var(name)
 
 
@@ -95,23 +71,13 @@ new_var = var  # version 0.10's name
 
 @checked
 def find_var(name: str) -> Variable | None:
-    """The variable that the current scope sees under a name, or None.
-
-    Args:
-        name: its name.
-    """
+    """The variable that the current scope sees under a name, or None."""
     return get_cur_scope().find_var(name)
 
 
 @checked
 def scoped_function(func: Callable[[], T]) -> T:
     """Calls a function inside a new local scope.
-
-    Args:
-        func: takes nothing.
-
-    Returns:
-        What it returns.
 
     Example:
         >>> scoped_function(lambda: var("inside") is find_var("inside")), find_var("inside")

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from fluidnb.visible import visible, visible_line
-from fluidnb.where import Where, capture
+from fluidnb.utils.escapes import visible, visible_line
+from fluidnb.utils.source_location import SourceLocation, capture
 
 #: (slot, variable name, dtype name or None, shape or None) of one operand.
 Operand = tuple[str, str, str | None, Sequence[int] | None]
@@ -47,7 +47,7 @@ class FluidError(Exception):
         op: str | None = None,
         slots: Iterable[Operand] = (),
         attrs: Mapping[str, Any] | None = None,
-        where: Where | None = None,
+        where: SourceLocation | None = None,
         expected: object = None,
         received: object = None,
         hint: str | None = None,
@@ -71,26 +71,20 @@ class FluidError(Exception):
         super().__init__(summary)
 
     @property
-    def where(self) -> Where | None:
+    def where(self) -> SourceLocation | None:
         """The user's line: the one that made the operator, else the one whose call raised."""
         return self._made_at or self._called_at
 
     @where.setter
-    def where(self, where: Where | None) -> None:
+    def where(self, where: SourceLocation | None) -> None:
         self._made_at = where
         if where is None:  # no line of the user's is to be shown
             self._called_at = None
 
-    def with_context(self, *, op: str | None = None, slots: Iterable[Operand] = (), where: Where | None = None) -> Self:
+    def with_context(
+        self, *, op: str | None = None, slots: Iterable[Operand] = (), where: SourceLocation | None = None
+    ) -> Self:
         """Fill in what the place that raised could not know; what is there already stays.
-
-        Args:
-            op: the operator as text.
-            slots: its operands.
-            where: the user's line.
-
-        Returns:
-            The error itself.
 
         Example:
             >>> FluidError("no.").with_context(op="op 1 (relu) in block 0").op
@@ -168,39 +162,17 @@ def _one_line(value: object) -> object:
 
 
 def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:
-    """One operand as text.
-
-    Args:
-        name: the variable's name.
-        dtype: its dtype's name, or None.
-        shape: its shape with -1 for unknown sizes, or None.
-
-    Returns:
-        For example ``x  float32[-1, 13]``.
-
-    Example:
-        >>> operand("x", "float32", (-1, 13))
-        'x  float32[-1, 13]'
-    """
+    """One operand as text, for example ``x  float32[-1, 13]``."""
     if shape is None:
         return f"{visible_line(name)}  {dtype}" if dtype else visible_line(name)
     return f"{visible_line(name)}  {dtype or ''}[{', '.join(map(str, shape))}]"
 
 
 def near(word: str, words: Iterable[str], n: int = 3) -> str:
-    """A question that offers names close to a mistyped one.
-
-    Args:
-        word: the unknown name.
-        words: what there is.
-        n: how many to offer at most.
-
-    Returns:
-        For example ``Did you mean "scale"?``, or an empty text when nothing is close.
-
-    Example:
-        >>> near("scael", ["scale", "bias"])
-        'Did you mean "scale"?'
-    """
-    close = [f'"{w}"' for w in difflib.get_close_matches(word, list(words), n, 0.6)]
-    return f"Did you mean {' or '.join(close)}?" if close else ""
+    """A question with close names, ``Did you mean "scale"?``, or an empty text."""
+    known = list(words)
+    close = difflib.get_close_matches(word, known, n, 0.6)
+    if not close and len(word) > 1:  # lr for learning_rate
+        close = [w for w in known if "_" in w and "".join(part[:1] for part in w.split("_")) == word.lower()][:n]
+    offers = " or ".join(f'"{w}"' for w in close)
+    return f"Did you mean {offers}?" if close else ""

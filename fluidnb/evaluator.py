@@ -19,6 +19,7 @@ from fluidnb.values import CPUPlace
 
 __all__ = ["Accuracy", "ChunkEvaluator", "DetectionMAP", "EditDistance", "Evaluator"]
 
+
 class Evaluator(Checked):
     """The base of evaluators: it adds operators to the main program that count into persistable variables.
 
@@ -62,16 +63,7 @@ class Evaluator(Checked):
         self.metrics: list[Variable] = []
 
     def create_state(self, suffix: str, dtype: Any, shape: Sequence[int]) -> Variable:
-        """A persistable variable that counts; it starts at 0.
-
-        Args:
-            suffix: the end of its name.
-            dtype: its dtype.
-            shape: its shape, all sizes known.
-
-        Returns:
-            The variable.
-        """
+        """A persistable variable that counts; it starts at 0, and its name ends in the suffix."""
         name = f"{unique_name.generate(self.helper.name)}_{suffix}"
         state = self.helper.create_global_variable(True, name=name, dtype=dtype, shape=list(shape), stop_gradient=True)
         self.helper.set_variable_initializer(state, Constant(0.0))
@@ -139,9 +131,6 @@ class Accuracy(Evaluator):
         k: how many classes count as right.
         kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
 
-    Raises:
-        OpValueError: it is made inside a sub-block.
-
     Example:
         >>> p, label = fluid.layers.data("p", [3]), fluid.layers.data("label", [1], dtype="int64")
         >>> accuracy = fluid.evaluator.Accuracy(input=p, label=label)
@@ -168,14 +157,7 @@ class Accuracy(Evaluator):
                 layers.sums([state, layers.cast(of_batch, "int64")], out=state)
 
     def eval(self, executor: Executor | None = None, eval_program: Program | None = None) -> np.ndarray[Any, Any]:
-        """The accuracy over all batches since the last `reset`.
-
-        Args:
-            executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a new program.
-
-        Returns:
-            Float32 [1].
+        """The accuracy over all batches since the last `reset`, float32 [1].
 
         Raises:
             OpValueError: there was no batch.
@@ -199,9 +181,6 @@ class ChunkEvaluator(Evaluator):
         excluded_chunk_types: chunk types that do not count.
         kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
 
-    Raises:
-        OpValueError: it is made inside a sub-block, or as `fluid.layers.chunk_eval`.
-
     Example:
         >>> found, right = (fluid.layers.data(n, [1], dtype="int64", lod_level=1) for n in ("found", "right"))
         >>> chunks = fluid.evaluator.ChunkEvaluator(found, right, "IOB", num_chunk_types=1)
@@ -211,8 +190,6 @@ class ChunkEvaluator(Evaluator):
         >>> out = fluid.Executor(fluid.CPUPlace()).run(feed=dict(zip(("found", "right"), tags)))
         >>> [float(v[0]) for v in chunks.eval()]
         [0.5, 0.5, 0.5]
-
-    Source: fluid.evaluator.ChunkEvaluator.
     """
 
     def __init__(
@@ -241,15 +218,7 @@ class ChunkEvaluator(Evaluator):
     def eval(
         self, executor: Executor | None = None, eval_program: Program | None = None
     ) -> tuple[np.ndarray[Any, Any], ...]:
-        """Precision, recall and F1 score over all batches since the last `reset`; 0 where there are no chunks.
-
-        Args:
-            executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a new program.
-
-        Returns:
-            Float32 [1] each.
-        """
+        """Precision, recall and F1 score since the last `reset`, float32 [1] each; 0 where there are no chunks."""
         found, there, right = (int(v[0]) for v in self.values(executor, self.states, eval_program))
         precision, recall = right / found if found else 0.0, right / there if there else 0.0
         f1 = 2 * precision * recall / (precision + recall) if right else 0.0
@@ -257,25 +226,7 @@ class ChunkEvaluator(Evaluator):
 
 
 class DetectionMAP(metrics.DetectionMAP, Evaluator):
-    """Mean average precision of detections, over all batches since the last ``reset``; as `fluid.metrics.DetectionMAP`.
-
-    Args:
-        input: float [detections, 6]: class, score, left, top, right, bottom; a sequence for each image.
-        gt_label: classes of the objects [objects, 1]; a sequence for each image.
-        gt_box: float [objects, 4]: left, top, right, bottom; a sequence for each image.
-        gt_difficult: 1 for a difficult object, else 0 [objects, 1]; None for no such marks.
-        class_num: how many classes there are, with the background.
-        background_label: see `fluid.layers.detection_map`.
-        overlap_threshold: what the overlap (intersection over union) of a right detection with its object exceeds.
-        evaluate_difficult: whether difficult objects count.
-        ap_version: ``"integral"`` of precision over recall, or ``"11point"`` (VOC 2007).
-
-    Raises:
-        OpTypeError: an argument is not a Variable.
-        OpValueError: no number of classes, or an unknown version.
-
-    Source: fluid.evaluator.DetectionMAP.
-    """
+    """Mean average precision of detections, over all batches since the last ``reset``: `fluid.metrics.DetectionMAP`."""
 
 
 class EditDistance(Evaluator):
@@ -287,9 +238,6 @@ class EditDistance(Evaluator):
         ignored_tokens: words that are left out first.
         kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
 
-    Raises:
-        OpValueError: it is made inside a sub-block, or as `fluid.layers.edit_distance`.
-
     Example:
         >>> found, right = (fluid.layers.data(n, [1], dtype="int64", lod_level=1) for n in ("found", "right"))
         >>> distance = fluid.evaluator.EditDistance(found, right)
@@ -299,8 +247,6 @@ class EditDistance(Evaluator):
         >>> out = fluid.Executor(fluid.CPUPlace()).run(feed=dict(zip(("found", "right"), words)))
         >>> distance.eval()
         (array([0.25], dtype=float32), array([0.5], dtype=float32))
-
-    Source: fluid.evaluator.EditDistance.
     """
 
     def __init__(
@@ -323,14 +269,7 @@ class EditDistance(Evaluator):
     def eval(
         self, executor: Executor | None = None, eval_program: Program | None = None
     ) -> tuple[np.ndarray[Any, Any], ...]:
-        """The mean distance and the share of sequences with an error, over all batches since the last `reset`.
-
-        Args:
-            executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a new program.
-
-        Returns:
-            Float32 [1] each.
+        """The mean distance and the share of sequences with an error since the last `reset`, float32 [1] each.
 
         Raises:
             OpValueError: there was no sequence.

@@ -35,9 +35,6 @@ def as_numpy(tensor: Any) -> Any:
     Args:
         tensor: a LoDTensor without LoD, or a list.
 
-    Returns:
-        A copy.
-
     Raises:
         EnforceNotMet: it has LoD, which an ndarray cannot keep.
 
@@ -61,14 +58,9 @@ def fetch_var(name: Any, scope: Scope | None = None, return_numpy: bool = True) 
 
     Args:
         name: a Variable or its name.
-        scope: the scope; the global one when left out.
         return_numpy: a copy as ndarray (True) or the LoDTensor itself (False).
 
-    Returns:
-        The value.
-
     Raises:
-        OpTypeError: the name is none.
         NotFound: the scope does not hold it.
 
     Example:

@@ -16,7 +16,6 @@ from fluidnb import core
 from fluidnb.absent import refusal
 from fluidnb.errors import near
 from fluidnb.op import get_all_op_protos, get_op, op_proto
-from fluidnb.places import cpu_places, cuda_pinned_places, cuda_places
 from fluidnb.program import (
     CONTROL_DEP_VAR_PREFIX,
     EMPTY_VAR_NAME,
@@ -43,19 +42,11 @@ from fluidnb.program import (
 from fluidnb.program.printing import proto_text
 from fluidnb.proto.framework_pb2 import OpProto
 from fluidnb.values import VarType, is_floating, var_type
+from fluidnb.values.place_lists import cpu_places, cuda_pinned_places, cuda_places
 
 
 def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
     """The VarType number of a numpy dtype, a name or a number.
-
-    Args:
-        np_dtype: in any spelling.
-
-    Returns:
-        The number.
-
-    Raises:
-        OpValueError: nothing Fluid computes on.
 
     Example:
         >>> convert_np_dtype_to_dtype_("int64")
@@ -66,9 +57,6 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
 
 def dtype_is_floating(dtype: Any) -> bool:
     """Whether elements of a dtype are floating-point numbers.
-
-    Args:
-        dtype: in any spelling.
 
     Example:
         >>> dtype_is_floating("float16"), dtype_is_floating(VarType.INT64)
@@ -83,8 +71,6 @@ class OpProtoHolder:
     Example:
         >>> [slot.name for slot in OpProtoHolder.instance().get_op_proto("mul").inputs]
         ['X', 'Y']
-
-    Source: fluid.framework.OpProtoHolder.
     """
 
     _instance: OpProtoHolder | None = None
@@ -97,17 +83,7 @@ class OpProtoHolder:
         return cls._instance
 
     def get_op_proto(self, type: str) -> OpProto:
-        """The proto of an operator.
-
-        Args:
-            type: the operator.
-
-        Returns:
-            The message.
-
-        Raises:
-            NotFound: there is no such operator.
-        """
+        """The proto of an operator."""
         return op_proto(get_op(type))
 
 
@@ -144,35 +120,9 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "CONTROL_DEP_VAR_PREFIX",
-    "EMPTY_VAR_NAME",
-    "GRAD_VAR_SUFFIX",
-    "TEMP_VAR_NAME",
-    "ZERO_VAR_SUFFIX",
-    "Block",
-    "BlockGuard",
-    "IrGraph",
-    "OpProtoHolder",
-    "OpRole",
-    "Operator",
-    "Parameter",
-    "Program",
-    "Variable",
-    "convert_np_dtype_to_dtype_",
-    "core",
-    "cpu_places",
-    "cuda_pinned_places",
-    "cuda_places",
-    "default_main_program",
-    "default_startup_program",
-    "dtype_is_floating",
-    "get_all_op_protos",
-    "get_var",
-    "grad_var_name",
-    "in_dygraph_mode",
-    "name_scope",
-    "program_guard",
-    "switch_main_program",
-    "switch_startup_program",
-    "unique_name",
-]
+    "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME", "ZERO_VAR_SUFFIX", "Block",
+    "BlockGuard", "IrGraph", "OpProtoHolder", "OpRole", "Operator", "Parameter", "Program", "Variable",
+    "convert_np_dtype_to_dtype_", "core", "cpu_places", "cuda_pinned_places", "cuda_places", "default_main_program",
+    "default_startup_program", "dtype_is_floating", "get_all_op_protos", "get_var", "grad_var_name", "in_dygraph_mode",
+    "name_scope", "program_guard", "switch_main_program", "switch_startup_program", "unique_name",
+]  # fmt: skip

@@ -28,7 +28,7 @@ from typing import Any
 
 from fluidnb.errors import NotFound, near
 from fluidnb.files.atomic_write import atomic_write
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 
 __all__ = ["Edge", "Graph", "GraphPreviewGenerator", "Node", "Rank", "attributes", "quoted"]
 
@@ -40,12 +40,6 @@ _MARKED = "orange"
 def quoted(text: object) -> str:
     """A text as DOT wants it.
 
-    Args:
-        text: the text; anything else by what `str` makes of it.
-
-    Returns:
-        It, in double quotes.
-
     Example:
         >>> print(quoted('say "x"'))
         "say \\"x\\""
@@ -55,12 +49,6 @@ def quoted(text: object) -> str:
 
 def attributes(attrs: Mapping[str, Any]) -> str:
     """DOT's attributes as text.
-
-    Args:
-        attrs: name -> value.
-
-    Returns:
-        Each as ``name="value"``, with blanks between.
 
     Example:
         >>> attributes({"rankdir": "LR", "width": 2})
@@ -75,17 +63,11 @@ class Node:
     Args:
         label: its label as DOT has it: in quotes (`quoted`), a word, or HTML between ``<`` and ``>``.
         prefix: the start of its name; a number follows that no other node has.
-        description: its meaning; not drawn.
         attrs: DOT's attributes, for example ``shape="box"``.
-
-    Attributes:
-        name: its name in the graph.
 
     Example:
         >>> print(Node("relu", "op", shape="box"))
         op_... [label=relu shape="box"]
-
-    Source: fluid.graphviz.Node.
     """
 
     def __init__(self, label: str, prefix: str, description: str = "", **attrs: Any) -> None:
@@ -97,19 +79,7 @@ class Node:
 
 
 class Edge:
-    """An arrow from one node to another.
-
-    Args:
-        source: where it begins.
-        target: where it ends.
-        attrs: DOT's attributes.
-
-    Example:
-        >>> print(Edge(Node("a", "n"), Node("b", "n"), label="X"))
-        n_... -> n_... [label="X"]
-
-    Source: fluid.graphviz.Edge.
-    """
+    """An arrow from one node to another."""
 
     def __init__(self, source: Node, target: Node, **attrs: Any) -> None:
         self.source, self.target, self.attrs = source, target, attrs
@@ -120,22 +90,11 @@ class Edge:
 
 @dataclass
 class Rank:
-    """Nodes that are drawn at one height.
+    """Nodes that are drawn at one height."""
 
-    Args:
-        kind: ``same``, ``min``, ``max``, ``source`` or ``sink``.
-        name: how `Graph.node` calls it.
-        priority: its place in the text; a smaller one comes first.
-        nodes: the nodes.
-
-    Example:
-        >>> print(Rank("same", "rankgroup-0", 0, [Node("a", "n")]))
-        {rank=same; n_...}
-    """
-
-    kind: str
-    name: str
-    priority: int
+    kind: str  # ``same``, ``min``, ``max``, ``source`` or ``sink``
+    name: str  # its name in `Graph.node`
+    priority: int  # a smaller one comes first in the text
     nodes: list[Node] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -150,11 +109,7 @@ class Graph:
         attrs: DOT's attributes of graphs, for example ``rankdir="TB"``.
 
     Attributes:
-        nodes: its nodes, in the order in which they were added.
-        edges: its edges, alike.
         rank_groups: name -> the nodes of one height.
-
-    Source: fluid.graphviz.Graph.
     """
 
     def __init__(self, title: str, **attrs: Any) -> None:
@@ -165,10 +120,6 @@ class Graph:
 
     def rank_group(self, kind: str, priority: int) -> str:
         """Make a group of nodes that are drawn at one height.
-
-        Args:
-            kind: ``same``, ``min``, ``max``, ``source`` or ``sink``.
-            priority: its place in the text; a smaller one comes first.
 
         Returns:
             Its name, for ``node(..., rank=name)``.
@@ -181,16 +132,7 @@ class Graph:
         """Add a node; the arguments are `Node`'s.
 
         Args:
-            label: its label.
-            prefix: the start of its name.
-            description: its meaning.
             attrs: DOT's attributes; ``rank`` is the name of a `rank_group`.
-
-        Returns:
-            It.
-
-        Raises:
-            NotFound: there is no such group.
         """
         rank = attrs.pop("rank", None)
         if rank is not None and rank not in self.rank_groups:
@@ -205,16 +147,7 @@ class Graph:
         return node
 
     def edge(self, source: Node, target: Node, **attrs: Any) -> Edge:
-        """Add an arrow.
-
-        Args:
-            source: where it begins.
-            target: where it ends.
-            attrs: DOT's attributes.
-
-        Returns:
-            It.
-        """
+        """Add an arrow."""
         edge = Edge(source, target, **attrs)
         self.edges.append(edge)
         return edge
@@ -236,9 +169,6 @@ class Graph:
 
         Returns:
             The path of the PDF.
-
-        Raises:
-            EnforceNotMet: the file cannot be written.
         """
         with atomic_write(dot_path, text=True) as file:
             file.write(self.code() + "\n")
@@ -253,11 +183,7 @@ class Graph:
         return str(image)
 
     def show(self, dot_path: str) -> None:
-        """The same as `compile`, and open the PDF where the system has a program for that.
-
-        Args:
-            dot_path: the file.
-        """
+        """The same as `compile`, and open the PDF where the system has a program for that."""
         image = self.compile(dot_path)
         program = shutil.which("open") or shutil.which("xdg-open")
         if program is not None and Path(image).exists():
@@ -270,9 +196,6 @@ class GraphPreviewGenerator:
     Args:
         title: what is written below the graph.
 
-    Attributes:
-        graph: the `Graph`.
-
     Example:
         >>> draw = GraphPreviewGenerator("a layer")
         >>> w, x, mul = draw.add_param("w", "float32[13, 1]"), draw.add_arg("x"), draw.add_op("mul", highlight=True)
@@ -281,8 +204,6 @@ class GraphPreviewGenerator:
           param_... -> op_... [color="#000000"]
 
     Calling it writes the file: ``draw("temp.dot")``, or ``draw("temp.dot", show=True)`` to show it too.
-
-    Source: fluid.graphviz.GraphPreviewGenerator.
     """
 
     def __init__(self, title: str) -> None:
@@ -292,16 +213,7 @@ class GraphPreviewGenerator:
         (self.graph.show if show else self.graph.compile)(path)
 
     def add_param(self, name: str, data_type: object, highlight: bool = False) -> Node:
-        """Add a parameter.
-
-        Args:
-            name: its name.
-            data_type: its dtype, as text.
-            highlight: whether to mark it.
-
-        Returns:
-            Its node.
-        """
+        """Add a parameter."""
         rows = f'<tr><td bgcolor="#2b787e"><b>{escape(name)}</b></td></tr><tr><td>{escape(str(data_type))}</td></tr>'
         return self.graph.node(
             f'<<table cellpadding="5">{rows}</table>>', "param", name, shape="none", width="1.3", fontcolor="#ffffff",
@@ -312,39 +224,18 @@ class GraphPreviewGenerator:
         """Add an operator.
 
         Args:
-            opType: its type.
             kwargs: ``highlight``, whether to mark it; others are DOT's attributes.
-
-        Returns:
-            Its node.
         """
         colour = _MARKED if kwargs.pop("highlight", False) else "#303A3A"
         attrs = {"shape": "box", "width": "1.3", "height": "0.84", "fontcolor": "#ffffff", "color": colour, **_FONT}
         return self.graph.node(f"<<b>{escape(opType)}</b>>", "op", opType, **attrs | kwargs)
 
     def add_arg(self, name: str, highlight: bool = False) -> Node:
-        """Add a variable that is no parameter.
-
-        Args:
-            name: its name.
-            highlight: whether to mark it.
-
-        Returns:
-            Its node.
-        """
+        """Add a variable that is no parameter."""
         colour = _MARKED if highlight else "#dddddd"
         return self.graph.node(quoted(name), "arg", name, shape="box", fontcolor="#555555", color=colour, **_FONT)
 
     def add_edge(self, source: Node, target: Node, **kwargs: Any) -> Edge:
-        """Add an arrow.
-
-        Args:
-            source: where it begins.
-            target: where it ends.
-            kwargs: ``highlight``, whether to mark it; others are DOT's attributes.
-
-        Returns:
-            It.
-        """
+        """Add an arrow."""
         colour = _MARKED if kwargs.pop("highlight", False) else "#000000"
         return self.graph.edge(source, target, **{"color": colour, **kwargs})

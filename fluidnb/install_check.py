@@ -1,10 +1,4 @@
-"""Fluid's ``install_check`` module: whether the installation works, found out by training a step.
-
-Example:
-    >>> from fluidnb import install_check
-    >>> install_check.run_check()
-    fluidnb ... works on numpy ...: a program was built, trained for a step and read back.
-"""
+"""Fluid's ``install_check`` module: whether the installation works, found out by training a step."""
 
 from __future__ import annotations
 
@@ -18,14 +12,9 @@ __all__ = ["run_check"]
 def run_check() -> None:
     """Build a small program, train it for one step, and say that this worked; the programs at hand stay as they are.
 
-    Raises:
-        FluidError: what went wrong.
-
     Example:
         >>> run_check()
         fluidnb ...
-
-    Source: fluid.install_check.run_check.
     """
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.arguments import checked
 from fluidnb.data.py_reader import PyReader
-from fluidnb.errors import NotFound, OpTypeError
+from fluidnb.errors import NotFound
 from fluidnb.program import Parameter, Program, default_main_program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.inference_model import get_inference_program, load_inference_model, save_inference_model
@@ -16,21 +16,10 @@ from fluidnb.runtime.save_load import is_parameter, is_persistable, load_vars, s
 from fluidnb.runtime.scope import global_scope
 
 __all__ = [
-    "PyReader",
-    "get_inference_program",
-    "get_parameter_value",
-    "get_parameter_value_by_name",
-    "is_parameter",
-    "is_persistable",
-    "load_inference_model",
-    "load_params",
-    "load_persistables",
-    "load_vars",
-    "save_inference_model",
-    "save_params",
-    "save_persistables",
-    "save_vars",
-]
+    "PyReader", "get_inference_program", "get_parameter_value", "get_parameter_value_by_name", "is_parameter",
+    "is_persistable", "load_inference_model", "load_params", "load_persistables", "load_vars", "save_inference_model",
+    "save_params", "save_persistables", "save_vars",
+]  # fmt: skip
 
 
 @checked
@@ -50,14 +39,7 @@ def save_params(
 def save_persistables(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
-    """Save everything of a program that outlives a run: parameters, and the state of optimizers and norms.
-
-    Arguments and errors as in `save_vars`.
-
-    Example:
-        >>> import tempfile
-        >>> save_persistables(fluid.Executor(fluid.CPUPlace()), tempfile.mkdtemp(), fluid.Program())
-    """
+    """Save everything of a program that outlives a run: parameters, and the state of optimizers and norms."""
     save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
@@ -77,11 +59,7 @@ def load_params(
 def load_persistables(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
-    """Load everything of a program that outlives a run; arguments and errors as in `load_vars`.
-
-    Example:
-        >>> load_persistables(fluid.Executor(fluid.CPUPlace()), ".", fluid.Program())
-    """
+    """Load everything of a program that outlives a run; arguments and errors as in `load_vars`."""
     load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
@@ -90,14 +68,12 @@ def get_parameter_value(para: Parameter, executor: Executor) -> Any:
     """The value of a parameter in the global scope.
 
     Args:
-        para: the parameter.
-        executor: accepted for old scripts.
+        executor: ignored (compatibility).
 
     Returns:
         A copy, as an ndarray.
 
     Raises:
-        OpTypeError: not a parameter.
         EnforceNotMet: it has no value yet.
 
     Example:
@@ -105,8 +81,6 @@ def get_parameter_value(para: Parameter, executor: Executor) -> Any:
         >>> out = exe.run(fluid.default_startup_program()); get_parameter_value(y.param, exe).shape
         (2, 1)
     """
-    if not is_parameter(para):
-        raise OpTypeError("get_parameter_value takes a Parameter.", received=repr(para)[:80])
     return np.array(global_scope().var(para.name).get_tensor())
 
 
@@ -115,16 +89,11 @@ def get_parameter_value_by_name(name: str, executor: Executor, program: Program 
     """The value of a parameter by its name.
 
     Args:
-        name: its name.
-        executor: accepted for old scripts.
+        executor: ignored (compatibility).
         program: where it is declared; default the main program.
 
     Returns:
         A copy, as an ndarray.
-
-    Raises:
-        NotFound: the program has no such variable.
-        OpTypeError: it is not a parameter.
 
     Example:
         >>> y = fluid.layers.fc(fluid.layers.data("x", [2]), 1); exe = fluid.Executor(fluid.CPUPlace())

@@ -38,50 +38,27 @@ class LayerHelper(LayerHelperBase):
     """
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
-        """An argument that may be one variable or several, as a list.
-
-        Args:
-            input_param_name: the argument's name.
-
-        Raises:
-            OpTypeError: it holds something else.
-        """
-        given = self.kwargs.get(input_param_name)
-        found: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
-        for v in found:
+        """An argument that may be one variable or several, as a list."""
+        argument = self.kwargs.get(input_param_name)
+        variables: list[Any] = list(argument) if isinstance(argument, list | tuple) else [argument]
+        for v in variables:
             if not isinstance(v, Variable):
                 raise OpTypeError(
                     f"{input_param_name} of {self.layer_type} must be a Variable.",
                     expected="a Variable, or a list of them", received=f"{v!r} ({type(v).__name__})",
                     hint="layers.data() makes one to feed, layers.assign() or fill_constant() one that holds a value.",
                 )  # fmt: skip
-        return found
+        return variables
 
     def input(self, input_param_name: str = "input") -> Variable:
-        """An argument that must be exactly one variable.
-
-        Args:
-            input_param_name: the argument's name.
-
-        Raises:
-            OpTypeError: it is something else.
-            OpValueError: several are given.
-        """
+        """An argument that must be exactly one variable."""
         inputs = self.multiple_input(input_param_name)
         if len(inputs) != 1:
             raise OpValueError(f"{self.layer_type} layer only takes one input", received=f"{len(inputs)} variables")
         return inputs[0]
 
     def input_dtype(self, input_param_name: str = "input") -> Any:
-        """The dtype that all variables of an argument share.
-
-        Args:
-            input_param_name: the argument's name.
-
-        Raises:
-            OpTypeError: there is no variable.
-            OpValueError: they differ.
-        """
+        """The dtype that all variables of an argument share."""
         inputs = self.multiple_input(input_param_name)
         if not inputs:
             raise OpTypeError(
@@ -99,24 +76,13 @@ class LayerHelper(LayerHelperBase):
         return inputs[0].dtype
 
     def multiple_param_attr(self, length: int) -> list[ParamAttr | None]:
-        """The ``param_attr`` of the layer, expanded to several parameters.
-
-        Args:
-            length: how many.
-
-        Raises:
-            OpValueError: a list of another length was given.
-        """
+        """The ``param_attr`` of the layer, expanded to several parameters."""
         return ParamAttr.to_attrs(self.kwargs.get("param_attr"), length)
 
     def iter_inputs_and_params(self, input_param_name: str = "input") -> Iterator[tuple[Variable, ParamAttr | None]]:
         """Every input with the description of its parameter.
 
-        Args:
-            input_param_name: the argument that holds the inputs.
-
-        Yields:
-            (input, ParamAttr); inside the loop ``create_parameter`` without ``attr`` uses that ParamAttr.
+        Inside the loop ``create_parameter`` without ``attr`` uses that description.
         """
         inputs = self.multiple_input(input_param_name)
         for v, attr in zip(inputs, self.multiple_param_attr(len(inputs)), strict=True):
@@ -156,21 +122,13 @@ class LayerHelper(LayerHelperBase):
         bias = self.create_parameter(attr, input_var.shape[dim_start:dim_end], input_var.dtype, is_bias=True)
         out = self.create_tmp_variable(input_var.dtype)
         self.append_op(
-            type="elementwise_add",
-            inputs={"X": [input_var], "Y": [bias]},
-            outputs={"Out": [out]},
+            type="elementwise_add", inputs={"X": [input_var], "Y": [bias]}, outputs={"Out": [out]},
             attrs={"axis": dim_start},
-        )
+        )  # fmt: skip
         return out
 
     def append_activation(self, input_var: Variable) -> Variable:
         """Apply the layer's ``act``, if it has one.
-
-        Args:
-            input_var: the variable.
-
-        Returns:
-            The activation's output, or ``input_var`` itself.
 
         Raises:
             OpValueError: no operator has that name, or it is not an activation.
@@ -197,11 +155,7 @@ class LayerHelper(LayerHelperBase):
         return out
 
     def append_sum(self, variables: Sequence[Variable]) -> Variable:
-        """The sum of several variables; one alone is returned as it is.
-
-        Args:
-            variables: variables of one shape.
-        """
+        """The sum of several variables of one shape; one alone is returned as it is."""
         if len(variables) == 1:
             return variables[0]
         out = self.create_tmp_variable(variables[0].dtype)
@@ -209,15 +163,7 @@ class LayerHelper(LayerHelperBase):
         return out
 
     def is_instance(self, param_name: str, cls: type) -> None:
-        """Raise unless an argument has a type.
-
-        Args:
-            param_name: the argument's name.
-            cls: the type.
-
-        Raises:
-            OpTypeError: it has another type.
-        """
+        """Raise OpTypeError unless an argument has a type."""
         value = self.kwargs.get(param_name)
         if not isinstance(value, cls):
             raise OpTypeError(

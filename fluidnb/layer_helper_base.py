@@ -18,6 +18,7 @@ from fluidnb.program import (
     Variable,
     default_main_program,
     default_startup_program,
+    hooks,
     unique_name,
 )
 from fluidnb.program import layer_calls as naming
@@ -83,17 +84,7 @@ class LayerHelperBase:
         outputs: Mapping[str, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> Operator:
-        """Append an operator to the current block.
-
-        Args:
-            type: the operator's type.
-            inputs: slot -> variable, name or list of these.
-            outputs: slot -> variable, name or list of these.
-            attrs: attributes by name.
-
-        Returns:
-            The operator.
-        """
+        """Append an operator to the current block; arguments as for ``Block.append_op``."""
         return self.block.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
 
     @property
@@ -155,56 +146,36 @@ class LayerHelperBase:
 
     def _normalized(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any, first: Any) -> Parameter:
         """A weight of two parameters, which takes the place of one although it is a variable like others."""
-        from fluidnb.layers.weight_norm import normalized
+        assert hooks.normalized_weight is not None, "fluidnb imports its layers"
 
         def make(part: ParamAttr, sizes: Sequence[int], initializer: Any) -> Parameter:
             part.initializer = initializer or first
             return self.create_parameter(part, sizes, dtype)
 
-        return cast(Parameter, normalized(attr, shape, make))
+        return cast(Parameter, hooks.normalized_weight(attr, shape, make))
 
     def get_parameter(self, name: str) -> Parameter:
-        """A parameter that exists already.
-
-        Args:
-            name: its name.
-
-        Raises:
-            OpValueError: there is none of this name.
-        """
+        """A parameter that exists already."""
         block = self.main_program.global_block()
-        found = block.var(name) if block.has_var(name) else None
-        if not isinstance(found, Parameter):
+        parameter = block.var(name) if block.has_var(name) else None
+        if not isinstance(parameter, Parameter):
             raise OpValueError(
                 f"no Parameter name {name} found", hint=near(name, [p.name for p in block.all_parameters()])
             )
-        return found
+        return parameter
 
     def create_variable(self, *args: Any, **kwargs: Any) -> Variable:
         """A variable of the current block; arguments as for ``Block.create_var``."""
         return self.block.create_var(*args, **kwargs)
 
     def create_global_variable(self, persistable: bool = False, **kwargs: Any) -> Variable:
-        """A variable of block 0.
-
-        Args:
-            persistable: whether it outlives a run.
-            kwargs: as for ``Block.create_var``; without ``name`` a name is made.
-        """
+        """A variable of block 0; arguments as for ``Block.create_var``, and a name is generated where there is none."""
         if kwargs.get("name") is None:
             kwargs["name"] = unique_name.generate(f"{self.name}.tmp")
         return self.main_program.global_block().create_var(persistable=persistable, **kwargs)
 
     def create_or_get_global_variable(self, name: str, **kwargs: Any) -> tuple[Variable, bool]:
-        """A variable of block 0 by name, created when there is none.
-
-        Args:
-            name: its name.
-            kwargs: as for ``create_global_variable``.
-
-        Returns:
-            (variable, whether it is new).
-        """
+        """A variable of block 0 by name, and whether it is new; arguments as for `create_global_variable`."""
         block = self.main_program.global_block()
         if block.has_var(name):
             return block.var(name), False

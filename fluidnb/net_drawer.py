@@ -1,12 +1,4 @@
-"""Fluid's ``net_drawer`` module: a startup and a main program as one graph for Graphviz.
-
-Example:
-    >>> from fluidnb import net_drawer
-    >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 1)
-    >>> text = net_drawer.draw_graph(fluid.default_startup_program(), fluid.default_main_program())
-    >>> text.count("subgraph")
-    2
-"""
+"""Fluid's ``net_drawer`` module: a startup and a main program as one graph for Graphviz."""
 
 from __future__ import annotations
 
@@ -32,19 +24,11 @@ def draw_graph(
     """A startup program and a main program as one graph in the DOT language, a cluster for each block.
 
     Args:
-        startup_program: the startup program.
-        main_program: the main program.
         filename: where to write the graph; None writes nothing.
         graph: title of the main program's clusters, by default ``main``.
         graph_attr: DOT's attributes of the graph, for example ``{"rankdir": "LR"}``.
         node_attr: DOT's attributes of nodes that do not have their own.
         edge_attr: DOT's attributes of edges, alike.
-
-    Returns:
-        The graph's text.
-
-    Raises:
-        OSError: the file cannot be written.
 
     Example:
         >>> print(draw_graph(fluid.Program(), fluid.Program(), graph_attr={"rankdir": "LR"}))
@@ -57,8 +41,6 @@ def draw_graph(
             label="main, block 0"
           }
         }
-
-    Source: fluid.net_drawer.draw_graph.
     """
     head, *rest = programs_dot({"startup": startup_program, graph or "main": main_program}).split("\n")
     kinds = {"graph": graph_attr, "node": node_attr, "edge": edge_attr}

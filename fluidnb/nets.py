@@ -7,7 +7,6 @@ from typing import Any
 
 from fluidnb import layers
 from fluidnb.errors import Operand, OpValueError
-from fluidnb.layers.one_op import check_variable
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -43,10 +42,8 @@ def simple_img_conv_pool(
         input: images [batch, channels, height, width].
         num_filters: channels of the output.
         filter_size: height and width of a filter, or one number for both.
-        pool_size: height and width of a pooling window, or one number for both.
         pool_stride: from pooling window to window.
         pool_padding: how far pooling windows may reach over the edge.
-        pool_type: ``"max"`` or ``"avg"``.
         global_pooling: one pooling window that is the whole image.
         conv_stride: stride of the window of the convolution.
         conv_padding: zeros around the images.
@@ -55,13 +52,9 @@ def simple_img_conv_pool(
         param_attr: description of the filters.
         bias_attr: description of the bias; False leaves it out.
         act: activation between the two.
-        use_cudnn: whether to use cuDNN on a GPU.
 
     Returns:
         [batch, num_filters, height, width].
-
-    Raises:
-        OpValueError: sizes that do not fit.
 
     Example:
         >>> image = fluid.layers.data("image", [1, 28, 28])
@@ -98,7 +91,6 @@ def img_conv_group(
     Args:
         input: images [batch, channels, height, width].
         conv_num_filter: channels after each convolution.
-        pool_size: height and width of a pooling window, or one number for both.
         conv_padding: zeros around the images; one for all convolutions, or a list.
         conv_filter_size: size of the filters, alike.
         conv_act: activation, after the normalisation where there is one.
@@ -106,15 +98,9 @@ def img_conv_group(
         conv_with_batchnorm: whether to normalise after a convolution, alike.
         conv_batchnorm_drop_rate: probability of dropout after a normalisation, alike.
         pool_stride: from pooling window to window.
-        pool_type: ``"max"`` or ``"avg"``.
-        use_cudnn: whether to use cuDNN on a GPU.
 
     Returns:
         [batch, last of ``conv_num_filter``, height, width].
-
-    Raises:
-        OpTypeError: ``conv_num_filter`` is no list.
-        OpValueError: a list has another length, or sizes do not fit.
 
     Example:
         >>> image = fluid.layers.data("image", [3, 32, 32])
@@ -175,10 +161,6 @@ def sequence_conv_pool(
     Returns:
         [sequences, num_filters].
 
-    Raises:
-        OpTypeError: the input is not a Variable.
-        OpValueError: the width is not known, or ``pool_type`` is another word.
-
     Example:
         >>> word = fluid.layers.data("word", [1], dtype="int64", lod_level=1)
         >>> text = fluid.layers.embedding(word, size=[100, 32])
@@ -202,9 +184,6 @@ def glu(input: Variable, dim: int = -1) -> Variable:
 
     Returns:
         A variable half as long along ``dim``.
-
-    Raises:
-        OpValueError: the size is odd.
 
     Example:
         >>> fluid.nets.glu(fluid.layers.data("x", [6, 9]), dim=1).shape
@@ -233,10 +212,6 @@ def scaled_dot_product_attention(
     Returns:
         [batch, number of queries, width].
 
-    Raises:
-        OpTypeError: an argument is not a Variable.
-        OpValueError: sizes that do not fit.
-
     Example:
         >>> q, kv = fluid.layers.data("q", [5, 9]), fluid.layers.data("kv", [6, 9])
         >>> fluid.nets.scaled_dot_product_attention(q, kv, kv, num_heads=3).shape
@@ -250,10 +225,10 @@ def scaled_dot_product_attention(
     weights = layers.softmax(layers.matmul(layers.scale(q, scale=width**-0.5), k, transpose_y=True))
     if dropout_rate:
         weights = layers.dropout(weights, dropout_prob=dropout_rate)
-    found = layers.matmul(weights, v)
+    context = layers.matmul(weights, v)
     if num_heads == 1:
-        return found
-    return layers.reshape(layers.transpose(found, [0, 2, 1, 3]), [0, 0, values.shape[-1]])
+        return context
+    return layers.reshape(layers.transpose(context, [0, 2, 1, 3]), [0, 0, values.shape[-1]])
 
 
 def _heads(x: Variable, count: int) -> Variable:
@@ -264,7 +239,6 @@ def _heads(x: Variable, count: int) -> Variable:
 def _check_attention(queries: Variable, keys: Variable, values: Variable, num_heads: int) -> None:
     operands: list[Operand] = []
     for name, x in (("queries", queries), ("keys", keys), ("values", values)):
-        check_variable(x, name, "scaled_dot_product_attention")
         operands.append((name, x.name, dtype_name(x.dtype), x.shape))
 
     def require(holds: bool, message: str, hint: str | None = None) -> None:
@@ -280,7 +254,7 @@ def _check_attention(queries: Variable, keys: Variable, values: Variable, num_he
         keys.shape[1] == values.shape[1] or -1 in (keys.shape[1], values.shape[1]),
         "The max sequence length in key batch and in value batch should be the same.",
     )
-    require(isinstance(num_heads, int) and num_heads >= 1, "num_heads must be a whole number of at least 1.")
+    require(num_heads >= 1, "num_heads must be a whole number of at least 1.")
     require(
         keys.shape[-1] % num_heads == 0 and values.shape[-1] % num_heads == 0,
         f"The hidden size of keys and of values must be divisible by the number of attention heads ({num_heads}).",

@@ -7,7 +7,7 @@ from typing import Any
 
 from fluidnb.arguments import checked
 from fluidnb.compiler import BuildStrategy, ExecutionStrategy
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpValueError
 from fluidnb.program import Program, default_main_program
 from fluidnb.runtime import Executor, Scope, global_scope
 from fluidnb.values import CPUPlace, CUDAPlace
@@ -20,26 +20,19 @@ class ParallelExecutor:
     """Runs one program again and again; with several devices in Fluid, with one here.
 
     Args:
-        use_cuda: whether to run on the GPU.
-        loss_name: the loss; kept for old scripts.
+        loss_name: the loss; ignored (compatibility).
         main_program: the program; the default main program when left out.
         share_vars_from: another such executor, whose scope is used.
-        exec_strategy: kept for old scripts.
-        build_strategy: kept for old scripts.
+        exec_strategy: ignored (compatibility).
+        build_strategy: ignored (compatibility).
         num_trainers: how many machines train; 1.
         trainer_id: which of them this is.
         scope: where persistable variables live; the global scope when left out.
-
-    Raises:
-        OpTypeError: not a Program, or ``share_vars_from`` is no ParallelExecutor.
-        OpValueError: several machines.
 
     Example:
         >>> y = fluid.layers.fill_constant([1], "float32", 2.0)
         >>> fluid.ParallelExecutor(use_cuda=False, loss_name=y.name).run([y.name])
         [array([2.], dtype=float32)]
-
-    Source: fluid.ParallelExecutor.
     """
 
     def __init__(
@@ -54,23 +47,12 @@ class ParallelExecutor:
         trainer_id: int = 0,
         scope: Scope | None = None,
     ) -> None:
-        program = default_main_program() if main_program is None else main_program
-        if not isinstance(program, Program):
-            raise OpTypeError(
-                "ParallelExecutor takes a Program.", expected="a Program",
-                received=f"{program!r} ({type(program).__name__})"[:200],
-            )  # fmt: skip
-        if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
-            raise OpTypeError(
-                "share_vars_from must be a ParallelExecutor.", expected="a ParallelExecutor",
-                received=f"{share_vars_from!r} ({type(share_vars_from).__name__})"[:200],
-            )  # fmt: skip
         if num_trainers != 1:
             raise OpValueError(
                 "ParallelExecutor runs in one process here.", expected="num_trainers = 1", received=num_trainers
             )
         self._executor = Executor(CUDAPlace(0) if use_cuda else CPUPlace())
-        self._program = program
+        self._program = default_main_program() if main_program is None else main_program
         self._scope: Scope = global_scope() if scope is None else scope
         if share_vars_from is not None:
             self._scope = share_vars_from._scope
@@ -90,28 +72,20 @@ class ParallelExecutor:
         """Run the program once.
 
         Args:
-            fetch_list: Variables or names whose values are wanted.
             feed: variable name -> value, as for ``Executor.run``, or a list with one such dict for each device.
             feed_dict: an older name of ``feed``.
             return_numpy: ndarrays (True) or LoDTensors (False) in the result.
-
-        Returns:
-            The fetched values.
-
-        Raises:
-            OpValueError: feeds of more devices than there are.
-            FluidError: as ``Executor.run``.
         """
-        given: Any = feed_dict if feed is None else feed
-        if isinstance(given, list | tuple):
-            if len(given) != 1:
+        feeds: Any = feed_dict if feed is None else feed
+        if isinstance(feeds, list | tuple):
+            if len(feeds) != 1:
                 raise OpValueError(
                     "The list of feeds has another length than there are devices.", expected="one dict, or [one dict]",
-                    received=f"{len(given)} feeds", hint="one device takes the whole batch: feed={name: value}.",
+                    received=f"{len(feeds)} feeds", hint="one device takes the whole batch: feed={name: value}.",
                 )  # fmt: skip
-            given = given[0]
+            feeds = feeds[0]
         wanted = list(fetch_list)
-        return self._executor.run(self._program, given, wanted, scope=self._scope, return_numpy=return_numpy)
+        return self._executor.run(self._program, feeds, wanted, scope=self._scope, return_numpy=return_numpy)
 
     def drop_local_exe_scopes(self) -> None:
         """Drop the scopes of the last run; nothing is left after a run here."""

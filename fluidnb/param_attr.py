@@ -31,7 +31,6 @@ class ParamAttr(Checked):
         clip: another name for ``gradient_clip``.
 
     Raises:
-        OpTypeError: the initializer cannot be called, or the name is not text.
         OpValueError: both ``gradient_clip`` and ``clip`` are given.
 
     Example:
@@ -71,8 +70,8 @@ class ParamAttr(Checked):
         self.do_model_average = do_model_average
 
     def __repr__(self) -> str:
-        said = {k: v for k, v in vars(self).items() if v != _PLAIN.get(k)}
-        return f"ParamAttr({', '.join(f'{k}={v!r}' for k, v in said.items())})"
+        changed = {k: v for k, v in vars(self).items() if v != _PLAIN.get(k)}
+        return f"ParamAttr({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
     @staticmethod
     def to_attr(arg: ParamAttrLike) -> ParamAttr | None:
@@ -123,9 +122,6 @@ class ParamAttr(Checked):
         Returns:
             A list of ``length``.
 
-        Raises:
-            OpValueError: the list has another length.
-
         Example:
             >>> len(ParamAttr.to_attrs(None, 2))
             2
@@ -147,13 +143,10 @@ class ParamAttr(Checked):
             {'learning_rate': 1.0}
         """
         return {
-            "name": self.name,
-            "optimize_attr": {"learning_rate": self.learning_rate},
-            "regularizer": self.regularizer,
-            "trainable": self.trainable,
-            "gradient_clip_attr": self.gradient_clip,
+            "name": self.name, "optimize_attr": {"learning_rate": self.learning_rate}, "regularizer": self.regularizer,
+            "trainable": self.trainable, "gradient_clip_attr": self.gradient_clip,
             "do_model_average": self.do_model_average,
-        }
+        }  # fmt: skip
 
 
 class WeightNormParamAttr(ParamAttr):
@@ -163,20 +156,13 @@ class WeightNormParamAttr(ParamAttr):
         dim: the axis along which each part has a separate length; None for one length of the whole weight.
         name: start of the names of both parameters; None generates one.
         initializer: of the direction; the length is that of what it gives.
-        learning_rate: see `ParamAttr`; this and what follows is for both parameters.
-        regularizer: see `ParamAttr`.
-        trainable: see `ParamAttr`.
-        gradient_clip: see `ParamAttr`.
-        do_model_average: see `ParamAttr`.
-        clip: see `ParamAttr`.
+        learning_rate: see `ParamAttr`, also for the other arguments; they are for both parameters.
 
     Example:
         >>> attr = fluid.WeightNormParamAttr(dim=1, name="w")
         >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, param_attr=attr)
         >>> [p.name for p in y.params]
         ['w_v', 'w_g', 'fc_0.b_0']
-
-    Source: fluid.WeightNormParamAttr.
     """
 
     def __init__(
@@ -192,19 +178,12 @@ class WeightNormParamAttr(ParamAttr):
         *,
         clip: Any = None,
     ) -> None:
-        said = (name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
-        super().__init__(*said, clip=clip)
+        arguments = (name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
+        super().__init__(*arguments, clip=clip)
         self.dim = dim
 
     def part(self, suffix: str) -> ParamAttr:
-        """The description of one of the two parameters.
-
-        Args:
-            suffix: what follows the name.
-
-        Returns:
-            A plain description.
-        """
+        """The description of one of the two parameters, whose name ends in the suffix."""
         plain = ParamAttr()
         vars(plain).update({k: v for k, v in vars(self).items() if k != "dim"}, name=f"{self.name}{suffix}")
         return plain

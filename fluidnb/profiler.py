@@ -15,19 +15,7 @@ _current = Profile()
 
 
 def start_profiler(state: str) -> None:
-    """Begin to time every operator that runs.
-
-    Args:
-        state: ``CPU``, ``GPU`` or ``All``.
-
-    Raises:
-        OpValueError: another word.
-
-    Example:
-        >>> start_profiler("CPU"); profile = stop_profiler(profile_path=None)
-        Profile: 0 operators run, times in ms
-        ...
-    """
+    """Begin to time every operator that runs."""
     if state not in ("CPU", "GPU", "All"):
         raise OpValueError("The state must be 'CPU' or 'GPU' or 'All'.", received=repr(state))
     if _current.record not in observers:
@@ -43,14 +31,6 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str | None = "/tm
 
     Returns:
         The profile: ``.rows(by="type" | "op" | "block" | "cell")``, ``.text()``, ``.chrome_trace()``.
-
-    Raises:
-        OpValueError: an unknown key; timing continues.
-
-    Example:
-        >>> start_profiler("CPU"); stop_profiler("total", None).events
-        Profile: ...
-        []
     """
     check_key(sorted_key)
     if _current.record in observers:
@@ -64,41 +44,17 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str | None = "/tm
 
 
 def is_running() -> bool:
-    """Whether operators are timed now.
-
-    Example:
-        >>> is_running()
-        False
-    """
+    """Whether operators are timed now."""
     return _current.record in observers
 
 
 def reset_profiler() -> None:
-    """Forget what has been timed so far.
-
-    Example:
-        >>> reset_profiler()
-    """
+    """Forget what has been timed so far."""
     _current.events.clear()
 
 
 def cuda_profiler(output_file: str, output_mode: str | None = None, config: Sequence[str] | None = None) -> NoReturn:
-    """Not part of fluidnb: it would switch on the profiler of CUDA's own tools.
-
-    Args:
-        output_file: where its output would go.
-        output_mode: how it would be written.
-        config: what it would count.
-
-    Raises:
-        NotBuiltYet: always.
-
-    Example:
-        >>> cuda_profiler("trace.txt")
-        Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluidnb does not drive CUDA's profiler.
-          hint:     fluid.profiler.profiler times every operator, on any place.
-    """
+    """Not part of fluidnb: it would switch on the profiler of CUDA's own tools."""
     raise NotBuiltYet(
         "fluidnb does not drive CUDA's profiler.", hint="fluid.profiler.profiler times every operator, on any place."
     )
@@ -108,23 +64,8 @@ def cuda_profiler(output_file: str, output_mode: str | None = None, config: Sequ
 def profiler(state: str, sorted_key: str | None = None, profile_path: str | None = "/tmp/profile") -> Iterator[Profile]:
     """Time what runs inside a ``with``; then print the table and write the timeline.
 
-    Args:
-        state: see `start_profiler`.
-        sorted_key: see `stop_profiler`.
-        profile_path: see `stop_profiler`.
-
     Yields:
         The profile, which fills up while programs run.
-
-    Raises:
-        OpValueError: an unknown state or key, before anything runs.
-
-    Example:
-        >>> with profiler("CPU", "total", None):
-        ...     pass
-        Profile: ...
-
-    Source: developer guide, questions and answers; fluid.profiler.profiler.
     """
     check_key(sorted_key)
     start_profiler(state)

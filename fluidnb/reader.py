@@ -6,36 +6,7 @@ Example:
     [0, 1, 2]
 """
 
-from fluidnb.data.reader import (
-    ComposeNotAligned,
-    Fake,
-    PipeReader,
-    batch,
-    buffered,
-    cache,
-    chain,
-    compose,
-    creator,
-    firstn,
-    map_readers,
-    multiprocess_reader,
-    shuffle,
-    xmap_readers,
-)
+from fluidnb.data import reader as _reader
+from fluidnb.data.reader import *  # noqa: F403
 
-__all__ = [
-    "ComposeNotAligned",
-    "Fake",
-    "PipeReader",
-    "batch",
-    "buffered",
-    "cache",
-    "chain",
-    "compose",
-    "creator",
-    "firstn",
-    "map_readers",
-    "multiprocess_reader",
-    "shuffle",
-    "xmap_readers",
-]
+__all__ = [name for name in _reader.__all__ if name != "Reader"]

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 from fluidnb.arguments import Checked, checked
 from fluidnb.errors import OpTypeError
 from fluidnb.program import unique_name
+from fluidnb.utils.source_location import warn
 from fluidnb.values.dtypes import VarType, dtype_name
-from fluidnb.where import warn
 
 if TYPE_CHECKING:
     from fluidnb.program import Block, Parameter, Variable
 
 __all__ = [
-    "L1Decay",
-    "L1DecayRegularizer",
-    "L2Decay",
-    "L2DecayRegularizer",
-    "WeightDecayRegularizer",
+    "L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer", "WeightDecayRegularizer",
     "append_regularization_ops",
-]
+]  # fmt: skip
 
 
 class WeightDecayRegularizer(Checked):
@@ -48,9 +44,6 @@ class WeightDecayRegularizer(Checked):
             param: the parameter.
             grad: its gradient.
             block: where the operators go.
-
-        Returns:
-            The term, shaped like the parameter.
         """
         raise NotImplementedError(f"{type(self).__name__} must define __call__(param, grad, block).")
 
@@ -129,14 +122,9 @@ def append_regularization_ops(
     Returns:
         The pairs, with the gradients that the optimizer is to use.
 
-    Raises:
-        OpTypeError: a regularizer is none.
-
     Example:
         >>> append_regularization_ops([])
         []
-
-    Source: requirement that clipping, regularisation and optimisation come in this order.
     """
     overruled = [p.name for p, g in parameters_and_grads if g is not None and regularization and p.regularizer]
     if overruled:

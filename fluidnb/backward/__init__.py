@@ -21,14 +21,14 @@ from fluidnb.op import GRAD, check_desc, get_op
 from fluidnb.program import Block, Parameter, Variable, origin
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import OpDesc
+from fluidnb.utils.source_location import warn
 from fluidnb.values import dtypes
-from fluidnb.where import warn
 
 __all__ = ["all_or_nothing", "append_backward", "calc_gradient", "gradients"]
 
 Names = Iterable[Variable | str]
 
-#: What is made small.
+#: The variable that training minimizes.
 Loss = Annotated[
     Variable,
     Rule(
@@ -51,9 +51,9 @@ def append_backward(
     are summed. A second call on the same program gives its gradients new names.
 
     Args:
-        loss: what to differentiate, shape [1] or a scalar, in the global block.
+        loss: the variable to differentiate, shape [1] or a scalar, in the global block.
         parameter_list: parameters, other variables, or names; None for all trainable parameters.
-        no_grad_set: variables or names that get no gradient and let none pass, beside those with ``stop_gradient``.
+        no_grad_set: variables or names that get no gradient and propagate none, beside those with ``stop_gradient``.
         callbacks: ``callback(block, context)`` is called after each gradient operator, with ``context`` mapping the
             name of a gradient to the name of its variable; for example `error_clip_callback`.
 
@@ -62,17 +62,9 @@ def append_backward(
         that of the program.
 
     Raises:
-        OpTypeError: the loss is not a Variable, or a list holds something else than variables and names.
         OpValueError: the loss is not one float, nothing computes it, an operator on the way has no gradient, or a value
             that a gradient needs is overwritten. The program is then as it was.
         NotBuiltYet: the loss is computed inside a loop or branch.
-
-    Example:
-        >>> x = fluid.layers.data("x", [2, 3, 4], append_batch_size=False)
-        >>> loss = fluid.layers.reduce_sum(fluid.layers.fc(x, 5, num_flatten_dims=2, bias_attr=False))
-        >>> [(w, g)] = fluid.backward.append_backward(loss=loss)
-        >>> g.name, g.shape
-        ('fc_0.w_0@GRAD', (4, 5))
 
     Source: developer guide, section on what happens at compile time.
     """
@@ -105,47 +97,42 @@ def gradients(
     """Append the operators that compute the gradient of some variables with respect to others.
 
     Args:
-        targets: what to differentiate, of any shape; several are summed.
-        inputs: with respect to what; their own ``stop_gradient`` does not count.
-        target_gradients: for each target what its gradient is multiplied with, of its shape; None for ones.
-        no_grad_set: variables or names that let no gradient pass.
+        targets: the variables to differentiate, of any shape; several are summed.
+        inputs: the others; their own ``stop_gradient`` does not count.
+        target_gradients: for each target the factor of its gradient, of its shape; None for ones.
+        no_grad_set: variables or names that propagate no gradient.
 
     Returns:
         For each input its gradient, or None when no target depends on it.
 
     Raises:
-        OpTypeError: something is not a Variable.
-        OpValueError: targets are in different blocks, lengths differ, an input is not of a floating dtype, an operator
-            on the way has no gradient, or a value that a gradient needs is overwritten. The program is then as it was.
-        NotBuiltYet: the targets are inside a loop or branch.
+        OpValueError: as `append_backward`.
 
     Example:
         >>> x = fluid.layers.data("x", [3], append_batch_size=False)
-        >>> y = fluid.layers.square(x)
-        >>> [dx] = fluid.gradients(y, x)
-        >>> dx.name, dx.shape
+        >>> [dx] = fluid.gradients(fluid.layers.square(x), x); dx.name, dx.shape
         ('x@GRAD', (3,))
     """
     target_list, input_list = _variables(targets, "targets"), _variables(inputs, "inputs")
-    given: list[Variable | None] = (
+    starts: list[Variable | None] = (
         [None] * len(target_list) if target_gradients is None
         else [target_gradients] if isinstance(target_gradients, Variable) else list(target_gradients)
     )  # fmt: skip
-    block = _check_targets(target_list, input_list, given)
-    no_grad, asked = names_of(no_grad_set, "no_grad_set"), {v.name for v in input_list}
+    block = _check_targets(target_list, input_list, starts)
+    no_grad, wanted = names_of(no_grad_set, "no_grad_set"), {v.name for v in input_list}
     origin.saw_list(block.program)
     with all_or_nothing(block.program):
-        reachable = dependents(block.desc.ops, asked)
-        walk = Walk(block.desc, Wanted(block.desc, no_grad, asked, reachable), free_name(block.desc))
-        for target, gradient in zip(target_list, given, strict=True):
+        reachable = dependents(block.desc.ops, wanted)
+        walk = Walk(block.desc, Wanted(block.desc, no_grad, wanted, reachable), free_name(block.desc))
+        for target, gradient in zip(target_list, starts, strict=True):
             if gradient is not None:
                 walk.seed(target.name, Part(gradient.name))
             else:
                 _fill(walk, target, 1.0)
         walk.run()
         emit(block, walk, ())
-        found = [walk.gradient_of.get(v.name) for v in input_list]
-        return [None if name is None else block.var(name) for name in found]
+        names = [walk.gradient_of.get(v.name) for v in input_list]
+        return [None if name is None else block.var(name) for name in names]
 
 
 @checked
@@ -155,26 +142,12 @@ def calc_gradient(
     target_gradients: Variable | Sequence[Variable | None] | None = None,
     no_grad_set: Names | None = None,
 ) -> Variable | list[Variable | None] | None:
-    """As `gradients`, with the gradient itself where there is one input.
-
-    Args:
-        targets: see `gradients`.
-        inputs: see `gradients`.
-        target_gradients: see `gradients`.
-        no_grad_set: see `gradients`.
-
-    Returns:
-        The gradient of the one input, None where nothing depends on it; of several inputs, a list.
-
-    Example:
-        >>> x = fluid.layers.data("x", [3], append_batch_size=False)
-        >>> calc_gradient(fluid.layers.square(x), x).name
-        'x@GRAD'
+    """As `gradients`, with the gradient itself, or None, where there is one input.
 
     Source: fluid.backward.calc_gradient.
     """
-    found = gradients(targets, inputs, target_gradients, no_grad_set)
-    return found[0] if len(found) == 1 else found
+    result = gradients(targets, inputs, target_gradients, no_grad_set)
+    return result[0] if len(result) == 1 else result
 
 
 _NOT_INSIDE = "gradients inside loops and branches are not part of fluidnb yet."
@@ -211,7 +184,7 @@ def _check_loss(loss: object) -> Block:
     return loss.block
 
 
-def _check_targets(targets: list[Variable], inputs: list[Variable], given: list[Variable | None]) -> Block:
+def _check_targets(targets: list[Variable], inputs: list[Variable], starts: list[Variable | None]) -> Block:
     block = targets[0].block
     if any(t.block is not block for t in targets):
         raise OpValueError(
@@ -220,9 +193,9 @@ def _check_targets(targets: list[Variable], inputs: list[Variable], given: list[
         )
     if block.idx != 0:
         raise NotBuiltYet(f"The targets are in block {block.idx}: {_NOT_INSIDE}")
-    if len(given) != len(targets):
+    if len(starts) != len(targets):
         raise OpValueError(
-            "Should have the same number of target_gradients as targets", expected=len(targets), received=len(given)
+            "Should have the same number of target_gradients as targets", expected=len(targets), received=len(starts)
         )
     for v in [*targets, *inputs]:
         if not is_floating(block.desc, v.name):
@@ -230,7 +203,7 @@ def _check_targets(targets: list[Variable], inputs: list[Variable], given: list[
                 f"{v.name} cannot have a gradient: it is not of a floating dtype.",
                 slots=[("variable", v.name, dtypes.dtype_name(v.dtype), v.shape)],
             )  # fmt: skip
-    for t, g in zip(targets, given, strict=True):
+    for t, g in zip(targets, starts, strict=True):
         if g is not None and not _fits(g.shape, t.shape):
             raise OpValueError(
                 f"{g.name} cannot be the gradient of {t.name}: the shapes differ.",
@@ -245,20 +218,20 @@ def _fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
 
 
-def _variables(given: Variable | Sequence[Variable], argument: str) -> list[Variable]:
-    found = [given] if isinstance(given, Variable) else list(given)
-    for v in found:
+def _variables(value: Variable | Sequence[Variable], argument: str) -> list[Variable]:
+    variables = [value] if isinstance(value, Variable) else list(value)
+    for v in variables:
         if not isinstance(v, Variable):
             raise OpTypeError(
                 f"{argument} holds Variables.", expected="a Variable", received=f"{v!r} ({type(v).__name__})"
             )
-    if not found:
+    if not variables:
         raise OpValueError(f"{argument} is empty.", expected="at least one Variable")
-    return found
+    return variables
 
 
 def _fill(walk: Walk, target: Variable, value: float) -> OpDesc:
-    """Start the walk from a target's gradient filled with a number."""
+    """Start from a target's gradient filled with a number."""
     name = target.name + GRAD
     if -1 in target.shape:
         fill = OpDesc("fill_any_like", {"X": [target.name]}, {"Out": [name]}, {"value": value})
@@ -271,10 +244,7 @@ def _fill(walk: Walk, target: Variable, value: float) -> OpDesc:
 
 
 def _pairs(block: Block, walk: Walk, chosen: Collection[str] | None) -> list[tuple[Parameter, Variable]]:
-    """The parameters with their gradients; the operators that complete these say so in op_role_var.
-
-    Those that are chosen come in their order, and need not be parameters.
-    """
+    """The parameters, or the chosen variables, with their gradients; sets op_role_var of the last writers of these."""
     writers = {name: desc for desc in walk.ops for name in desc.output_arg_names()}
     pairs: list[tuple[Any, Variable]] = []
     if chosen is None:

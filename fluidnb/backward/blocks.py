@@ -1,10 +1,9 @@
 """Backward through an operator that runs a block: a gradient block for its block, and a gradient operator that runs it.
 
-Outer variables come in three kinds. A gradient that *arrives* at a variable which the block writes is handed through:
-the gradient block reads and rewrites the outer gradient itself, so that what an iteration leaves untouched passes on to
-what came before. The same goes for what a loop carries from one iteration to the next, and for arrays, whose elements
-are gradients of their own. What the block only *reads* has a gradient inside the block that the operator sums over
-iterations.
+A gradient that *arrives* at a variable which the block writes is rewritten by the gradient block itself: it is
+propagated where an iteration leaves the variable alone. So are values carried from one iteration to the next, and
+arrays, whose elements are separate gradients. A variable that the block only *reads* has a gradient inside the block,
+which the operator sums over iterations.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fluidnb.proto.desc import BlockDesc, OpDesc
 if TYPE_CHECKING:
     from fluidnb.backward.walk import Walk
 
-#: What copies of counters are called, after the counter's name.
+#: Suffix of the names of copies of counters.
 KEPT = "@KEPT"
 
 #: Operators that run a block through which gradients go.
@@ -27,15 +26,7 @@ RUN_BLOCKS = frozenset({"while", "conditional_block", "recurrent"})
 
 
 def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> None:
-    """Add the gradient of an operator that runs a block to a walk.
-
-    Args:
-        walk: the walk over the block of the operator.
-        position: the operator's index there.
-        op: the operator.
-        arrived: variable that the operator writes -> name of the gradient that has arrived; without any, counters are
-            undone at most.
-    """
+    """Add the gradient of an operator that runs a block; ``arrived``: variable written -> name of its gradient."""
     if op.optype != "recurrent":
         _block(walk, position, op, arrived)
     elif arrived:
@@ -43,13 +34,7 @@ def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> N
 
 
 def restored(walk: Walk, op: OpDesc, name: str) -> bool:
-    """Whether the gradient of an operator undoes everything that the operator does to a variable.
-
-    Args:
-        walk: the walk that has passed the operator.
-        op: the operator.
-        name: the variable.
-    """
+    """Whether the gradient of an operator undoes everything that the operator does to a variable."""
     if _counts(op):
         return id(op) in walk.undone
     inner = walk.inner_of.get(id(op))
@@ -59,26 +44,12 @@ def restored(walk: Walk, op: OpDesc, name: str) -> bool:
 
 
 def counted(block: BlockDesc, name: str) -> bool:
-    """Whether a block, with those inside, does nothing to a variable but add numbers in place.
-
-    Args:
-        block: the block.
-        name: the variable.
-    """
+    """Whether a block, with those inside, does nothing to a variable but add numbers in place."""
     return all(_counts(op) or _runs_counting(op, name) for op in block.ops if name in op.output_arg_names())
 
 
 def undo(walk: Walk, position: int, name: str) -> bool:
-    """Add the operator that takes a counter back, if that can be done.
-
-    Args:
-        walk: the walk.
-        position: index of a forward operator, in the block of the walk.
-        name: the counter, which it writes.
-
-    Returns:
-        Whether it can.
-    """
+    """Add the operator that undoes a counter's increment, if there can be one."""
     op = walk.block.ops[position]
     if not _counts(op):
         if id(op) in walk.inner_of or not _runs_counting(op, name):
@@ -100,12 +71,7 @@ def _counts(op: OpDesc) -> bool:
 
 
 def counts_for_all(walk: Walk, name: str) -> bool:
-    """Whether a variable of the blocks around is counted on by every iteration of a walk's block, and by nothing else.
-
-    Args:
-        walk: the walk, over a block inside another.
-        name: the variable.
-    """
+    """Whether every iteration of a walk's block, and nothing else, counts on a variable of the blocks around."""
     return not walk.block.has_var(name) and counted(walk.block, name)
 
 
@@ -148,12 +114,12 @@ def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str], count
     if handed_in:
         gradient.set_input("Out" + GRAD, handed_in)
     gradient.set_attr("original_output_grad", handed_in)
-    given: set[str] = set()
+    listed: set[str] = set()
     # rows that decide and are read appear in two slots; their gradient counts once, and not where they decide
     for slot in sorted(slots, key="Cond".__eq__):
         gradients = [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
-        gradient.set_output(slot + GRAD, [EMPTY if n in given else n for n in gradients])
-        given.update(gradients)
+        gradient.set_output(slot + GRAD, [EMPTY if n in listed else n for n in gradients])
+        listed.update(gradients)
     for name in writes:
         if any(restored(inner, o, name) for o in forward.ops if name in o.output_arg_names()):
             walk.keep(name)
@@ -179,12 +145,12 @@ def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
     inner.run()
     for name, outside in carried.items():
         inner.hand_out(name, outside)
-    found = {n for n in dict.fromkeys((*previous, *reads)) if n not in carried and inner.finish(n)}
+    finished = {n for n in dict.fromkeys((*previous, *reads)) if n not in carried and inner.finish(n)}
     (gradient,) = make_grad(op, [n for n in op.input_arg_names() if n not in reads])
     inside = {"inputs": op.ins["inputs"], "initial_states": previous, "parameters": op.ins.get("parameters", [])}
     for slot, names in inside.items():  # what the step net reads beside the way to its outputs has no gradient there
         rows = zip(names, gradient.outs.get(slot + GRAD, []), strict=False)
-        gradient.set_output(slot + GRAD, [carried.get(n, g if n in found else EMPTY) for n, g in rows])
+        gradient.set_output(slot + GRAD, [carried.get(n, g if n in finished else EMPTY) for n, g in rows])
     if set(states) & set(op.outs["outputs"]):
         gradient.set_attr("sum_states", True)
     walk.arrive(op, gradient, arrived)
@@ -201,7 +167,7 @@ def _forward(walk: Walk, op: OpDesc) -> BlockDesc:
 
 
 def _lives_before(walk: Walk, position: int, name: str) -> bool:
-    """Whether a variable may hold something that wants a gradient before an operator writes it."""
+    """Whether a variable may have a value that needs a gradient before an operator writes it."""
     if not walk.block.has_var(name):
         return True
     return walk.wanted(name) and any(name in o.output_arg_names() for o in walk.block.ops[:position])

@@ -22,25 +22,7 @@ Callback = Callable[[Block, Mapping[str, str]], object]
 @checked
 @contextmanager
 def all_or_nothing(*programs: Program) -> Iterator[None]:
-    """When the body raises, some programs and the counters of names are again what they were before.
-
-    Args:
-        programs: those that the body may edit.
-
-    Yields:
-        Nothing.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> program = Program()
-        >>> try:
-        ...     with all_or_nothing(program):
-        ...         x = program.global_block().create_var(name="x", shape=[1], dtype="float32")
-        ...         raise ValueError
-        ... except ValueError:
-        ...     program.global_block().has_var("x")
-        False
-    """
+    """Restore programs and the counters of names when the body raises."""
     before = [(p, p.snapshot()) for p in programs]
     counters, counts = unique_name.generator.ids, dict(unique_name.generator.ids)
     try:
@@ -54,40 +36,21 @@ def all_or_nothing(*programs: Program) -> Iterator[None]:
 
 
 def free_name(block: BlockDesc) -> Callable[[str], str]:
-    """A maker of names that nothing in a block has yet: the wished name, or else it with a number.
-
-    Args:
-        block: the block.
-
-    Returns:
-        The maker; a name that it gave counts as taken.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> free = free_name(Program().global_block().desc)
-        >>> free("x@GRAD"), free("x@GRAD").startswith("x@GRAD_")
-        ('x@GRAD', True)
-    """
-    given: set[str] = set()
+    """A function that gives a wished name, or it with a number where a block has it; each name is given once."""
+    taken: set[str] = set()
 
     def free(name: str) -> str:
         wish = name
-        while name in given or block.has_var_recursive(name):
+        while name in taken or block.has_var_recursive(name):
             name = unique_name.generate(wish)
-        given.add(name)
+        taken.add(name)
         return name
 
     return free
 
 
 def emit(block: Block, walk: Walk, callbacks: Sequence[Callback]) -> None:
-    """Append the gradient operators of a walk, each gradient block before the operator that runs it.
-
-    Args:
-        block: the block.
-        walk: the walk.
-        callbacks: called after each operator.
-    """
+    """Append the gradient operators of a walk, each gradient block before the operator that runs it."""
     variable_of = {**walk.part_of, **walk.variable_of}
     with block.program.role_guard(OpRole.Backward):
         for desc in walk.ops:
@@ -122,7 +85,7 @@ def _emit_block(block: Block, desc: OpDesc, inner: Walk, callbacks: Sequence[Cal
 
 
 def _emit_copies(forward: Block, walk: Walk) -> None:
-    """Let a forward block make the copies that its gradient block reads."""
+    """Append to a forward block the copies that its gradient block reads."""
     with forward.program.role_guard(OpRole.Forward):
         for (variable, _), copy in walk.copies.made.items():
             _declare(forward, copy.name, variable)
@@ -133,7 +96,7 @@ def _emit_copies(forward: Block, walk: Walk) -> None:
 
 
 def _declare(block: Block, name: str, variable: str) -> None:
-    """A gradient looks like its variable."""
+    """Declare a gradient like its variable."""
     like = block.desc.find_var_recursive(variable)
     assert like is not None
     kind = VarType(like.type())

@@ -1,8 +1,7 @@
 """Copies of values that a loop or branch overwrites before its gradient has read them.
 
-The gradient of an iteration sees what the iteration left in the end. Where an operator's gradient needs an earlier
-value, the forward block makes a copy of it beside the operator, in a new variable, which is kept like any other
-variable of the block.
+The gradient of an iteration sees the final values of the iteration. Where an operator's gradient needs an earlier
+value, the forward block copies it beside the operator, into a new variable of the block.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from fluidnb.proto.desc import BlockDesc, OpDesc
 if TYPE_CHECKING:
     from fluidnb.backward.walk import Walk
 
-#: What copies are called, after the variable's name.
+#: Suffix of the names of copies.
 SAVED = "@SAVED"
 
 #: Slots of gradient operators that name what the block reads under its outer name.
@@ -26,49 +25,27 @@ _OUTER = frozenset({"X", "Input", "Cond", "parameters"})
 
 @dataclass(slots=True)
 class Copy:
-    """A copy to make of a variable's value.
+    """A copy to make of a variable's value."""
 
-    Args:
-        name: the copy's name.
-        beside: the operator next to which it is made.
-        after: whether it is made after the operator, rather than before.
-    """
-
-    name: str
-    beside: OpDesc
-    after: bool
+    name: str  # the copy's name
+    beside: OpDesc  # the operator next to which it is made
+    after: bool  # whether it is made after the operator, rather than before
 
 
 @dataclass(slots=True)
 class Copies:
-    """Saved copies of values that the gradients of a block's operators need.
+    """Saved copies of values that the gradients of a block's operators need."""
 
-    Args:
-        block: the forward block.
-
-    Attributes:
-        made: (variable, index of the operator that wrote the value, -1 for none in this block) -> its copy.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> Copies(Program().global_block().desc).made
-        {}
-    """
-
-    block: BlockDesc
+    block: BlockDesc  # the forward block
+    # (variable, index of the operator that wrote the value, -1 for none in this block) -> its copy
     made: dict[tuple[str, int], Copy] = field(default_factory=dict)
 
     def of(self, variable: str, version: int, position: int, after: bool) -> str:
-        """A copy of a value.
+        """The name of a copy of a value.
 
         Args:
-            variable: its variable.
             version: index of the operator that wrote it, -1 for none in this block.
             position: index of the operator whose gradient needs it. Later calls are about earlier operators.
-            after: whether it is needed as it is after that operator.
-
-        Returns:
-            The copy's name, which nothing else in the program has.
         """
         known = self.made.get((variable, version))
         name = self._free(variable + SAVED) if known is None else known.name
@@ -85,14 +62,7 @@ class Copies:
 
 
 def use_copy(walk: Walk, gradient: OpDesc, variable: str, copy: str) -> None:
-    """Let the gradient block of a walk, and the blocks inside it, work on a copy of an outer variable.
-
-    Args:
-        walk: the walk.
-        gradient: the gradient operator that runs the block.
-        variable: the outer variable.
-        copy: its copy.
-    """
+    """Replace an outer variable by a copy in the gradient block of a walk, and in the blocks inside it."""
     if walk.block.has_var(variable):
         return
     for slot, names in gradient.ins.items():

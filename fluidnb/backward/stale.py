@@ -1,8 +1,8 @@
 """Values that a gradient needs but that a later operator has overwritten.
 
-Fluid computes such gradients from the new value and says nothing. Here a counter is counted back, inside loops and
-branches the forward block makes a copy of the value, and else it is an error, except for a parameter that an optimizer
-has already changed, which earns a warning.
+Fluid computes such gradients from the new value without a word. Here a counter is counted down, inside loops and
+branches the forward block copies the value, a parameter that an optimizer has changed gets a warning, and all else is
+an error.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from fluidnb.errors import Operand, OpValueError
 from fluidnb.op import EMPTY, get_op
 from fluidnb.program.constants import SHAPES_ONLY, OpRole
 from fluidnb.proto.desc import BlockDesc, OpDesc
+from fluidnb.utils.source_location import warn
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
-from fluidnb.where import warn
 
 if TYPE_CHECKING:
     from fluidnb.backward.walk import Walk
@@ -28,16 +28,7 @@ CROSSED = frozenset({"elementwise_mul_grad", "matmul_grad", "mul_grad"})
 
 
 class Freshness:
-    """The writers of every variable of a block.
-
-    Args:
-        block: the block, with all its operators.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> Freshness(Program().global_block().desc).writers
-        {}
-    """
+    """The writers of every variable of a block."""
 
     def __init__(self, block: BlockDesc) -> None:
         self.block = block
@@ -58,16 +49,7 @@ class Freshness:
             self.writers[name] = [w for w in self.writers[name] if not start < w <= position]
 
     def check(self, position: int, gradient: OpDesc, walk: Walk) -> None:
-        """See to it that a gradient operator reads what its forward operator saw.
-
-        Args:
-            position: index of the forward operator in the block.
-            gradient: its gradient operator, which may read its inputs and outputs.
-            walk: the walk to which the gradient operator will be added.
-
-        Raises:
-            OpValueError: in the global block, a value is overwritten by the operator itself or by a later one.
-        """
+        """Ensure that a gradient operator reads the values of its forward operator."""
         op = self.block.ops[position]
         for slot, name, after in list(self._needs(position, op, gradient, walk)):
             last = self._overwritten(walk, name, after)
@@ -95,7 +77,7 @@ class Freshness:
         return None
 
     def _counts_on_a_copy(self, walk: Walk, gradient: OpDesc, name: str) -> bool:
-        """Whether a gradient block counts a variable back that this block, in a loop, sets in other ways too."""
+        """Whether a gradient block counts a variable down that this block, in a loop, sets in other ways too."""
         inner = walk.inner.get(id(gradient))
         if inner is None or not walk.nested or self.block.has_var(name) or counted(self.block, name):
             return False
@@ -164,5 +146,5 @@ def _touched(walk: Walk) -> tuple[set[str], set[str]]:
 
 
 def _gives(gradient: OpDesc, slot: str) -> bool:
-    """Whether somebody wants an output of a gradient operator."""
+    """Whether an output of a gradient operator is wanted."""
     return any(n != EMPTY for n in gradient.outs.get(slot, []))

@@ -1,10 +1,9 @@
-"""From forward operators to gradient operators: one walk from the last to the first, gradients summed where they meet.
+"""Gradient operators of a block, from its last operator to the first.
 
-Each variable's gradient is the sum of what its readers contribute. The walk meets all readers of a value before its
-writer, so when it comes to the writer the contributions are complete. That also holds for a variable that is written
-several times: at each writer the count starts anew. An array of tensors is the exception: a writer replaces one
-element, and the gradients of the others are still on their way to theirs. Its gradient is one array from the last
-reader to the first writer: who reads an element adds to its gradient, who writes one takes the gradient out.
+A variable's gradient is the sum of contributions of its readers. All readers of a value come before its writer, so that
+the sum is complete there, also for a variable that is written several times. An array of tensors is the exception: a
+writer replaces one element. Its gradient is one array from the last reader to the first writer: a reader adds to the
+gradient of its element, a writer removes it.
 """
 
 from __future__ import annotations
@@ -27,22 +26,16 @@ from fluidnb.proto.desc import BlockDesc, OpDesc
 
 @dataclass(slots=True)
 class Part:
-    """One contribution to a variable's gradient.
-
-    Args:
-        name: the name under which it is known so far.
-        op: the operator that writes it; None for a gradient that the caller gave, which keeps its name.
-        slot: its output slot.
-        index: its place in the slot.
-    """
+    """One contribution to a variable's gradient."""
 
     name: str
+    # the operator that writes it; None for a gradient of the caller, which keeps its name
     op: OpDesc | None = None
-    slot: str = ""
-    index: int = 0
+    slot: str = ""  # its output slot
+    index: int = 0  # its place in the slot
 
     def rename(self, name: str) -> None:
-        """Give it its final name."""
+        """Rename it, also in its operator."""
         if self.op is not None:
             names = list(self.op.outs[self.slot])
             names[self.index] = self.name = name
@@ -51,45 +44,30 @@ class Part:
 
 @dataclass(slots=True)
 class Walk:
-    """The gradient operators of a block's operators.
-
-    Args:
-        block: the block.
-        wanted: whether a variable wants a gradient.
-        free: gives a name that is not taken yet, as close to the given one as possible.
-        nested: whether the block is inside another one that is walked.
-
-    Attributes:
-        ops: the gradient operators, in the order in which they run.
-        gradient_of: variable -> name of its gradient.
-        variable_of: name of a gradient -> its variable.
-        part_of: name of a contribution to a gradient, or of another helper -> the variable that it looks like.
-        outer: names of gradients that belong to the block around this one.
-        given: names of gradients that come with the scope in which the gradient block runs.
-        inner: id of a gradient operator that runs a gradient block -> the walk that makes this block.
-        inner_of: id of a forward operator that runs a block -> the same walk.
-        undone: ids of counting operators that have been undone.
-        finished: variables whose gradient the operator that runs the block looks for inside.
-        replaced: variables of the blocks around in whose place the gradient block works on a copy.
-        copies: the copies that the block has to make for its gradient.
-    """
+    """The gradient operators of a block's operators."""
 
     block: BlockDesc
-    wanted: Wanted
-    free: Callable[[str], str]
-    nested: bool = False
-    ops: list[OpDesc] = field(default_factory=list)
-    gradient_of: dict[str, str] = field(default_factory=dict)
-    variable_of: dict[str, str] = field(default_factory=dict)
+    wanted: Wanted  # whether a variable wants a gradient
+    free: Callable[[str], str]  # gives a free name like the wished one
+    nested: bool = False  # whether the block is inside another one that is walked
+    ops: list[OpDesc] = field(default_factory=list)  # the gradient operators, in the order in which they run
+    gradient_of: dict[str, str] = field(default_factory=dict)  # variable -> name of its gradient
+    variable_of: dict[str, str] = field(default_factory=dict)  # name of a gradient -> its variable
+    # name of a contribution to a gradient, or of another helper -> the variable that it looks like
     part_of: dict[str, str] = field(default_factory=dict)
-    outer: set[str] = field(default_factory=set)
+    outer: set[str] = field(default_factory=set)  # names of gradients that belong to the block around this one
+    # names of gradients in the scope in which the gradient block runs
     given: set[str] = field(default_factory=set)
+    # id of a gradient operator that runs a gradient block -> the walk that makes this block
     inner: dict[int, Walk] = field(default_factory=dict)
+    # id of a forward operator that runs a block -> the same walk
     inner_of: dict[int, Walk] = field(default_factory=dict)
-    undone: set[int] = field(default_factory=set)
+    undone: set[int] = field(default_factory=set)  # ids of counting operators that have been undone
+    # variables whose gradient inside the operator that runs the block reads
     finished: set[str] = field(default_factory=set)
+    # variables of the blocks around in whose place the gradient block works on a copy
     replaced: set[str] = field(default_factory=set)
-    copies: Copies = field(init=False)
+    copies: Copies = field(init=False)  # the copies that the block has to make for its gradient
     _parts: dict[str, list[Part]] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
     _kept: dict[str, str] = field(default_factory=dict)
@@ -100,22 +78,13 @@ class Walk:
         self._fresh, self.copies = Freshness(self.block), Copies(self.block)
 
     def seed(self, variable: str, part: Part) -> None:
-        """Start from a variable whose gradient is known.
-
-        Args:
-            variable: its name.
-            part: its gradient; an operator in it becomes the next gradient operator.
-        """
+        """Start from a variable whose gradient is known."""
         if part.op is not None:
             self.ops.append(part.op)
         self._parts.setdefault(variable, []).append(part)
 
     def run(self) -> None:
-        """Walk over the block's operators, the last first.
-
-        Raises:
-            OpValueError: one on the path has no gradient, or its gradient needs a value that is overwritten.
-        """
+        """Add the gradients of the block's operators, the last first."""
         watcher = watching()
         if watcher is not None:
             watcher(self, len(self.block.ops))
@@ -127,7 +96,7 @@ class Walk:
             arrived = {n: self._complete(n) for n in dict.fromkeys(op.output_arg_names()) if n in self._parts}
             definition = get_op(op.optype)
             if self.nested and op.optype == "increment" and counts_for_all(self, op.outs["Out"][0]):
-                undo(self, position, op.outs["Out"][0])  # it runs down again, as the iterations do
+                undo(self, position, op.outs["Out"][0])  # it counts down, as the iterations do
             if op.optype in RUN_BLOCKS:
                 through(self, position, op, arrived)
             elif arrived:
@@ -153,13 +122,9 @@ class Walk:
         """A walk over a block inside this one.
 
         Args:
-            block: the block.
             outer: variable -> its gradient, which the walk uses under the name that it has outside.
             given: names of gradients that the gradient operator puts into the scope of each iteration.
-            also: variables of the block that depend on what is requested, beside those that its operators declare.
-
-        Returns:
-            The walk.
+            also: variables of the block that depend on the requested ones, beside those that its operators declare.
         """
         # a gradient inside of that name is what the operator sums over iterations
         taken = {*outer.values(), *given, *(n + GRAD for n in outer)}
@@ -175,37 +140,20 @@ class Walk:
         return Walk(block, wanted, free, nested=True, outer=names, given=set(given))
 
     def hand_in(self, variable: str, gradient: str) -> None:
-        """Start from the gradient of an outer variable under the name that it has outside.
-
-        Args:
-            variable: its name.
-            gradient: the name of its gradient.
-        """
+        """Start from the gradient of an outer variable under the name that it has outside."""
         self.seed(variable, Part(gradient))
         self.gradient_of[variable] = gradient
 
     def hand_out(self, variable: str, gradient: str) -> None:
-        """At the end of the block, let an outer gradient be what it is before the block.
-
-        Args:
-            variable: the variable.
-            gradient: its gradient's name, as handed in.
-        """
+        """Write an outer gradient at the end of the block."""
         parts = self._parts.pop(variable, [])
         if parts:
             self._join(variable, parts, gradient)
-        elif not is_array(self.block, variable):  # it is written here whatever it was before
+        elif not is_array(self.block, variable):  # its former value is overwritten here
             self._append(OpDesc("fill_zeros_like", {"X": [gradient]}, {"Out": [gradient]}))
 
     def finish(self, variable: str) -> bool:
-        """At the end of the block, give the gradient of a variable that it reads the name under which it is looked for.
-
-        Args:
-            variable: the variable.
-
-        Returns:
-            Whether it has a gradient.
-        """
+        """Names the gradient of a variable that the block reads, at the block's end, as its readers expect."""
         parts = self._parts.pop(variable, [])
         if not parts:
             return False
@@ -217,39 +165,20 @@ class Walk:
         return True
 
     def array_gradient(self, variable: str) -> str:
-        """The one array that holds the gradients of an array's elements; whoever reads an element adds to it.
-
-        Args:
-            variable: the array.
-
-        Returns:
-            Its gradient's name.
-        """
+        """The one array that holds the gradients of an array's elements; whoever reads an element adds to it."""
         name = self._complete(variable) if variable in self._parts else self.free(variable + GRAD)
         self.pass_on(variable, name)
         return name
 
     def zeros(self, variable: str) -> str:
-        """A gradient of zeros for a variable to which none has arrived.
-
-        Args:
-            variable: its name.
-
-        Returns:
-            The gradient's name.
-        """
+        """A gradient of zeros for a variable to which none has arrived."""
         name = self.free(variable + GRAD)
         self.part_of[name] = variable
         self._append(OpDesc("fill_zeros_like", {"X": [variable]}, {"Out": [name]}))
         return name
 
     def pass_on(self, variable: str, gradient: str) -> None:
-        """Propagates a gradient, under its name, to the preceding operators.
-
-        Args:
-            variable: the variable.
-            gradient: its gradient's name.
-        """
+        """Propagates a gradient, under its name, to the preceding operators."""
         parts = self._parts.setdefault(variable, [])
         if all(p.name != gradient for p in parts):
             parts.insert(0, Part(gradient))
@@ -257,23 +186,14 @@ class Walk:
         self.variable_of[gradient] = variable
 
     def keep(self, variable: str) -> None:
-        """Restores the final value of a counter after backward has undone its increments.
-
-        Args:
-            variable: the counter.
-        """
+        """Restores the final value of a counter after backward has undone its increments."""
         if not self.nested and variable not in self._kept:
             self._kept[variable] = copy = self.free(variable + KEPT)
             self.part_of[copy] = variable
             self._append(OpDesc("assign", {"X": [variable]}, {"Out": [copy]}))
 
     def add(self, gradient: OpDesc, leaving: Mapping[str, str]) -> None:
-        """Append a gradient operator.
-
-        Args:
-            gradient: the operator.
-            leaving: names among its outputs -> the variables whose gradient they contribute to.
-        """
+        """Append a gradient operator."""
         self._fresh.check(self._position, gradient, self)
         if gradient.optype == "read_from_array":
             gradient.set_attr("consume", True)  # the element's value before the write has a separate gradient
@@ -290,13 +210,7 @@ class Walk:
                     self._parts.setdefault(variable, []).append(Part(n, gradient, slot, i))
 
     def arrive(self, op: OpDesc, gradient: OpDesc, arrived: dict[str, str]) -> None:
-        """Give a gradient operator the gradients that arrived; a float output without one counts as zero.
-
-        Args:
-            op: the forward operator.
-            gradient: its gradient operator, with raw names.
-            arrived: variable -> name of its gradient; those that are made here are added.
-        """
+        """Set the inputs of a gradient operator to ``arrived`` gradients; a float output without one gets zeros."""
         definition = get_op(op.optype)
         raw = {n + GRAD: n for n in op.output_arg_names()}
         for slot, names in list(gradient.ins.items()):
@@ -320,7 +234,7 @@ class Walk:
         self.ops.append(op)
 
     def _join(self, variable: str, parts: list[Part], name: str) -> None:
-        """Let contributions become one gradient of a given name."""
+        """Join contributions into one gradient of a name."""
         if len(parts) > 1:
             self._sum(variable, parts, name)
         elif parts[0].op is not None:

@@ -19,23 +19,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Let somebody watch every backward of this thread.
-
-    Args:
-        watcher: called with the walk and a position; see `Watcher`.
-
-    Yields:
-        Nothing.
-
-    Example:
-        >>> from fluidnb.backward.watch import watched
-        >>> seen = []
-        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
-        >>> with watched(lambda walk, position: seen.append(position)):
-        ...     pairs = fluid.backward.append_backward(loss)
-        >>> seen
-        [3, 2, 1, 0, -1]
-    """
+    """Let somebody watch every backward of this thread."""
     token = _watcher.set(watcher)
     try:
         yield

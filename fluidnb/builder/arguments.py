@@ -1,4 +1,4 @@
-"""The arguments of what can be built: their kinds, and what a user's text for one of them means."""
+"""The arguments of recipes: their kinds, and the values of the texts that users type for them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
+from fluidnb.debug.expressions import tree_of
 from fluidnb.errors import FluidError, OpTypeError
-from fluidnb.expressions import tree_of
 from fluidnb.op import InputSpec, OpDef, Slot, get_op, has_op
 from fluidnb.op.attr import REQUIRED, Attr
 from fluidnb.op.input_spec import declared
@@ -32,19 +32,7 @@ _DTYPES = ("float32", "float64", "float16", "int64", "int32", "int16", "uint8", 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of something that can be built.
-
-    Args:
-        name: its name.
-        kind: ``variable``, ``variables``, ``int``, ``float``, ``bool``, ``string``, ``dtype``, ``ints``, ``floats``,
-            ``sizes`` (a number or several) or ``value``.
-        doc: what it is, a phrase.
-        required: whether it must be given.
-        default: its value when it is left out.
-        choices: texts that fit; others may fit too.
-        takes_variable: whether a variable may stand for the value.
-        rule: the operator's own rule about it, or None.
-        specs: the values that it takes, where it is an input; none for any value.
+    """An argument of a recipe.
 
     Example:
         >>> size = Argument("size", "int", "number of output features", True)
@@ -53,14 +41,16 @@ class Argument:
     """
 
     name: str
+    # ``variable``, ``variables``, ``int``, ``float``, ``bool``, ``string``, ``dtype``, ``ints``, ``floats``, ``sizes``
+    # (a number or several) or ``value``
     kind: str
-    doc: str = ""
+    doc: str = ""  # its documentation, a phrase
     required: bool = False
     default: Any = None
-    choices: tuple[str, ...] = ()
-    takes_variable: bool = False
-    rule: Attr | None = None
-    specs: tuple[InputSpec, ...] = ()
+    choices: tuple[str, ...] = ()  # texts that fit; others may fit too
+    takes_variable: bool = False  # whether a variable may stand for the value
+    rule: Attr | None = None  # the operator's own rule about it
+    specs: tuple[InputSpec, ...] = ()  # the values that an input takes; none for any value
 
     @property
     def is_input(self) -> bool:
@@ -78,16 +68,12 @@ class Argument:
         """Parses a user's text to a value.
 
         Args:
-            text: what was typed; a string needs no quotes.
+            text: the typed text; a string needs no quotes.
             names: the Python names that it may mention.
-            owner: what the argument belongs to, for messages.
+            owner: the recipe's name, for messages.
 
         Returns:
             The source of the value, and the value; None for the value of a call, which is not made here.
-
-        Raises:
-            OpTypeError: it is of another type.
-            OpValueError: it breaks a bound or is not among what is allowed.
         """
         text = text.strip()
         if self.kind in ("string", "dtype"):
@@ -108,7 +94,7 @@ class Argument:
             tree = tree_of(text)
         except SyntaxError:
             return text  # no expression: the check says what it should be
-        if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
+        if _calls_in(tree):
             return self._called(text, tree, owner)
         mentioned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         if mentioned - names.keys():
@@ -125,10 +111,10 @@ class Argument:
 
     def _called(self, text: str, tree: ast.Expression, owner: str) -> None:
         """Accept only calls of ``fluid`` descriptions such as ``fluid.ParamAttr(...)``; others may have effects."""
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and not re.match(r"fluid\.(\w+\.)*\w+$", ast.unparse(node.func)):
+        for node in _calls_in(tree):
+            if not re.match(r"fluid\.(\w+\.)*\w+$", ast.unparse(node.func)):
                 raise OpTypeError(
-                    f"{self.name} of {owner} is not made by a call here.", expected="a value, a name, or fluid.…(…)",
+                    f"{self.name} of {owner} cannot be a call here.", expected="a value, a name, or fluid.…(…)",
                     received=text, hint="give it a name in a cell, then use the name.",
                 )  # fmt: skip
 
@@ -154,17 +140,8 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
     """The arguments of a function.
 
     Args:
-        function: a layer, or the class of an optimizer.
         owner: its name; slots and attributes of the operator of that name describe arguments of the same names, where
             `fluidnb.op.takes` does not name others.
-        skip: arguments to pass over.
-
-    Yields:
-        Each, in order.
-
-    Example:
-        >>> [(a.name, a.kind) for a in arguments_of(fluid.layers.cross_entropy, "cross_entropy")][:3]
-        [('input', 'variable'), ('label', 'variable'), ('soft_label', 'bool')]
     """
     docs = argument_docs(inspect.getdoc(function) or "")
     own, definition = declared(function), get_op(owner) if has_op(owner) else None
@@ -176,38 +153,24 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
         required = parameter.default is parameter.empty
         doc = docs.get(parameter.name, "")
         kind = _kind(parameter.name, parts)
-        said = own.get(parameter.name)
-        about = _slot_or_attr(definition, parameter.name) if said is None else _declaration(said)
+        takes = own.get(parameter.name)
+        about = _slot_or_attr(definition, parameter.name) if takes is None else _declaration(takes)
         rule = about if isinstance(about, Attr) else None
         yield Argument(
             parameter.name, kind, doc, required, None if required else parameter.default,
-            said if isinstance(said, tuple) else _choices(parameter.name, kind, rule), "Variable" in parts,
-            rule if rule is not None and rule.kind == kind and said is None else None,
+            takes if isinstance(takes, tuple) else _choices(parameter.name, kind, rule), "Variable" in parts,
+            rule if rule is not None and rule.kind == kind and takes is None else None,
             about.specs if isinstance(about, Slot) else about if isinstance(about, tuple) else (),
         )  # fmt: skip
 
 
 def slot_argument(slot: Slot) -> Argument:
-    """An input slot of an operator as an argument.
-
-    Args:
-        slot: the slot.
-    """
+    """The argument for an input slot of an operator."""
     return Argument(slot.name, INPUTS[slot.duplicable], slot.doc, not slot.dispensable, specs=slot.specs)
 
 
 def attr_argument(name: str, attr: Attr) -> Argument:
-    """An attribute of an operator as an argument.
-
-    Args:
-        name: its name.
-        attr: its rules.
-
-    Example:
-        >>> from fluidnb.op import get_op
-        >>> attr_argument("axis", get_op("softmax").attrs["axis"]).kind
-        'int'
-    """
+    """The argument for an attribute of an operator."""
     kind = attr.kind if attr.kind in ("int", "float", "bool", "string", "ints", "floats") else "value"
     required = attr.default is REQUIRED
     default = None if required else attr.default
@@ -215,22 +178,11 @@ def attr_argument(name: str, attr: Attr) -> Argument:
 
 
 def argument_docs(doc: str) -> dict[str, str]:
-    """The documentation of each argument, from a docstring.
-
-    Args:
-        doc: the docstring.
-
-    Returns:
-        name -> its text in one line.
-
-    Example:
-        >>> argument_docs("Add.\\n\\nArgs:\\n    x: one\\n        of two.\\n    y: the other.\\n\\nMore.")
-        {'x': 'one of two.', 'y': 'the other.'}
-    """
-    found = re.search(r"^Args:\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL | re.MULTILINE)
+    """The documentation of each argument, from a docstring."""
+    section = re.search(r"^Args:\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL | re.MULTILINE)
     docs: dict[str, str] = {}
     name = ""
-    for line in found[1].splitlines() if found else ():
+    for line in section[1].splitlines() if section else ():
         head = re.match(r" {4}(\w+): (.*)", line)
         if head:
             name, docs[head[1]] = head[1], head[2]
@@ -241,8 +193,8 @@ def argument_docs(doc: str) -> dict[str, str]:
 
 def _plain(part: str, named: Mapping[str, Any]) -> str:
     """The type behind the name of an annotated type: ``Variable`` for ``Loss``."""
-    found = named.get(part)
-    return getattr(get_args(found)[0], "__name__", part) if get_origin(found) is Annotated else part
+    alias = named.get(part)
+    return getattr(get_args(alias)[0], "__name__", part) if get_origin(alias) is Annotated else part
 
 
 def _kind(name: str, parts: list[str]) -> str:
@@ -265,8 +217,8 @@ def _slot_or_attr(definition: OpDef | None, name: str) -> Slot | Attr | None:
     if definition is None:
         return None
     slots = {slot.lower().replace("_", ""): slot for slot in definition.inputs}
-    found = slots.get(name.lower().replace("_", "")) or (slots.get("x") if name == "input" else None)
-    return definition.inputs[found] if found else definition.attrs.get(name)
+    slot = slots.get(name.lower().replace("_", "")) or (slots.get("x") if name == "input" else None)
+    return definition.inputs[slot] if slot else definition.attrs.get(name)
 
 
 def _declaration(text: str | tuple[str, ...]) -> Slot | Attr | tuple[InputSpec, ...] | None:
@@ -288,6 +240,10 @@ def _choices(name: str, kind: str, rule: Attr | None) -> tuple[str, ...]:
     if kind == "string" and rule is not None and rule.enum is not None:
         return tuple(map(str, rule.enum))
     return ()
+
+
+def _calls_in(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
 def _calls(text: str, kind: str) -> bool:

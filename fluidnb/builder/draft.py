@@ -1,7 +1,8 @@
-"""A draft: what a user chose so far, what is wrong with it, and the line that it becomes."""
+"""A draft: the user's choices so far, their errors, and the line of code that they give."""
 
 from __future__ import annotations
 
+import itertools
 import keyword
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,16 +19,7 @@ _NUMBERS = ("int", "float", "sizes")
 
 @dataclass(slots=True)
 class Draft:
-    """Something that is about to be built.
-
-    Args:
-        recipe: what.
-        values: argument -> what was typed or chosen; what is missing or empty is left out.
-        result: the Python names for what it gives, with commas; may be empty for a layer.
-        names: the Python names that it may mention.
-
-    Attributes:
-        problems: argument -> what is wrong with it; ``result`` stands for the names. Empty when it can be tried.
+    """A recipe with the values of its arguments.
 
     Example:
         >>> from fluidnb.builder import find_recipe
@@ -38,9 +30,10 @@ class Draft:
     """
 
     recipe: Recipe
-    values: Mapping[str, Text]
-    result: str
-    names: Mapping[str, Any]
+    values: Mapping[str, Text]  # argument -> typed or chosen text; arguments that are missing or empty are left out
+    result: str  # the Python names for the results, with commas; may be empty for a layer
+    names: Mapping[str, Any]  # the Python names that it may mention
+    # argument, or ``result`` for the names -> its error; empty when the draft can be tried
     problems: dict[str, Exception] = field(init=False, default_factory=dict)
     _sources: dict[str, str] = field(init=False, default_factory=dict)
 
@@ -52,7 +45,7 @@ class Draft:
                 self._read(argument)
             except (FluidError, TypeError, ValueError) as error:
                 if isinstance(error, FluidError):
-                    error.where = None  # the line is that of whoever asks
+                    error.where = None  # the line is that of the caller
                 self.problems[argument.name] = error
         try:
             self._check_names()
@@ -66,18 +59,14 @@ class Draft:
         return [name.strip() for name in self.result.split(",") if name.strip()]
 
     def source(self) -> str:
-        """The line, or for an operator without a layer the lines, that build it.
-
-        Raises:
-            FluidError: one of the `problems`.
-        """
+        """The line, or for an operator without a layer the lines, that build it; raises the first of `problems`."""
         for problem in self.problems.values():
             raise problem
         return self._call() if self.recipe.call else self._appended()
 
     def _read(self, argument: Argument) -> None:
-        given = self.values.get(argument.name, "")
-        texts = [text for text in ([given] if isinstance(given, str) else given) if text.strip()]
+        typed = self.values.get(argument.name, "")
+        texts = [text for text in ([typed] if isinstance(typed, str) else typed) if text.strip()]
         if not texts:
             if argument.required:
                 raise OpValueError(
@@ -87,9 +76,9 @@ class Draft:
             return
         if argument.kind == "variables":
             one = Argument(argument.name, "variable", argument.doc, True)
-            found = [one.read(text, self.names, self.recipe.name)[0] for text in texts]
-            single = len(found) == 1 and argument.takes_variable
-            self._sources[argument.name] = found[0] if single else f"[{', '.join(found)}]"
+            sources = [one.read(text, self.names, self.recipe.name)[0] for text in texts]
+            single = len(sources) == 1 and argument.takes_variable
+            self._sources[argument.name] = sources[0] if single else f"[{', '.join(sources)}]"
             return
         source, value = argument.read(texts[0], self.names, self.recipe.name)
         called = value is None and source != "None"
@@ -119,21 +108,21 @@ class Draft:
         loss = f".minimize({sources.pop('loss')})" if self.recipe.call.startswith("fluid.optimizer") else ""
         shown = [a for a in self.recipe.arguments if a.name in sources]
         several = sum(a.required and a.kind in _NUMBERS for a in shown) > 1
-        words, by_place = [], True
+        words, positional = [], True
         for argument in self.recipe.arguments:
             if argument.name not in sources:
-                by_place = by_place and argument.name == "loss" and bool(loss)
+                positional = positional and argument.name == "loss" and bool(loss)
                 continue
-            by_place = by_place and argument.required and not (several and argument.kind in _NUMBERS)
+            positional = positional and argument.required and not (several and argument.kind in _NUMBERS)
             text = sources[argument.name]
-            words.append(text if by_place else f"{argument.name}={text}")
+            words.append(text if positional else f"{argument.name}={text}")
         start = f"{', '.join(self.targets)} = " if self.targets else ""
         return f"{start}{self.recipe.call}({', '.join(words)}){loss}"
 
     def _appended(self) -> str:
-        given = [a for a in self.recipe.arguments if a.name in self._sources]
-        inputs = {a.name: self._sources[a.name] for a in given if a.is_input}
-        attrs = {a.name: self._sources[a.name] for a in given if not a.is_input}
+        arguments = [a for a in self.recipe.arguments if a.name in self._sources]
+        inputs = {a.name: self._sources[a.name] for a in arguments if a.is_input}
+        attrs = {a.name: self._sources[a.name] for a in arguments if not a.is_input}
         first = self.targets[0]
         block = "fluid.default_main_program().current_block()"
         lines = [f'{first} = {block}.create_var(name="{first}")']
@@ -145,34 +134,25 @@ class Draft:
 
 
 def suggestion(recipe: Recipe, values: Mapping[str, Text], taken: Collection[str]) -> str:
-    """Names for the results of a draft: those that nothing has yet.
+    """Unused names for the results of a draft, with commas.
 
     Args:
-        recipe: what is built.
-        values: its arguments; ``layers.data`` is called as the variable that it makes.
-        taken: the names that there are.
-
-    Returns:
-        The names, with commas.
+        values: its arguments; ``layers.data`` is called as the variable that it creates.
+        taken: the names in use.
 
     Example:
         >>> from fluidnb.builder import find_recipe
         >>> suggestion(find_recipe("conv2d"), {}, {"conv1"}), suggestion(find_recipe("topk"), {}, ())
         ('conv2', 'topk1, topk2')
     """
-    given = values.get("name", "")
-    if recipe.name == "data" and isinstance(given, str) and given.strip("\"' ").isidentifier():
-        return given.strip("\"' ")
+    name = values.get("name", "")
+    if recipe.name == "data" and isinstance(name, str) and name.strip("\"' ").isidentifier():
+        return name.strip("\"' ")
     if any(recipe.outputs) and recipe.call:
         return ", ".join(recipe.outputs)
     base = recipe.name.removesuffix("2d").rstrip("_0123456789").lower()
-    names: list[str] = []
-    number = 1
-    while len(names) < len(recipe.outputs):
-        if f"{base}{number}" not in taken:
-            names.append(f"{base}{number}")
-        number += 1
-    return ", ".join(names)
+    free = (each for number in itertools.count(1) if (each := f"{base}{number}") not in taken)
+    return ", ".join(itertools.islice(free, len(recipe.outputs)))
 
 
 def _slots(slots: Mapping[str, str]) -> str:

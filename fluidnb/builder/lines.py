@@ -8,18 +8,10 @@ from fluidnb.builder.draft import Draft
 from fluidnb.builder.recipes import Recipe
 from fluidnb.builder.rehearsal import Rehearsal
 from fluidnb.viz.base.styled_text import Line, columns, plural
-from fluidnb.viz.program.model import VarRow
 
 
 def draft_lines(draft: Draft, rehearsal: Rehearsal | None) -> list[Line]:
-    """A draft and what it would make.
-
-    Args:
-        draft: the draft.
-        rehearsal: its dry run; None while it cannot be tried.
-
-    Returns:
-        The lines.
+    """A draft and the results of its trial run; its errors while it cannot be tried (None).
 
     Example:
         >>> from fluidnb.builder import find_recipe, rehearse
@@ -39,21 +31,17 @@ def draft_lines(draft: Draft, rehearsal: Rehearsal | None) -> list[Line]:
 
 
 def rehearsal_lines(rehearsal: Rehearsal) -> list[Line]:
-    """Renders the results of a line, or its error, as text.
-
-    Args:
-        rehearsal: its dry run.
-
-    Returns:
-        The lines: results, parameters, operators.
-    """
+    """The results, parameters and operators of a trial run, or its error."""
     if rehearsal.problem is not None:
         return [[(row, "warn")] for row in _rows(rehearsal.problem)]
-    lines: list[Line] = [[(_named(name, row), "name"), (f"  {row.facts}", "")] for name, row in rehearsal.results]
-    made = rehearsal.parameters
-    if made:
-        shown = ", ".join(f"{p.name} {list(p.shape or ())}" for p in made[:6]) + (", …" if len(made) > 6 else "")
-        lines.append([(f"{plural(len(made), 'parameter')}: {shown}", "")])
+    lines: list[Line] = [
+        [(name if name == row.name else f"{name} ({row.name})", "name"), (f"  {row.facts}", "")]
+        for name, row in rehearsal.results
+    ]
+    new = rehearsal.parameters
+    if new:
+        shown = ", ".join(f"{p.name} {list(p.shape or ())}" for p in new[:6]) + (", …" if len(new) > 6 else "")
+        lines.append([(f"{plural(len(new), 'parameter')}: {shown}", "")])
     count = sum(rehearsal.ops.values())
     words: Line = [(f"{plural(count, 'op')}: ", "dim")]
     if set(rehearsal.ops) <= {"forward"}:
@@ -65,25 +53,13 @@ def rehearsal_lines(rehearsal: Rehearsal) -> list[Line]:
 
 
 def recipe_lines(recipe: Recipe, width: int = 0) -> list[Line]:
-    """Renders a recipe as a few lines of text: its summary and its arguments.
-
-    Args:
-        recipe: what.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-    """
+    """A recipe's summary and arguments; ``width``: characters of a line, 0 for any number."""
     rows: list[list[Line]] = []
     for argument in recipe.arguments:
         kind = argument.kind + ("" if argument.required else f" = {argument.default!r}")
         rows.append([[(f"  {argument.name}", "name")], [(kind, "dim")], [(argument.doc, "")]])
     head = textwrap.wrap(recipe.summary, width or 100)
     return [[(recipe.name, "name"), ("  " + head[0], "")], *[[(row, "")] for row in head[1:]], *columns(rows, width)]
-
-
-def _named(name: str, row: VarRow) -> str:
-    return name if name == row.name else f"{name} ({row.name})"
 
 
 def _rows(error: Exception) -> list[str]:

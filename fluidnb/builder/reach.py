@@ -1,4 +1,4 @@
-"""The variables in reach of a block: what an input can be, those that fit first."""
+"""The candidates for inputs: the variables that a block sees, those that fit first."""
 
 from __future__ import annotations
 
@@ -22,33 +22,23 @@ _CONTAINERS = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A variable that an input can be.
+    """A variable that an input can be."""
 
-    Args:
-        source: the expression that means it: a Python name where one is bound to it.
-        row: what there is to know of it.
-        named: whether a Python name is bound to it.
-        made_by: the type of the operator that wrote it last; empty when none did.
-    """
-
-    source: str
+    source: str  # the expression that means it: a Python name where one is bound to it
     row: VarRow
-    named: bool
-    made_by: str = ""
+    named: bool  # whether a Python name is bound to it
+    made_by: str = ""  # the type of the operator that wrote it last; empty when none did
 
 
 def in_reach(program: Program, block: int, names: Mapping[str, Any], hidden: Collection[str] = ()) -> list[Candidate]:
     """The variables that a block sees.
 
     Args:
-        program: the program.
-        block: the block's index.
         names: the Python names.
         hidden: Python names that do not count.
 
     Returns:
-        Those that have a Python name, the latest first; then the others that a program's user may want, parameters
-        for example.
+        Those that have a Python name, the latest first; then the parameters without one.
 
     Example:
         >>> x = fluid.layers.data("x", [4]); h = fluid.layers.fc(x, 2)
@@ -57,34 +47,26 @@ def in_reach(program: Program, block: int, names: Mapping[str, Any], hidden: Col
     """
     seen = _blocks(program, block)
     order = {desc: i for b in program.desc.blocks for i, desc in enumerate(b.vars.values())}
-    found: dict[Any, str] = {}
+    python: dict[Any, str] = {}
     for name, value in names.items():
         if isinstance(value, Variable) and not name.startswith("_") and name not in hidden and name.isidentifier():
             if value.block.program is program and value.block.idx in seen and is_live(value):
-                found.setdefault(value.desc, name)
-    named = sorted(found, key=lambda desc: (seen.index(desc.block.idx), -order[desc]))
+                python.setdefault(value.desc, name)
+    named = sorted(python, key=lambda desc: (seen.index(desc.block.idx), -order[desc]))
     here = "fluid.default_main_program().current_block()"
     others = [
         desc for index in seen for name, desc in program.desc.blocks[index].vars.items()
-        if desc not in found and desc.is_parameter()
+        if desc not in python and desc.is_parameter()
     ]  # fmt: skip
     writers = {name: op.optype for i in seen for op in program.desc.blocks[i].ops for name in op.output_arg_names()}
-    candidates = [Candidate(found[desc], read_var(desc), True, writers.get(desc.name(), "")) for desc in named]
+    candidates = [Candidate(python[desc], read_var(desc), True, writers.get(desc.name(), "")) for desc in named]
     return candidates + [Candidate(f'{here}.var_recursive("{d.name()}")', read_var(d), False) for d in others]
 
 
 def ordered(argument: Argument, candidates: Iterable[Candidate]) -> list[tuple[Candidate, bool]]:
-    """The candidates for an input, and whether each looks as if it fits.
+    """The candidates for an input, those that fit first, and whether each fits the declared dtype, axes and LoD.
 
-    What the operator or the layer declares of the input decides: dtype, axes, LoD. It only changes the order, for the
-    layer itself refuses what it cannot take.
-
-    Args:
-        argument: the input.
-        candidates: the variables in reach.
-
-    Returns:
-        Those that fit first, in the order of the declared kinds.
+    It only changes the order, for the layer itself refuses what it cannot take.
     """
     rows = [(candidate, _kind_index(argument, candidate)) for candidate in candidates]
     rows.sort(key=lambda row: len(argument.specs) + 1 if row[1] is None else row[1])
@@ -92,15 +74,7 @@ def ordered(argument: Argument, candidates: Iterable[Candidate]) -> list[tuple[C
 
 
 def fits(argument: Argument, candidate: Candidate) -> bool:
-    """Whether a variable looks as if it could be an input.
-
-    Args:
-        argument: the input.
-        candidate: the variable.
-
-    Returns:
-        False when its dtype, its number of axes or its LoD is none of those that are declared.
-    """
+    """Whether a variable has a dtype, a number of axes and a LoD that are declared for an input."""
     return _kind_index(argument, candidate) is not None
 
 
@@ -123,8 +97,8 @@ def _kind_index(argument: Argument, candidate: Candidate) -> int | None:
 
 def _blocks(program: Program, index: int) -> list[int]:
     """A block and those around it, from the inside out."""
-    found = [index]
+    blocks = [index]
     while index > 0:
         index = program.desc.blocks[index].parent_idx
-        found.append(index)
-    return found
+        blocks.append(index)
+    return blocks

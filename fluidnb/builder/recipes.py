@@ -16,7 +16,7 @@ from fluidnb.op import OpDef, all_ops
 
 #: The kinds of what can be built, in the order in which they are offered.
 GROUPS = ("layer", "training", "operator")
-#: What most networks begin with; these come first.
+#: The layers with which most networks begin; these come first.
 _FIRST = (
     "data", "fc", "conv2d", "pool2d", "relu", "softmax", "embedding", "batch_norm", "dropout", "cross_entropy",
     "square_error_cost", "mean", "accuracy",
@@ -28,54 +28,37 @@ _OPTIMIZERS = sorted(
     (name for name in optimizer.__all__ if f"{name}Optimizer" in optimizer.__all__),
     key=lambda name: (("SGD", "Momentum", "Adam") + (name,)).index(name),
 )
-#: Attributes that say who made an operator, and kinds that point into the program.
+#: The kinds of attributes that point into the program.
 _BLOCKS = ("block", "blocks")
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Something that can be built.
-
-    Args:
-        name: how it is called: ``fc``, ``SGD``, ``gelu``.
-        group: one of `GROUPS`.
-        call: what the line calls; empty for an operator, which is appended.
-        summary: its docstring's first sentence.
-        doc: its docstring.
-        arguments: its arguments.
-        outputs: how many results it has, or for an operator the names of its output slots.
-        page: the operator whose page ``%fluid ops`` shows; empty when there is none.
+    """A layer, an optimizer, ``append_backward`` or an operator, with its arguments.
 
     Example:
         >>> find_recipe("fc").summary
         'Fully connected layer: ``act(sum_i(input_i · weight_i) + bias)``.'
     """
 
-    name: str
-    group: str
-    call: str
-    summary: str
-    doc: str
+    name: str  # ``fc``, ``SGD``, ``gelu``
+    group: str  # one of `GROUPS`
+    call: str  # the function that the line calls; empty for an operator, which is appended
+    summary: str  # its docstring's first sentence
+    doc: str  # its docstring
     arguments: tuple[Argument, ...]
-    outputs: tuple[str, ...] = ("",)
-    page: str = ""
+    outputs: tuple[str, ...] = ("",)  # a text for each result: names, or of an operator its output slots
+    page: str = ""  # the operator whose page ``%fluid ops`` shows; empty when there is none
 
     def argument(self, name: str) -> Argument:
-        """An argument.
-
-        Args:
-            name: its name.
-
-        Raises:
-            NotFound: there is none.
-        """
-        for each in self.arguments:
-            if each.name == name:
-                return each
-        names = [each.name for each in self.arguments]
-        raise NotFound(
-            f"{self.name} has no argument {name}.", expected=", ".join(names), received=name, hint=near(name, names)
-        )
+        """An argument by its name; raises NotFound."""
+        arguments = {each.name: each for each in self.arguments}
+        if name not in arguments:
+            raise NotFound(
+                f"{self.name} has no argument {name}.", expected=", ".join(arguments), received=name,
+                hint=near(name, arguments),
+            )  # fmt: skip
+        return arguments[name]
 
     @property
     def usage(self) -> str:
@@ -88,23 +71,23 @@ class Recipe:
 def _functions() -> tuple[Recipe, ...]:
     """Layers, backward and optimizers; they do not change."""
     names = [*_FIRST, *sorted(set(layers.__all__) - set(_FIRST))]
-    found = [(name, getattr(layers, name)) for name in names if name not in _NO_LAYERS]
-    made = [_layer(name, function) for name, function in found if not inspect.isclass(function)]
-    made += [_optimizer(name) for name in _OPTIMIZERS]
-    loss = next(arguments_of(backward.append_backward, "append_backward"))
+    functions = [(name, getattr(layers, name)) for name in names if name not in _NO_LAYERS]
     doc = inspect.getdoc(backward.append_backward) or ""
-    made.insert(
-        len(made) - len(_OPTIMIZERS),
-        Recipe(
-            "append_backward", "training", "fluid.backward.append_backward", first_sentence(doc), doc, (loss,),
-            ("grads",),
-        ),
-    )  # fmt: skip
-    return tuple(made)
+    appended = Recipe(
+        "append_backward",
+        "training",
+        "fluid.backward.append_backward",
+        first_sentence(doc),
+        doc,
+        (_loss(),),
+        ("grads",),
+    )
+    built = (_layer(name, function) for name, function in functions if not inspect.isclass(function))
+    return (*built, appended, *map(_optimizer, _OPTIMIZERS))
 
 
 def recipes() -> tuple[Recipe, ...]:
-    """All that can be built: what people write most first, operators without a layer last.
+    """All recipes: the most common first, operators without a layer last.
 
     Example:
         >>> [r.name for r in recipes()][:3]
@@ -116,32 +99,16 @@ def recipes() -> tuple[Recipe, ...]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """One of them.
-
-    Args:
-        name: its name.
-
-    Raises:
-        NotFound: there is none; the message offers names close to it.
-    """
-    everything = recipes()
-    for recipe in everything:
-        if recipe.name == name:
-            return recipe
-    raise NotFound(
-        f"nothing that can be built is called {name}.", received=name,
-        hint=near(name, [r.name for r in everything]) or "%fluid build shows all.",
-    )  # fmt: skip
+    """A recipe by its name; raises NotFound, which offers similar names."""
+    recipe = next((recipe for recipe in recipes() if recipe.name == name), None)
+    if recipe is None:
+        hint = near(name, [recipe.name for recipe in recipes()]) or "%fluid build shows all."
+        raise NotFound(f"nothing that can be built is called {name}.", received=name, hint=hint)
+    return recipe
 
 
 def search(text: str) -> list[Recipe]:
-    """Searches recipes by name first, then by summary.
-
-    Args:
-        text: words that must all occur; nothing for all.
-
-    Returns:
-        The recipes, the closest first.
+    """The recipes in whose names or summaries all words of a text occur, the closest first.
 
     Example:
         >>> [r.name for r in search("fully connected")]
@@ -157,17 +124,11 @@ def search(text: str) -> list[Recipe]:
             return 1 if name.startswith(words[0]) else 2
         return 3 if all(word in f"{name} {recipe.summary.lower()}" for word in words) else 9
 
-    found = [(distance(recipe), recipe) for recipe in recipes()] if words else [(0, r) for r in recipes()]
-    return [recipe for far, recipe in sorted(found, key=lambda pair: pair[0]) if far < 9]
+    return sorted((r for r in recipes() if distance(r) < 9), key=distance) if words else list(recipes())
 
 
 def first_sentence(doc: str) -> str:
-    """The first sentence of a docstring, in one line.
-
-    Example:
-        >>> first_sentence("Mean of\\nall. More.")
-        'Mean of all.'
-    """
+    """The first sentence of a docstring, in one line."""
     text = " ".join(doc.partition("\n\n")[0].split())
     return re.split(r"(?<=[.!?])\s", text)[0]
 
@@ -182,11 +143,14 @@ def _layer(name: str, function: Any) -> Recipe:
     return Recipe(name, "layer", f"layers.{name}", first_sentence(doc), doc, arguments, ("",) * count, page)
 
 
+def _loss() -> Argument:
+    return next(arguments_of(backward.append_backward, "append_backward"))
+
+
 def _optimizer(name: str) -> Recipe:
     cls = getattr(optimizer, name)
     doc = inspect.getdoc(cls) or ""
-    loss = next(arguments_of(backward.append_backward, "append_backward"))
-    arguments = (loss, *arguments_of(cls, name, ("name", "global_step")))
+    arguments = (_loss(), *arguments_of(cls, name, ("name", "global_step")))
     return Recipe(name, "training", f"fluid.optimizer.{name}", first_sentence(doc), doc, arguments, ("ops", "grads"))
 
 

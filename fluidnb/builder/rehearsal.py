@@ -1,8 +1,9 @@
-"""A dry run of a line: what it would make, on copies, so that nothing of it stays."""
+"""A trial run of a line on copies of the programs, of which nothing stays."""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ from fluidnb.program import (
     program_guard,
 )
 from fluidnb.program import unique_name as names
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.program.stale_handles import is_live
 from fluidnb.program.unique_name import UniqueNameGenerator
 from fluidnb.runtime import Scope, global_scope, scope_guard
@@ -30,13 +31,6 @@ from fluidnb.viz.program.reader import read_var
 class Rehearsal:
     """The result of a trial run of a line.
 
-    Args:
-        results: (Python name, variable) of each result.
-        parameters: the parameters that it would make.
-        ops: how many operators of each role it would append.
-        types: the types of the forward operators, in order.
-        problem: what it would raise, or None.
-
     Example:
         >>> x = fluid.layers.data("x", [4])
         >>> tried = rehearse("h = fluid.layers.fc(x, 3)", ["h"], {"x": x, "fluid": fluid})
@@ -44,11 +38,11 @@ class Rehearsal:
         ((-1, 3), ('mul', 'elementwise_add'), 0)
     """
 
-    results: tuple[tuple[str, VarRow], ...] = ()
-    parameters: tuple[VarRow, ...] = ()
-    ops: Mapping[str, int] = field(default_factory=dict)
-    types: tuple[str, ...] = ()
-    problem: Exception | None = None
+    results: tuple[tuple[str, VarRow], ...] = ()  # (Python name, variable)
+    parameters: tuple[VarRow, ...] = ()  # the parameters that it would create
+    ops: Mapping[str, int] = field(default_factory=dict)  # role -> the number of operators that it would append
+    types: tuple[str, ...] = ()  # the types of the forward operators, in order
+    problem: Exception | None = None  # the error that it would raise
 
 
 def rehearse(
@@ -62,15 +56,11 @@ def rehearse(
     """Run a line on copies of the programs, with a copy of the counters of names.
 
     Args:
-        source: the line.
         targets: the Python names that it assigns.
         namespace: the Python names that it reads; variables of the program are replaced by those of the copy.
-        programs: main and startup program; the default ones when left out.
+        programs: main and startup program; default the default ones.
         block: the block of the main program to which it appends.
-        hint: how results want to be called, as `hooks.name_hint`.
-
-    Returns:
-        What it would do. Programs, counters and scopes are as before, and so is what the names mean.
+        hint: proposes names of results, as `hooks.name_hint`.
     """
     main, startup = programs or (default_main_program(), default_startup_program())
     twin, twin_startup = clone(main, warn=False), clone(startup, warn=False)
@@ -88,7 +78,7 @@ def rehearse(
             names.guard(counters),
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore")  # the cell will say it
+            warnings.simplefilter("ignore")  # the cell will print them
             exec(compile(source, "<builder>", "exec"), values)
     except Exception as error:
         if isinstance(error, FluidError):
@@ -97,13 +87,10 @@ def rehearse(
     finally:
         hooks.name_hint = outer
     added = [op for b, count in zip(twin.desc.blocks, before, strict=False) for op in b.ops[count:]]
-    roles: dict[str, int] = {}
-    for op in added:
-        roles[role_of(op)] = roles.get(role_of(op), 0) + 1
-    made = [v for name, v in twin.desc.blocks[0].vars.items() if v.is_parameter() and name not in known]
+    new = [v for name, v in twin.desc.blocks[0].vars.items() if v.is_parameter() and name not in known]
     results = [(name, read_var(v.desc)) for name in targets for v in _variables(values.get(name))]
     forward = tuple(op.optype for op in added if role_of(op) == "forward")
-    return Rehearsal(tuple(results), tuple(map(read_var, made)), roles, forward)
+    return Rehearsal(tuple(results), tuple(map(read_var, new)), Counter(map(role_of, added)), forward)
 
 
 def _twin(value: Any, program: Program, copy: Program) -> Any:

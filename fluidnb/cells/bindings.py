@@ -10,28 +10,15 @@ from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
 
-#: What a name was bound to while it was not bound.
+#: The value of a name that is not bound.
 MISSING = object()
 
 #: name -> (value before the cell, value after it)
 Bound = dict[str, tuple[Any, Any]]
 
 
-def made(before: Mapping[str, Any], after: Mapping[str, Any], binds: Collection[str] = ()) -> Bound:
-    """Names and values that a cell bound.
-
-    Args:
-        before: the names before it ran.
-        after: the names now.
-        binds: names that the cell assigns, also where they mean the same as before.
-
-    Returns:
-        The names that mean something else now; those that begin with ``_`` belong to the shell.
-
-    Example:
-        >>> made({"a": 1}, {"a": 1, "b": 2})["b"][1]
-        2
-    """
+def new_names(before: Mapping[str, Any], after: Mapping[str, Any], binds: Collection[str] = ()) -> Bound:
+    """The names whose values differ, and those that a cell ``binds``; names with ``_`` in front belong to the shell."""
     return {
         name: (before.get(name, MISSING), value)
         for name, value in after.items()
@@ -39,32 +26,16 @@ def made(before: Mapping[str, Any], after: Mapping[str, Any], binds: Collection[
     }
 
 
-def take_back(namespace: MutableMapping[str, Any], bound: Bound) -> Bound:
-    """Bind names to what they were before a cell, where they still mean what the cell bound.
-
-    Args:
-        namespace: the names.
-        bound: what the cell bound.
-
-    Returns:
-        The names that went back. Those that somebody has bound to something else since are no longer the cell's.
-    """
+def unbind(namespace: MutableMapping[str, Any], bound: Bound) -> Bound:
+    """Bind names to their values before a cell, and return them; names that were bound again since are left alone."""
     still = {name: pair for name, pair in bound.items() if namespace.get(name, MISSING) is pair[1]}
     for name, (before, _) in still.items():
         put(namespace, name, before)
     return still
 
 
-def give_again(namespace: MutableMapping[str, Any], bound: Bound) -> Bound:
-    """Bind names to what a cell had bound, as if it had run now.
-
-    Args:
-        namespace: the names.
-        bound: what the cell bound.
-
-    Returns:
-        The same with what the names were until now.
-    """
+def rebind(namespace: MutableMapping[str, Any], bound: Bound) -> Bound:
+    """Bind names to a cell's values, and return these with the values until now."""
     again = {name: (namespace.get(name, MISSING), after) for name, (_, after) in bound.items()}
     for name, (_, after) in again.items():
         namespace[name] = after
@@ -72,15 +43,7 @@ def give_again(namespace: MutableMapping[str, Any], bound: Bound) -> Bound:
 
 
 def roll_back(namespace: MutableMapping[str, Any], before: Mapping[str, Any], touched: set[str]) -> None:
-    """Bind names to what they were, after a cell failed or was undone.
-
-    What the user merely computed stays: data that took minutes to load is not lost to a mistyped layer.
-
-    Args:
-        namespace: the names.
-        before: what they were.
-        touched: names that cells had bound; they go back whatever they hold.
-    """
+    """Restore names after a cell failed or was undone; computed values stay, for data may be slow to load."""
     for name in {*namespace, *before}:
         old, now = before.get(name, MISSING), namespace.get(name, MISSING)
         if old is not now and (name in touched or ours(old) or ours(now)):
@@ -96,16 +59,7 @@ def put(namespace: MutableMapping[str, Any], name: str, value: Any) -> None:
 
 
 def ours(value: object, depth: int = 2) -> bool:
-    """Whether a value is, or holds, a piece of a program.
-
-    Args:
-        value: the value.
-        depth: how deep to look into lists, tuples and dicts.
-
-    Example:
-        >>> ours([(Program(), 1)]), ours("text")
-        (True, False)
-    """
+    """Whether a value is, or contains, a piece of a program."""
     if isinstance(value, Variable | Operator | Block | Program):
         return True
     if depth and isinstance(value, list | tuple | dict):

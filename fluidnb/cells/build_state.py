@@ -1,11 +1,11 @@
-"""The world that cells change: programs, the counters of names, and which programs are the defaults."""
+"""The state that cells change: programs, counters of names, and the default programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells import saved_layer_objects
 from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.program import defaults, snapshot
 from fluidnb.program import unique_name as names
@@ -16,21 +16,11 @@ from fluidnb.program.unique_name import UniqueNameGenerator
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings that a cell may change.
+    """Settings that a cell may change."""
 
-    Args:
-        main: the default main program.
-        startup: the default startup program.
-        generator: the generator of unique names in use.
-
-    Example:
-        >>> settings().main is defaults.default_main_program()
-        True
-    """
-
-    main: Program
-    startup: Program
-    generator: UniqueNameGenerator
+    main: Program  # the default main program
+    startup: Program  # the default startup program
+    generator: UniqueNameGenerator  # the generator of unique names in use
 
 
 def settings() -> Settings:
@@ -39,11 +29,7 @@ def settings() -> Settings:
 
 
 def set_settings(wanted: Settings) -> None:
-    """Switch to other settings.
-
-    Args:
-        wanted: the settings.
-    """
+    """Switch to other settings."""
     defaults.switch_main_program(wanted.main)
     defaults.switch_startup_program(wanted.startup)
     names.switch(wanted.generator)
@@ -51,54 +37,31 @@ def set_settings(wanted: Settings) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuildState:
-    """The programs that matter, and the names, at one moment.
-
-    Args:
-        shots: a snapshot of each program.
-        counters: generator -> its counters.
-        settings: the settings.
-        held: objects of layers and containers of the user's, as they were.
-
-    Example:
-        >>> before = take(); program = Program()
-        >>> restore(before)
-    """
+    """Programs, counters of names and layer objects at one moment."""
 
     shots: dict[Program, Snapshot]
-    counters: dict[UniqueNameGenerator, dict[str, int]]
+    counters: dict[UniqueNameGenerator, dict[str, int]]  # generator -> its counters
     settings: Settings
-    held: list[SavedObject]
+    saved: list[SavedObject]  # objects of layers, containers and records of the user's, as they were
 
 
 def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> BuildState:
-    """The world now: the default programs, those that cells made, and others.
-
-    Args:
-        known: the others.
-        values: values among which objects of layers and containers are saved.
-
-    Returns:
-        The world; internal programs, an Executor's copies for example, are not in it.
-    """
+    """The state now of the default programs, those that cells created, and ``known`` others."""
     wanted = settings()
-    made = [p for p in list(programs) if p.origin is not None and not p.origin.fate]
-    tracked = dict.fromkeys([wanted.main, wanted.startup, *known, *made])
+    created = [p for p in list(programs) if p.origin is not None and not p.origin.fate]
+    tracked = dict.fromkeys([wanted.main, wanted.startup, *known, *created])
     counters = {g: dict(g.ids) for g in list(names.generators)}
-    return BuildState({p: snapshot.take(p) for p in tracked}, counters, wanted, held.take(values))
+    return BuildState({p: snapshot.take(p) for p in tracked}, counters, wanted, saved_layer_objects.take(values))
 
 
-def restore(world: BuildState) -> None:
-    """Make the world what it was: the programs that were there have their bytes and objects back.
-
-    Args:
-        world: what `take` gave.
-    """
-    for program, shot in world.shots.items():
+def restore(state: BuildState) -> None:
+    """Restore a state: programs get their bytes and objects again."""
+    for program, shot in state.shots.items():
         if snapshot.take(program) is not shot:
             snapshot.restore(shot)
-    for generator, ids in world.counters.items():
+    for generator, ids in state.counters.items():
         generator.ids.clear()
         generator.ids.update(ids)
-    set_settings(world.settings)
-    for thing in world.held:
+    set_settings(state.settings)
+    for thing in state.saved:
         thing.put_back()

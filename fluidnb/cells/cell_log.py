@@ -1,9 +1,8 @@
-"""Cells and what they appended: run again in place, dropped, undone; the program is always that of a fresh run.
+"""The cell log: cells run again in place, dropped, undone; the program is always that of a fresh run.
 
-A cell that runs again is replaced: everything from it on is taken off, it runs, and the later cells are put back. One
-that read nothing that changed is put back as it is; the others run again from their source. A later cell that cannot be
-built becomes stale: it is not part of the program until what it lacks is there again. An error of the cell that the
-user runs leaves all as it was.
+To run a cell again, everything from it on is reverted, it runs, and the later cells are applied again: as they are
+where nothing that they read has changed, else from their source. A later cell that cannot be built becomes stale: it is
+not part of the program until what it lacks is there again. An error of the user's cell leaves all as it was.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from fluidnb.cells import bindings, delta
-from fluidnb.cells import build_state as world
+from fluidnb.cells import bindings, build_state, delta
 from fluidnb.cells import dependencies as reads
-from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells import saved_layer_objects as saved_objects
 from fluidnb.cells import unchanged as same_result
 from fluidnb.cells.build_state import BuildState
 from fluidnb.cells.cell_run import CellRun, Moment, Report, Task
@@ -36,13 +34,13 @@ __all__ = ["CellLog", "CellRun", "Report", "Task"]
 #: No cells.
 NOTHING: Mapping[Hashable, Any] = {}
 
-#: Takes what failed out of a task: the rest, what failed as a separate task; None where nothing would be left.
+#: Separates the part that failed from a task: (the rest, the part); None where nothing would be left.
 Split = Callable[[Task, BaseException], "tuple[Task, Task] | None"]
 
-#: The shell's lists of what went in and out.
+#: The shell's lists of inputs and outputs.
 _OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh"}
 
-#: What is wrong with a cell that cannot be put back and must not run again by itself.
+#: Reasons of cells that cannot be applied again and must not run by themselves.
 _RAN = "it ran a program while building; run it again yourself"
 _LOOSE = "it was done outside of cells, to something that is no longer there"
 
@@ -51,25 +49,11 @@ class CellLog:
     """The cells that built the programs, in the order of their first run.
 
     Args:
-        execute: runs a `Task`; it raises what the cell raises.
-        namespace: the Python names of the cells, so that names follow what is replaced; None leaves names alone.
-        uses: gives the Python names that a task reads, so that a changed ``size = 64`` counts.
-        binds: gives the Python names that a task assigns. Without it, a name that a cell binds to what it meant
-            already, by declaring ``x`` a second time for example, is not known to be the cell's.
-        depth: how many changes can be undone.
-        split: takes a part that failed out of a task; None where tasks have no parts.
+        namespace: the Python names of the cells, bound again to what is replaced; None leaves names alone.
+        uses: the Python names that a task reads, so that a changed ``size = 64`` counts.
+        binds: the Python names that a task assigns, also to the value that they had.
+        split: separates a part that failed from a task; None where tasks have no parts.
         kept: called with new piece -> old piece where a cell that ran again built the same and the old pieces stay.
-
-    Example:
-        >>> from fluidnb.program import default_main_program, fresh_programs
-        >>> def x(): default_main_program().global_block().create_var(name="x", shape=[3], dtype="float32")
-        >>> with fresh_programs() as (main, startup):
-        ...     log = CellLog(lambda task: task.source())
-        ...     report = log.run("a1", x, "data")
-        ...     had = main.global_block().has_var("x")
-        ...     report = log.drop("a1")
-        ...     had, main.global_block().has_var("x")
-        (True, False)
     """
 
     def __init__(
@@ -90,76 +74,47 @@ class CellLog:
         self._split = split
         self._kept = kept
         self._nested = False
-        self._fragments: list[CellRun] = []
+        self._runs: list[CellRun] = []
         self._history: list[Moment] = []
-        self._last = world.take()
+        self._last = build_state.take()
         self._known = {self._last.settings.main, self._last.settings.startup}
 
-    # What there is.
-
     @property
-    def fragments(self) -> tuple[CellRun, ...]:
-        """The fragments in program order, stale ones and edits made between cells included."""
-        return tuple(self._fragments)
+    def runs(self) -> tuple[CellRun, ...]:
+        """The cell runs in program order, stale ones and edits made between cells included."""
+        return tuple(self._runs)
 
     def find(self, key: Hashable) -> CellRun:
-        """The fragment of a cell.
-
-        Args:
-            key: the cell's key.
-
-        Raises:
-            OpValueError: there is none.
-        """
-        for fragment in self._fragments:
-            if fragment.key == key and not fragment.loose:
-                return fragment
-        keys = [str(f.key) for f in self._fragments if not f.loose]
+        """The run of a cell."""
+        for run in self._runs:
+            if run.key == key and not run.loose:
+                return run
+        keys = [str(f.key) for f in self._runs if not f.loose]
         raise OpValueError(
             f"there is no cell {key!r}.", expected=", ".join(keys) or "no cells yet", received=repr(key),
             hint=near(str(key), keys),
         )  # fmt: skip
 
     def lineage(self, program: Program) -> tuple[Origin, ...]:
-        """The runs that made a program what it is now, in order.
-
-        Args:
-            program: the program.
-        """
-        return tuple(f.origin for f in self._fragments if not f.stale and any(d.program is program for d in f.deltas))
+        """The runs that changed a program, in order."""
+        return tuple(f.origin for f in self._runs if not f.stale and any(d.program is program for d in f.deltas))
 
     # Changes.
 
     def run(
         self,
-        key: Hashable,
-        source: Any,
-        title: str | None = None,
-        cause: str = "",
-        others: Mapping[Hashable, Any] = NOTHING,
-        last: bool = False,
-        order: Mapping[Hashable, int] = NOTHING,
-    ) -> Report:
+        key: Hashable, source: Any, title: str | None = None, cause: str = "",
+        others: Mapping[Hashable, Any] = NOTHING, last: bool = False, order: Mapping[Hashable, int] = NOTHING,
+    ) -> Report:  # fmt: skip
         """Run a cell: for the first time at the end, or again in its place.
 
-        A later cell that cannot be built any more becomes stale. A cell that needs a Python name which only a later
-        cell binds gets that cell before it, and a cell that binds what stale cells lack goes before them, where
-        ``order`` does not say where it belongs.
+        A later cell that cannot be built any more becomes stale. Where ``order`` leaves it open, a cell that needs a
+        Python name of a later cell goes behind that cell, and one that binds what stale cells lack goes before them.
 
         Args:
-            key: what identifies the cell.
-            source: what the host needs to run it.
-            title: how people call it; the key when left out.
-            cause: what the user ran, where that is only a part of the cell; the title when left out.
+            cause: the part that the user ran; the title when left out.
             others: cells that change with it: their new sources, None for those that go.
-            last: whether a cell that ran before moves to the end.
             order: key -> position, for the cells whose order is known; the others stay behind the cell before them.
-
-        Returns:
-            What happened to the later cells.
-
-        Raises:
-            BaseException: what the cell raises; all is as it was then.
         """
         task = Task(key, str(key) if title is None else title, source)
         cause = cause or task.title
@@ -186,17 +141,8 @@ class CellLog:
         """Remove cells; later cells that cannot be built without them become stale.
 
         Args:
-            keys: their keys.
-            cause: what the user removed, where that is only a part of a cell; the titles when left out.
-            others: cells that only change: their new sources.
-            order: key -> position, for the cells whose order is known.
-            apart: parts that ``others`` no longer have and that wait outside, each with the reason.
-
-        Returns:
-            What happened to the later cells.
-
-        Raises:
-            OpValueError: there is no such cell.
+            cause: the part that the user removed; the titles when left out.
+            apart: parts that ``others`` no longer have and that stay stale outside of them, each with the reason.
         """
         self._settled()
         edits = {**others, **dict.fromkeys(keys)}
@@ -211,23 +157,12 @@ class CellLog:
         return report
 
     def would_move(self, order: Mapping[Hashable, int]) -> bool:
-        """Whether an order differs from that of the cells now.
-
-        Args:
-            order: key -> position, for the cells whose order is known.
-        """
-        return arranged(self._fragments, order) != self._fragments
+        """Whether an order differs from that of the cells now."""
+        return arranged(self._runs, order) != self._runs
 
     @contextmanager
     def one_change(self, title: str) -> Iterator[None]:
-        """Make one change of all that happens inside, for `undo`; an error takes all of it back.
-
-        Args:
-            title: what the user did.
-
-        Yields:
-            Nothing.
-        """
+        """One change for `undo` of all that happens inside; an error undoes all of it."""
         self._settled()
         with self._change(title):
             self._nested = True
@@ -237,150 +172,129 @@ class CellLog:
                 self._nested = False
 
     def undo(self) -> Report:
-        """Undoes the last change: a run, a removal, or edits made between cells.
-
-        Returns:
-            The titles of the cells that it concerned, as executed (put back) and removed.
-
-        Raises:
-            OpValueError: there is nothing to undo.
-        """
+        """Undoes the last change: a run, a removal, or edits made between cells; reports executed and removed cells."""
         self._settled()
         if not self._history:
             raise OpValueError("there is nothing to undo.", expected="a cell that ran", received="no changes yet")
         moment = self._history.pop()
-        now = self._fragments
+        now = self._runs
         self._go_back(moment)
-        self._last = self._world()
-        for fragment in now:
-            if fragment.origin not in [f.origin for f in self._fragments]:
-                fragment.origin.fate = f'was undone; run cell "{fragment.title}" again'
-        back = [f.title for f in self._fragments if f not in now]
-        return Report(executed=back, removed=[f.title for f in now if f not in self._fragments])
+        self._last = self._state()
+        for run in now:
+            if run.origin not in [f.origin for f in self._runs]:
+                run.origin.fate = f'was undone; run cell "{run.title}" again'
+        back = [f.title for f in self._runs if f not in now]
+        return Report(executed=back, removed=[f.title for f in now if f not in self._runs])
 
     def before_last_change(self, program: Program) -> ProgramDesc:
-        """A program as `undo` would leave it.
-
-        Args:
-            program: the program.
-
-        Returns:
-            A separate description; an empty one when the program was not there yet.
-
-        Raises:
-            OpValueError: there is nothing to undo.
-        """
+        """A program as `undo` would leave it; an empty description when it was not there yet."""
         self._settled()
         if not self._history:
             raise OpValueError("there is nothing to undo.", expected="a cell that ran", received="no changes yet")
-        shot = self._history[-1].world.shots.get(program)
+        shot = self._history[-1].build_state.shots.get(program)
         return ProgramDesc() if shot is None else as_desc(shot)
-
-    # How a change is made.
 
     def _settled(self) -> list[CellRun]:
         """The cell runs, with edits made between cells recorded as a separate run."""
         if origin.recorder is not None:
             raise OpValueError("a cell cannot run cells.", hint="end the cell first.")
-        before, now = self._last, self._world()
+        before, now = self._last, self._state()
         recorder = Recorder(Origin(None, "edits outside cells"))
         if self._deltas(before, now, recorder) or now.settings != before.settings:
             for generator, ids in before.counters.items():
                 changed = {k for k in generator.ids if generator.ids[k] != ids.get(k, 0)}
                 recorder.counters.update({(generator, k): ids.get(k, 0) for k in changed})
             task = Task(recorder.origin, recorder.origin.title, None)
-            self._remember(Moment(before, self.fragments, dict(self._namespace), task.title))
-            self._fragments.append(self._fragment(task, recorder, before, now, {}, {}, loose=True))
+            self._remember(Moment(before, self.runs, dict(self._namespace), task.title))
+            self._runs.append(self._cell_run(task, recorder, before, now, {}, {}, loose=True))
         self._last = now
-        return self._fragments
+        return self._runs
 
     @contextmanager
     def _change(self, title: str, remember: bool = True) -> Iterator[Report]:
-        """All or nothing around the body; what is gone for good learns its fate."""
-        moment = Moment(self._last, self.fragments, dict(self._namespace), title)
+        """All or nothing around the body."""
+        moment = Moment(self._last, self.runs, dict(self._namespace), title)
         report = Report()
         try:
             yield report
         except BaseException:
             self._go_back(moment)
             raise
-        self._last = self._world()
+        self._last = self._state()
         if remember and not self._nested:
             self._remember(moment)
         self._settle_fates()
 
-    def _world(self) -> BuildState:
-        return world.take(self._known, self._values())
+    def _state(self) -> BuildState:
+        return build_state.take(self._known, self._values())
 
     def _values(self) -> list[Any]:
         """The values of the user's names, without the shell's lists of inputs and outputs."""
         return [value for name, value in self._namespace.items() if name not in _OF_SHELL]
 
     def _settle_fates(self) -> None:
-        for fragment in self._fragments:
-            fragment.origin.fate = _fate(fragment.title, fragment.stale) if fragment.stale else ""
+        for run in self._runs:
+            run.origin.fate = _fate(run.title, run.stale) if run.stale else ""
 
     def _remember(self, moment: Moment) -> None:
         self._history.append(moment)
         del self._history[: -self._depth]
 
     def _go_back(self, moment: Moment) -> None:
-        fragments = (*moment.fragments, *self._fragments)
-        touched = {name for f in fragments for name in f.bound}
-        data = self._data(fragments, moment.world)
-        world.restore(moment.world)
+        runs = (*moment.runs, *self._runs)
+        touched = {name for f in runs for name in f.bound}
+        data = self._data(runs, moment.build_state)
+        build_state.restore(moment.build_state)
         for container in data:
             container.put_back()
         bindings.roll_back(self._namespace, moment.names, touched)
-        self._fragments = list(moment.fragments)
+        self._runs = list(moment.runs)
         self._settle_fates()
 
-    def _data(self, fragments: Iterable[CellRun], before: BuildState) -> list[SavedObject]:
-        """Containers without pieces of programs that no cell changed: what was computed outside of cells stays."""
-        filled = {id(thing.thing) for f in fragments for thing, _ in f.held}
-        filled |= {id(thing.thing) for thing in before.held if bindings.ours(thing.state)}
-        now = held.take(self._values())
-        return [t for t in now if t.is_container and id(t.thing) not in filled and not bindings.ours(t.state)]
+    def _data(self, runs: Iterable[CellRun], before: BuildState) -> list[SavedObject]:
+        """Containers and records without pieces of programs that no cell changed: they stay as the user left them."""
+        filled = {id(thing.thing) for f in runs for thing, _ in f.saved}
+        filled |= {id(thing.thing) for thing in before.saved if bindings.ours(thing.state)}
+        now = saved_objects.take(self._values())
+        return [t for t in now if t.is_users and id(t.thing) not in filled and not bindings.ours(t.state)]
 
     def _take_off(self, place: int, fate: str) -> list[CellRun]:
-        """Take off the fragments from a place on, the last one first."""
-        tail = self._fragments[place:]
+        """Revert the cell runs from a place on, the last one first."""
+        tail = self._runs[place:]
         for i in range(len(tail) - 1, -1, -1):
-            fragment = tail[i]
-            fragment.origin.fate = fate
-            if not fragment.stale:
-                for change in reversed(fragment.deltas):
+            run = tail[i]
+            run.origin.fate = fate
+            if not run.stale:
+                for change in reversed(run.deltas):
                     change.revert()
-                for generator, key, number in fragment.reads.counters:
+                for generator, key, number in run.reads.counters:
                     generator.ids[key] = number
                     if not number:
                         del generator.ids[key]
-                world.set_settings(fragment.reads.settings)
-                for before, after in fragment.held:
-                    if after.holds() or not after.is_container:  # a container that somebody changed since is theirs
+                build_state.set_settings(run.reads.settings)
+                for before, after in run.saved:
+                    if after.holds() or not after.is_users:  # what somebody else changed since is theirs
                         before.put_back()
-                tail[i] = replace(fragment, bound=bindings.take_back(self._namespace, fragment.bound))
-        del self._fragments[place:]
+                tail[i] = replace(run, bound=bindings.unbind(self._namespace, run.bound))
+        del self._runs[place:]
         return tail
 
     def _wanted(self, edits: Mapping[Hashable, Any], report: Report) -> list[CellRun]:
-        """The fragments with new sources, and without those that go."""
+        """The cell runs with new sources, and without those that go."""
         wanted = []
-        for fragment in self._fragments:
-            if fragment.key in edits and not fragment.loose:
-                source = edits[fragment.key]
+        for run in self._runs:
+            if run.key in edits and not run.loose:
+                source = edits[run.key]
                 if source is None:
-                    report.removed.append(fragment.title)
+                    report.removed.append(run.title)
                     continue
-                fragment = replace(fragment, task=replace(fragment.task, source=source), edited=True, attempt=None)
-            wanted.append(fragment)
+                run = replace(run, task=replace(run.task, source=source), edited=True, attempt=None)
+            wanted.append(run)
         return wanted
 
-    def _run_with_needs(
-        self, wanted: list[CellRun | Task], task: Task, fate: str, report: Report, free: bool
-    ) -> None:
-        """Rebuild with a cell that the user runs; where its place is free, by what it reads and binds."""
-        moment = Moment(self._last, self.fragments, dict(self._namespace), task.title)
+    def _run_with_needs(self, wanted: list[CellRun | Task], task: Task, fate: str, report: Report, free: bool) -> None:
+        """Rebuild with a cell that the user runs; where its place is free, it follows from names read and bound."""
+        moment = Moment(self._last, self.runs, dict(self._namespace), task.title)
         empty = report.copy()
         while True:
             try:
@@ -395,31 +309,31 @@ class CellLog:
                 report.become(empty)
         stale = self._lacking(task.key)
         if free and stale is not None:
-            ran, said = Moment(self._world(), self.fragments, dict(self._namespace), task.title), report.copy()
-            now = list(self._fragments)
+            ran, earlier_report = Moment(self._state(), self.runs, dict(self._namespace), task.title), report.copy()
+            now = list(self._runs)
             mine = next(f for f in now if f.key == task.key)
             now.remove(mine)
             now.insert(now.index(stale), mine)
             self._rebuild(now, fate, report)
-            if any(f.stale for f in self._fragments if f.key in {g.key for g in ran.fragments if not g.stale}):
+            if any(f.stale for f in self._runs if f.key in {g.key for g in ran.runs if not g.stale}):
                 self._go_back(ran)
-                report.become(said)
+                report.become(earlier_report)
 
     def _lacking(self, key: Hashable) -> CellRun | None:
         """The first stale cell before a cell that lacks a name which that cell binds, if the cell can go before it."""
-        place = next(i for i, f in enumerate(self._fragments) if f.key == key)
-        bound = self._fragments[place].bound
-        for i, fragment in enumerate(self._fragments[:place]):
-            if fragment.stale and fragment.attempt is not None:
-                lacks = {n for n, value in fragment.attempt.uses.items() if value is reads.MISSING} & bound.keys()
-                between = {name for f in self._fragments[i:place] if not f.stale for name in f.bound}
-                if lacks and not between & self._fragments[place].reads.uses.keys():
-                    return fragment
+        place = next(i for i, f in enumerate(self._runs) if f.key == key)
+        bound = self._runs[place].bound
+        for i, run in enumerate(self._runs[:place]):
+            if run.stale and run.attempt is not None:
+                lacks = {n for n, value in run.attempt.uses.items() if value is reads.MISSING} & bound.keys()
+                between = {name for f in self._runs[i:place] if not f.stale for name in f.bound}
+                if lacks and not between & self._runs[place].reads.uses.keys():
+                    return run
         return None
 
     def _rebuild(self, wanted: list[CellRun | Task] | list[CellRun], fate: str, report: Report) -> None:
-        """Make the log what is wanted: fragments are put back, run again, or become stale; tasks are run."""
-        now = self._fragments
+        """Make the log what is wanted: runs are applied, run again, or become stale; tasks are run."""
+        now = self._runs
         shared = min(len(now), len(wanted))
         place = next((i for i in range(shared) if now[i] is not wanted[i]), shared)
         before, tail = now[place:], self._take_off(place, fate)
@@ -440,80 +354,79 @@ class CellLog:
                     each = replace(each, bound=earlier[each.key].bound)
                 same = self._put_back(each, same, report) and same
 
-    def _put_back(self, fragment: CellRun, same: bool, report: Report) -> bool:
-        """Put a fragment back: as it is, by running it again, or as stale. Whether all is what it was before then."""
-        if fragment.stale and self._stays_stale(fragment, same):
-            self._fragments.append(fragment)
+    def _put_back(self, run: CellRun, same: bool, report: Report) -> bool:
+        """Apply a run as it is, run it again, or make it stale; whether all is then what it was before."""
+        if run.stale and self._stays_stale(run, same):
+            self._runs.append(run)
             return True
-        if self._fits(fragment, same and not fragment.stale):
-            self._put_on(fragment)
-            (report.executed if fragment.stale else report.kept).append(fragment.title)
-            return not fragment.stale
-        if not fragment.ran and not fragment.loose:
-            return self._run_again(fragment, report)
-        self._stale(fragment, _LOOSE if fragment.loose else _RAN, report)
+        if self._fits(run, same and not run.stale):
+            self._put_on(run)
+            (report.executed if run.stale else report.kept).append(run.title)
+            return not run.stale
+        if not run.ran and not run.loose:
+            return self._run_again(run, report)
+        self._stale(run, _LOOSE if run.loose else _RAN, report)
         return False
 
-    def _stays_stale(self, fragment: CellRun, same: bool) -> bool:
+    def _stays_stale(self, run: CellRun, same: bool) -> bool:
         """Whether a stale cell would read what it read when it failed."""
-        if fragment.apart:
+        if run.apart:
             return True
-        if fragment.attempt is None:
-            return same and not fragment.edited
-        return fragment.attempt.hold_in_python(self._namespace) and (
-            same or fragment.attempt.hold(self.lineage, self._namespace)
+        if run.attempt is None:
+            return same and not run.edited
+        return run.attempt.hold_in_python(self._namespace) and (
+            same or run.attempt.hold(self.lineage, self._namespace)
         )
 
-    def _fits(self, fragment: CellRun, same: bool) -> bool:
-        """Whether a cell would build what it built; while all before it is the same, only Python values can differ."""
-        if fragment.edited or fragment.apart:
+    def _fits(self, run: CellRun, same: bool) -> bool:
+        """Whether a cell would build what it built; if all before it is the ``same``, Python values decide."""
+        if run.edited or run.apart:
             return False
         if same:
-            return fragment.reads.hold_in_python(self._namespace)
-        return fragment.reads.hold(self.lineage, self._namespace) and all(d.fits() for d in fragment.deltas)
+            return run.reads.hold_in_python(self._namespace)
+        return run.reads.hold(self.lineage, self._namespace) and all(d.fits() for d in run.deltas)
 
-    def _put_on(self, fragment: CellRun) -> None:
-        fragment.origin.fate = ""
-        for change in fragment.deltas:
+    def _put_on(self, run: CellRun) -> None:
+        run.origin.fate = ""
+        for change in run.deltas:
             change.apply()
-        for (generator, key), number in fragment.counters.items():
+        for (generator, key), number in run.counters.items():
             generator.ids[key] = number
-        world.set_settings(fragment.settings)
-        for _, after in fragment.held:
+        build_state.set_settings(run.settings)
+        for _, after in run.saved:
             after.put_back()
-        bound = bindings.give_again(self._namespace, fragment.bound)
-        self._fragments.append(replace(fragment, bound=bound, stale=""))
+        bound = bindings.rebind(self._namespace, run.bound)
+        self._runs.append(replace(run, bound=bound, stale=""))
 
-    def _stale(self, fragment: CellRun, why: str, report: Report) -> None:
-        fragment.origin.fate = _fate(fragment.title, why)
-        if fragment.ran:  # what it computed stays available for inspection
-            bindings.give_again(self._namespace, fragment.bound)
-            for before, after in fragment.held:
-                if after.is_container and before.holds() and not bindings.ours(after.state):
+    def _stale(self, run: CellRun, why: str, report: Report) -> None:
+        run.origin.fate = _fate(run.title, why)
+        if run.ran:  # its results stay available for inspection
+            bindings.rebind(self._namespace, run.bound)
+            for before, after in run.saved:
+                if after.is_users and before.holds() and not bindings.ours(after.state):
                     after.put_back()
-        self._fragments.append(replace(fragment, stale=why))
-        if fragment.stale != why:
-            report.stale[fragment.title] = why
+        self._runs.append(replace(run, stale=why))
+        if run.stale != why:
+            report.stale[run.title] = why
 
-    def _run_again(self, fragment: CellRun, report: Report) -> bool:
-        """Run a cell because of what changed before it; whether it built what it had built before."""
-        before, names = self._world(), dict(self._namespace)
+    def _run_again(self, run: CellRun, report: Report) -> bool:
+        """Run a cell after a change before it; whether it built the same again."""
+        before, names = self._state(), dict(self._namespace)
         try:
-            same = self._build(replace(fragment.task, again=True), fragment, report)
+            same = self._build(replace(run.task, again=True), run, report)
         except Exception as error:
-            world.restore(before)
-            bindings.roll_back(self._namespace, names, set(fragment.bound))
-            attempt = self._attempt
-            self._stale(replace(fragment, attempt=attempt), self._reason(error), report)
+            build_state.restore(before)
+            bindings.roll_back(self._namespace, names, set(run.bound))
+            self._stale(replace(run, attempt=self._attempt), self._reason(error), report)
             return False
-        was = {name: value for name, (_, value) in fragment.bound.items()}
-        unchanged = same and all(was.get(n, was) is v for n, (_, v) in self._fragments[-1].bound.items())
-        (report.kept if unchanged else report.executed).append(fragment.title)
+        was = {name: value for name, (_, value) in run.bound.items()}
+        unchanged = same and all(was.get(n, was) is v for n, (_, v) in self._runs[-1].bound.items())
+        (report.kept if unchanged else report.executed).append(run.title)
         return same
 
     def _build(self, task: Task, old: CellRun | None, report: Report) -> bool:
-        """Run a cell, without those of its parts that fail; whether it built what it had built before."""
-        before, names = self._world(), dict(self._namespace)
+        """Run a cell, without those of its parts that fail; whether it built the same again."""
+        before, names = self._state(), dict(self._namespace)
         broken: list[tuple[Task, str]] = []
         while True:
             try:
@@ -523,7 +436,7 @@ class CellLog:
                 parts = self._split(task, error) if self._split is not None else None
                 if parts is None:
                     raise
-                world.restore(before)
+                build_state.restore(before)
                 bindings.roll_back(self._namespace, names, set())
                 task = replace(parts[0], again=task.again)
                 broken.append((parts[1], self._reason(error)))
@@ -533,8 +446,8 @@ class CellLog:
         return same
 
     def _keep_old(self, old: CellRun) -> bool:
-        """Put what a cell built before in place of what it has built now, if that is alike."""
-        new = self._fragments[-1]
+        """Apply the former pieces of a cell in place of the new ones, if they are alike."""
+        new = self._runs[-1]
         named = {
             value: old.bound[name][1]
             for name, (_, value) in new.bound.items()
@@ -543,19 +456,19 @@ class CellLog:
         pairs = same_result.pairs_of(old.deltas, new.deltas, new.origin, named)
         if pairs is None or not self._same_ends(old, new, pairs):
             return False
-        self._fragments.pop()
+        self._runs.pop()
         for change in reversed(new.deltas):
             change.revert()
-        for before, _ in new.held:
+        for before, _ in new.saved:
             before.put_back()
-        world.set_settings(new.reads.settings)
+        build_state.set_settings(new.reads.settings)
         if not all(change.fits() for change in old.deltas):
             for change in new.deltas:
                 change.apply()
-            for _, after in new.held:
+            for _, after in new.saved:
                 after.put_back()
-            world.set_settings(new.settings)
-            self._fragments.append(new)
+            build_state.set_settings(new.settings)
+            self._runs.append(new)
             return False
         bound = dict(new.bound)
         for name, (first, value) in new.bound.items():
@@ -564,39 +477,39 @@ class CellLog:
         old.origin.title = new.title
         merged = replace(
             old, task=new.task, reads=new.reads, counters=new.counters, bound=bound, ran=new.ran,
-            edited=False, attempt=None, held=[(b, a) for (b, _), (_, a) in zip(new.held, old.held, strict=True)],
+            edited=False, attempt=None, saved=[(b, a) for (b, _), (_, a) in zip(new.saved, old.saved, strict=True)],
         )  # fmt: skip
         self._put_on(merged)
         same_result.take_over(pairs)
-        self._fragments[-1] = replace(self._fragments[-1], bound=bound)
+        self._runs[-1] = replace(self._runs[-1], bound=bound)
         if self._kept is not None:
             self._kept(pairs)
         return True
 
     def _same_ends(self, old: CellRun, new: CellRun, pairs: same_result.Pairs) -> bool:
-        """Whether two runs left the same settings, and the same in objects of layers that were there before."""
-        if [id(b.thing) for b, _ in old.held] != [id(b.thing) for b, _ in new.held]:
+        """Whether two runs left the same settings and the same layer objects."""
+        if [id(b.thing) for b, _ in old.saved] != [id(b.thing) for b, _ in new.saved]:
             return False
         settings = old.settings, new.settings
-        held = zip(new.held, old.held, strict=True)
+        saved = zip(new.saved, old.saved, strict=True)
         return (
             settings[0].generator is settings[1].generator
             and pairs.get(settings[1].main, settings[1].main) is settings[0].main
             and pairs.get(settings[1].startup, settings[1].startup) is settings[0].startup
-            and all(same_result.alike(now.state, before.state, pairs) for (_, now), (_, before) in held)
+            and all(same_result.alike(now.state, before.state, pairs) for (_, now), (_, before) in saved)
         )
 
     def _reason(self, error: Exception) -> str:
-        """Why a cell cannot be built, in a line; for a name that is missing, the stale cell that would bind it."""
+        """The reason why a cell cannot be built, in a line; for a missing name, with the stale cell that binds it."""
         if isinstance(error, NameError) and error.name:
-            owner = next((f.title for f in reversed(self._fragments) if f.stale and error.name in f.bound), None)
+            owner = next((f.title for f in reversed(self._runs) if f.stale and error.name in f.bound), None)
             because = "" if owner is None else f' (cell "{owner}", which binds it, is stale)'
             return f"{error.name} is not defined{because}"
         first = next(iter(str(error).strip().splitlines()), "")
         return first if isinstance(error, OpValueError) and first else f"{type(error).__name__}: {first}".rstrip(": ")
 
     def _run(self, task: Task) -> None:
-        before, names = self._world(), dict(self._namespace)
+        before, names = self._state(), dict(self._namespace)
         read = set(self._uses(task)) if self._uses is not None else set()
         uses = {name: names.get(name, reads.MISSING) for name in read}
         recorder = origin.recorder = Recorder(Origin(task.key, task.title), known=set(before.shots))
@@ -605,50 +518,40 @@ class CellLog:
             self._execute(task)
         except Exception:
             origin.recorder = None
-            self._attempt = self._fragment(task, recorder, before, self._world(), uses, {}).reads
+            self._attempt = self._cell_run(task, recorder, before, self._state(), uses, {}).reads
             raise
         finally:
             origin.recorder = None
             self._meet(recorder, before)
-        bound = bindings.made(names, self._namespace, set(self._binds(task)) if self._binds is not None else ())
+        bound = bindings.new_names(names, self._namespace, set(self._binds(task)) if self._binds is not None else ())
         task = replace(task, again=False)
-        self._fragments.append(self._fragment(task, recorder, before, self._world(), uses, bound))
+        self._runs.append(self._cell_run(task, recorder, before, self._state(), uses, bound))
 
     def _meet(self, recorder: Recorder, before: BuildState) -> None:
-        """Keep an eye from now on on programs made outside cells that a cell edits."""
+        """Track programs made outside cells that a cell edits."""
         for program, shot in recorder.met.items():
             self._known.add(program)
-            for known in (before, self._last, *(m.world for m in self._history)):
+            for known in (before, self._last, *(m.build_state for m in self._history)):
                 known.shots.setdefault(program, shot)
 
     def _deltas(self, before: BuildState, after: BuildState, recorder: Recorder) -> list[Delta]:
-        found = []
-        for program, shot in before.shots.items():
-            then = after.shots.get(program)
-            if then is not None and then is not shot:
-                change = delta.between(shot, then, recorder)
-                if change is not None:
-                    found.append(change)
-        return found
+        pairs = ((shot, after.shots.get(program, shot)) for program, shot in before.shots.items())
+        deltas = (delta.between(shot, then, recorder) for shot, then in pairs if then is not shot)
+        return [change for change in deltas if change is not None]
 
-    def _fragment(
-        self,
-        task: Task,
-        recorder: Recorder,
-        before: BuildState,
-        now: BuildState,
-        uses: Mapping[str, Any],
-        bound: bindings.Bound,
-        loose: bool = False,
-    ) -> CellRun:
+    def _cell_run(
+        self, task: Task, recorder: Recorder, before: BuildState, now: BuildState, uses: Mapping[str, Any],
+        bound: bindings.Bound, loose: bool = False,
+    ) -> CellRun:  # fmt: skip
         deltas = self._deltas(before, now, recorder)
-        then = {id(thing.thing): thing for thing in now.held}
-        held = [(h, then[id(h.thing)]) for h in before.held if id(h.thing) in then and not h.same(then[id(h.thing)])]
-        collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in held])
+        then = {id(thing.thing): thing for thing in now.saved}
+        saved = [(h, then[id(h.thing)]) for h in before.saved if id(h.thing) in then and not h.same(then[id(h.thing)])]
+        collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in saved])
         counters = {(generator, key): generator.ids.get(key, 0) for generator, key in recorder.counters}
+        settings = build_state.settings()
         return CellRun(
-            task, recorder.origin, deltas, collected, counters, world.settings(), bound, held, recorder.ran, loose
-        )
+            task, recorder.origin, deltas, collected, counters, settings, bound, saved, recorder.ran, loose
+        )  # fmt: skip
 
 
 def _fate(title: str, why: str) -> str:
@@ -657,26 +560,14 @@ def _fate(title: str, why: str) -> str:
 
 
 def _apart(task: Task) -> CellRun:
-    """A part that failed, outside of the cell with which it ran."""
-    now = world.settings()
+    """A part that failed, as a separate run."""
+    now = build_state.settings()
     nothing = reads.Reads([], [], [], [], [], {}, now, [])
     return CellRun(task, Origin(task.key, task.title), [], nothing, {}, now, {}, apart=True)
 
 
 def arranged(parts: Sequence[T], order: Mapping[Hashable, int]) -> list[T]:
-    """Fragments in a known order; those whose position is not known stay behind the one before them.
-
-    Args:
-        parts: fragments or tasks.
-        order: key -> position.
-
-    Returns:
-        All of them.
-
-    Example:
-        >>> [t.key for t in arranged([Task(k, k, "") for k in "abcd"], {"a": 2, "c": 1})]
-        ['c', 'd', 'a', 'b']
-    """
+    """Cells in a known order; those whose position is not known stay behind the one before them."""
     chunks: list[tuple[int, list[T]]] = [(-1, [])]
     for part in parts:
         if part.key in order:
@@ -686,7 +577,7 @@ def arranged(parts: Sequence[T], order: Mapping[Hashable, int]) -> list[T]:
 
 
 def _with_need(wanted: list[CellRun | Task], task: Task, name: str) -> list[CellRun | Task] | None:
-    """The cells with the first later one that binds a name in front of a cell; None where there is none."""
+    """The cells with the first later one that binds a name moved in front of a cell; None without one."""
     place = next(i for i, each in enumerate(wanted) if each is task)
     for i, each in enumerate(wanted[place + 1 :], place + 1):
         if isinstance(each, CellRun) and not each.loose and name in each.bound:

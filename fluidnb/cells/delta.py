@@ -1,4 +1,4 @@
-"""Changes of one cell to one program: applied and reverted, also after earlier cells have changed."""
+"""Changes of one cell to one program, which can be applied and reverted, also after changes of earlier cells."""
 
 from __future__ import annotations
 
@@ -19,62 +19,46 @@ _BLOCKS = (AttrType.BLOCK, AttrType.BLOCKS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Growth:
-    """Additions to an existing block.
-
-    Args:
-        block: the block.
-        front: operators in front of the old ones.
-        back: operators behind them.
-        vars: variables behind the old ones.
-        names: their names.
-    """
+    """Additions to an existing block."""
 
     block: BlockDesc
-    front: list[OpDesc]
-    back: list[OpDesc]
-    vars: list[VarDesc]
+    front: list[OpDesc]  # operators in front of the old ones
+    back: list[OpDesc]  # operators behind them
+    vars: list[VarDesc]  # variables behind the old ones
     names: list[str]
 
 
 @dataclass(slots=True, eq=False)
 class Addition:
-    """A change that only adds, and edits single operators and variables: it fits programs that differ elsewhere.
-
-    Args:
-        program: the program.
-        growths: what blocks that were there got.
-        blocks: new blocks with what is in them, the block around each, and the block that it walks backwards.
-        edits: operators and variables that were there: their bytes before and after.
-        views: variables that were there: what Python knew of them before and after.
-        links: attributes of new operators that hold blocks.
-        facts: what Python knows of the program: name, before, after.
-    """
+    """A change that adds, and edits single operators and variables: it fits programs that differ elsewhere."""
 
     program: Program
-    growths: list[Growth] = field(default_factory=list)
+    growths: list[Growth] = field(default_factory=list)  # of blocks that were there
+    # new blocks with their contents, the block around each, and the block whose gradient it computes
     blocks: list[tuple[BlockDesc, BlockDesc, BlockDesc | None]] = field(default_factory=list)
+    # operators and variables that were there: their bytes before and after
     edits: list[tuple[Desc, bytes, bytes]] = field(default_factory=list)
+    # variables that were there: their Python facts before and after
     views: list[tuple[VarDesc, dict[str, Any] | None, dict[str, Any] | None]] = field(default_factory=list)
+    # attributes of new operators that hold blocks
     links: list[tuple[OpDesc, str, list[BlockDesc]]] = field(default_factory=list)
+    # Python facts of the program: name, before, after
     facts: list[tuple[str, Any, Any]] = field(default_factory=list)
 
     def fits(self) -> bool:
         """Whether the program as it is now can take the change."""
         new = {block for block, _, _ in self.blocks}
         return (
-            all(
-                block_lives(g.block) and g.block.vars.keys().isdisjoint(g.names)
-                for g in self.growths
-            )
+            all(block_lives(g.block) and g.block.vars.keys().isdisjoint(g.names) for g in self.growths)
             and all(block_lives(b) or b in new for _, parent, forward in self.blocks for b in (parent, forward) if b)
-            and all(block_lives(b) or b in new for _, _, held in self.links for b in held)
+            and all(block_lives(b) or b in new for _, _, linked in self.links for b in linked)
             and all(lives(part) and part.pb.SerializePartialToString() == before for part, before, _ in self.edits)
             and all(var_lives(var) and snapshot.same_facts(_facts(var), before) for var, before, _ in self.views)
             and all(self.program.__dict__[name] == before for name, before, _ in self.facts)
-        )  # fmt: skip
+        )
 
     def apply(self) -> None:
-        """Put the change on, at the end of what is there now."""
+        """Apply the change, at the ends of the lists."""
         blocks = self.program.desc.blocks
         for block, parent, forward in self.blocks:
             block.idx, block.parent_idx = len(blocks), parent.idx
@@ -82,9 +66,9 @@ class Addition:
                 block.forward_block_idx = forward.idx
             blocks.append(block)
             _settle([*block.ops, *block.vars.values()], block)
-        for op, name, held in self.links:
+        for op, name, linked in self.links:
             kind = op.attr_type(name)
-            value = held[0].idx if kind == AttrType.BLOCK else [b.idx for b in held]
+            value = linked[0].idx if kind == AttrType.BLOCK else [b.idx for b in linked]
             if op.attrs[name] != value:
                 op.set_attr(name, value, kind)
         for growth in self.growths:
@@ -95,7 +79,7 @@ class Addition:
         self._edit(after=True)
 
     def revert(self) -> None:
-        """Take the change off; only while nothing was put on after it."""
+        """Revert the change; only while it is the last."""
         self._edit(after=False)
         for growth in self.growths:
             ops = growth.block.ops
@@ -126,12 +110,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rewrite:
-    """A change that does more than add: it fits only the very program that it was made for.
-
-    Args:
-        before: the program before.
-        after: the program after.
-    """
+    """A change that does more than add: it fits only the program that it was made for."""
 
     before: Snapshot
     after: Snapshot
@@ -142,19 +121,19 @@ class Rewrite:
         return self.after.program
 
     def fits(self) -> bool:
-        """True; a subclass that tracks a program's history checks that it is the same program."""
+        """True; `Reads.hold` compares the lineage of the program."""
         return True
 
     def apply(self) -> None:
-        """Put the change on."""
+        """Apply the change."""
         snapshot.restore(self.after)
 
     def revert(self) -> None:
-        """Take the change off."""
+        """Revert the change."""
         snapshot.restore(self.before)
 
     def ops(self) -> Iterator[OpDesc]:
-        """Nothing: all of the program counts as read."""
+        """No operators: all of the program counts as read."""
         return iter(())
 
 
@@ -176,16 +155,7 @@ def _facts(var: VarDesc) -> dict[str, Any] | None:
 
 
 def between(before: Snapshot, after: Snapshot, recorder: Recorder) -> Delta | None:
-    """The change of a program between two snapshots.
-
-    Args:
-        before: the first.
-        after: the second.
-        recorder: what the cell read; a program is added to its listings where places in lists matter.
-
-    Returns:
-        The change, or None when there was none.
-    """
+    """The change of a program between two snapshots; the recorder gets programs whose lists matter as read."""
     change = _addition(before, after, recorder)
     if change is None:
         recorder.listed.add(after.program)
@@ -204,7 +174,7 @@ def _addition(before: Snapshot, after: Snapshot, recorder: Recorder) -> Addition
         if growth is None or old.head != new.head:
             return None
         if not old.ops and old.desc in recorder.prepended and (growth.front or growth.back):
-            # The order of new operators around removed ones is unknown.
+            # the order of new operators around removed ones is unknown
             recorder.listed.add(after.program)
         if growth.front or growth.back or growth.vars:
             change.growths.append(growth)
@@ -226,8 +196,8 @@ def _addition(before: Snapshot, after: Snapshot, recorder: Recorder) -> Addition
         for name in op.attr_names():
             if op.attr_type(name) in _BLOCKS:
                 value = op.attrs[name]
-                held = [value] if op.attr_type(name) == AttrType.BLOCK else value
-                change.links.append((op, name, [blocks[i] for i in held]))
+                indices = [value] if op.attr_type(name) == AttrType.BLOCK else value
+                change.links.append((op, name, [blocks[i] for i in indices]))
     change.facts = [(n, v, after.facts[n]) for n, v in before.facts.items() if after.facts[n] != v]
     return change
 
@@ -239,7 +209,7 @@ def _growth(old: BlockShot, new: BlockShot) -> Growth | None:
     names, known = list(new.vars), len(old.vars)
     if new.ops[start:end] != old.ops or names[:known] != list(old.vars):
         return None
-    held = list(new.vars.values())
-    if held[:known] != list(old.vars.values()):
+    variables = list(new.vars.values())
+    if variables[:known] != list(old.vars.values()):
         return None
-    return Growth(old.desc, list(new.ops[:start]), list(new.ops[end:]), held[known:], names[known:])
+    return Growth(old.desc, list(new.ops[:start]), list(new.ops[end:]), variables[known:], names[known:])

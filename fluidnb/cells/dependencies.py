@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells import saved_layer_objects
 from fluidnb.cells.build_state import BuildState, Settings, settings
 from fluidnb.cells.delta import Delta
 from fluidnb.cells.saved_layer_objects import SavedObject
@@ -22,32 +22,23 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 #: A program -> the runs that made it what it is, in order.
 Lineage = Callable[[Program], tuple[Origin, ...]]
 
-#: What a name that is not bound means.
+#: The value of a name that is not bound.
 MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """A name that a cell looked up.
-
-    Args:
-        block: where.
-        name: the name.
-        around: whether the blocks around count.
-        found: the variable, or None.
-        data: its bytes then.
-        facts: what Python knew of it then.
-    """
+    """The look-up of a name by a cell."""
 
     block: BlockDesc
     name: str
-    around: bool
+    around: bool  # whether the blocks around count
     found: VarDesc | None
-    data: bytes
-    facts: dict[str, Any] | None
+    data: bytes  # the variable's bytes then
+    facts: dict[str, Any] | None  # its Python facts then
 
     def holds(self) -> bool:
-        """Whether it would give the same now."""
+        """Whether it gives the same now."""
         if not block_lives(self.block) or not program_lives(self.block.program.view):
             return False
         now = self.block.find_var_recursive(self.name) if self.around else self.block.vars.get(self.name)
@@ -59,35 +50,19 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reads:
-    """Dependencies of one run of a cell.
-
-    Args:
-        lookups: names that it looked up, and what it found.
-        ops: operators of earlier cells whose slots or attributes it read, and their bytes then.
-        facts: program, name, and the property that Python read then.
-        counters: generator, key, and the first number that it got.
-        lineages: programs of which it saw whole lists, and the runs that had made them.
-        uses: Python names that it read, and their values then.
-        settings: the settings under which it ran.
-        held: objects of layers and containers that it read by name or changed, as they were then.
-    """
+    """Dependencies of one run of a cell."""
 
     lookups: list[Lookup]
-    ops: list[tuple[OpDesc, bytes]]
-    facts: list[tuple[Program, str, Any]]
-    counters: list[tuple[UniqueNameGenerator, str, int]]
-    lineages: list[tuple[Program, tuple[Origin, ...]]]
-    uses: dict[str, Any]
+    ops: list[tuple[OpDesc, bytes]]  # operators of earlier cells that it read, and their bytes
+    facts: list[tuple[Program, str, Any]]  # program, name and value of a property
+    counters: list[tuple[UniqueNameGenerator, str, int]]  # generator, key, and the first number
+    lineages: list[tuple[Program, tuple[Origin, ...]]]  # programs that it read as a whole, and the runs before
+    uses: dict[str, Any]  # Python names and their values
     settings: Settings
-    held: list[SavedObject]
+    saved: list[SavedObject]  # layer objects, containers and records that it read by name or changed
 
     def hold(self, lineage: Lineage, namespace: Mapping[str, Any]) -> bool:
-        """Whether the cell would read the same now.
-
-        Args:
-            lineage: the runs that have made a program what it is now.
-            namespace: the Python names now.
-        """
+        """Whether the cell would read the same now."""
         return (
             self.hold_in_python(namespace)
             and all(lookup.holds() for lookup in self.lookups)
@@ -98,15 +73,11 @@ class Reads:
         )
 
     def hold_in_python(self, namespace: Mapping[str, Any]) -> bool:
-        """Whether Python names, settings, objects and containers are as they were; the program is not compared.
-
-        Args:
-            namespace: the Python names now.
-        """
+        """Whether Python names, settings and saved objects are as they were; the program is not compared."""
         return (
             self.settings == settings()
             and all(same_value(namespace.get(name, MISSING), value) for name, value in self.uses.items())
-            and all(thing.holds() for thing in self.held)
+            and all(thing.holds() for thing in self.saved)
         )
 
 
@@ -116,12 +87,7 @@ def program_lives(program: object) -> bool:
 
 
 def same_value(now: object, then: object) -> bool:
-    """Whether a Python name means the same: one object, or plain values that are equal.
-
-    Example:
-        >>> same_value(3, 3), same_value([3], [3])
-        (True, False)
-    """
+    """Whether two values are one object, or equal plain values; equal lists are two values."""
     if now is then:
         return True
     plain = (str, int, float, bytes)
@@ -131,26 +97,10 @@ def same_value(now: object, then: object) -> bool:
 
 
 def collect(
-    recorder: Recorder,
-    deltas: list[Delta],
-    before: BuildState,
-    lineage: Lineage,
-    uses: Mapping[str, Any],
+    recorder: Recorder, deltas: list[Delta], before: BuildState, lineage: Lineage, uses: Mapping[str, Any],
     changed: Collection[SavedObject] = (),
-) -> Reads:
-    """Collects the reads of a run from its recorder and its operators.
-
-    Args:
-        recorder: the recorder.
-        deltas: what the run did.
-        before: the world before it.
-        lineage: the runs that had made a program what it was then.
-        uses: the Python names that it read.
-        changed: objects of layers and containers that it changed, as they were.
-
-    Returns:
-        The reads; what the run made itself does not count.
-    """
+) -> Reads:  # fmt: skip
+    """Collects the reads of a run from its recorder and its operators, without objects that the run created."""
     old_data = ChainMap(*(shot.data for shot in before.shots.values()))
     old_views = ChainMap(*(shot.views for shot in before.shots.values()))
     old_blocks = {block.desc for shot in before.shots.values() for block in shot.blocks}
@@ -161,7 +111,7 @@ def collect(
             for name in (*op.input_arg_names(), *op.output_arg_names()):
                 if op.block is not None and name != EMPTY_VAR_NAME:
                     lookups.setdefault((op.block, name, True), op.block.find_var_recursive(name))
-    read = {id(thing.thing) for thing in (*held.reached(uses.values(), before.held), *changed)}
+    read = {id(thing.thing) for thing in (*saved_layer_objects.reached(uses.values(), before.saved), *changed)}
     kept: dict[tuple[BlockDesc, str, bool], VarDesc | None] = {}
     for (block, name, around), found in lookups.items():
         if found is not None and found not in old_data:
@@ -170,26 +120,25 @@ def collect(
         if anchor is not None:
             kept.setdefault((anchor, name, around or anchor is not block), found)
         elif block.program.view in old_programs:
-            # The block went again while the cell ran; what it was inside of is not known any more.
+            # the block was removed while the cell ran; the blocks around it are not known any more
             recorder.listed.add(block.program.view)
+
+    def had(program: Program, name: str, value: Any) -> bool:
+        return program in before.shots and bool(before.shots[program].facts[name] == value)
+
     return Reads(
         [
             Lookup(b, n, a, f, b"", None) if f is None else Lookup(b, n, a, f, old_data[f], old_views.get(f))
             for (b, n, a), f in kept.items()
         ],
         [(op, old_data[op]) for op in recorder.ops if op in old_data],
-        [(p, name, value) for (p, name), value in recorder.facts.items() if _before(before, p, name, value)],
+        [(p, name, value) for (p, name), value in recorder.facts.items() if had(p, name, value)],
         [(generator, key, number) for (generator, key), number in recorder.counters.items()],
         [(p, lineage(p)) for p in recorder.listed if p in old_programs],
         dict(uses),
         before.settings,
-        [thing for thing in before.held if id(thing.thing) in read],
+        [thing for thing in before.saved if id(thing.thing) in read],
     )
-
-
-def _before(before: BuildState, program: Program, name: str, value: Any) -> bool:
-    """Whether a program had a fact before the run; what the run set itself does not count."""
-    return program in before.shots and bool(before.shots[program].facts[name] == value)
 
 
 def _anchor(block: BlockDesc, old: set[BlockDesc]) -> BlockDesc | None:

@@ -1,17 +1,18 @@
-"""Recognises that a cell which ran again built what it had built before, so that the old pieces can stay.
+"""Comparison of a cell's new pieces with its former ones, so that the former can stay.
 
-Later cells refer to the old operators and variables. Where the new ones are alike, the old ones are put back, and the
-new handles become aliases of the old ones: a list of the user's that got a new handle works as before.
+Later cells refer to the former operators and variables. Where the new ones are alike, the former are applied again, and
+the new handles become aliases of them: a list of the user's that got a new handle works as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from fluidnb.cells.delta import Addition, Delta, Rewrite
+from fluidnb.cells.saved_layer_objects import attributes, is_record
 from fluidnb.program.block import Block
 from fluidnb.program.operator import Operator
 from fluidnb.program.origin import Origin
@@ -23,27 +24,16 @@ from fluidnb.proto.desc import BlockDesc, VarDesc
 #: New descriptions and programs -> the old ones that are alike.
 Pairs = dict[Any, Any]
 
-#: How many values `alike` compares before it gives up: a data set in a list is not worth the time.
+#: Values that `alike` compares at most: a data set in a list is not worth the time.
 _MOST_VALUES = 20_000
 _FIXED = ("block", "desc", "origin", "_op")
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), range, slice, frozenset)
 
 
 def pairs_of(old: Iterable[Delta], new: Iterable[Delta], origin: Origin, named: Mapping[Any, Any]) -> Pairs | None:
-    """The pieces that one run made and those that another one made, if they are alike.
-
-    Args:
-        old: what the first run did.
-        new: what the second run did, while it is in place.
-        origin: the second run.
-        named: programs that the second run made -> those that the first one bound to the same names.
-
-    Returns:
-        New piece -> old piece; None when anything differs.
-    """
+    """New piece -> old piece of two runs of a cell; None when anything differs."""
     pairs: Pairs = {}
-    made = {p for p in list(programs) if p.origin is not None and p.origin.whole is origin.whole}
-    if made - named.keys():
+    if {p for p in list(programs) if p.origin is not None and p.origin.whole is origin.whole} - named.keys():
         return None
     for now, before in named.items():
         if not _pair_programs(now, before, pairs):
@@ -62,11 +52,7 @@ def pairs_of(old: Iterable[Delta], new: Iterable[Delta], origin: Origin, named: 
 
 
 def take_over(pairs: Pairs) -> None:
-    """Make the new handles aliases of the old ones; the old ones get the lines and titles of the new run.
-
-    Args:
-        pairs: what `pairs_of` gave, after the old pieces were put back.
-    """
+    """Make the new handles aliases of the old ones, which get the lines and titles of the new run."""
     for now, before in pairs.items():
         if isinstance(now, Program):
             now.__dict__ = before.__dict__
@@ -94,22 +80,7 @@ def take_over(pairs: Pairs) -> None:
 
 
 def alike(now: Any, before: Any, pairs: Pairs) -> bool:
-    """Whether two values mean the same to a cell that reads them.
-
-    Args:
-        now: the value that a run bound.
-        before: the value that the run before it bound.
-        pairs: pieces of programs that are alike.
-
-    Returns:
-        True for equal plain values, arrays, functions with the same code, pieces of programs that are alike, and
-        containers and objects of these.
-
-    Example:
-        >>> first, second = [lambda: 3 for _ in range(2)]
-        >>> alike([3, "a"], [3, "a"], {}), alike([3], [4], {}), alike(first, second, {})
-        (True, False, True)
-    """
+    """Whether two values are the same to a cell: plain values, arrays, functions, pieces of programs, containers."""
     left = [_MOST_VALUES]
     seen: set[tuple[int, int]] = set()
 
@@ -140,6 +111,8 @@ def _compared(a: Any, b: Any, pairs: Pairs, same: Callable[[Any, Any], bool]) ->
         return bool(a == b)
     if isinstance(a, FunctionType):
         return _same_function(a, b, same)
+    if is_record(a):
+        return same(attributes(a), attributes(b))
     if hasattr(a, "dtype") and hasattr(a, "tobytes"):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.dtype != object and a.tobytes() == b.tobytes())
     if type(a).__module__.partition(".")[0] == "fluidnb" and hasattr(a, "__dict__"):
@@ -152,15 +125,10 @@ def _same_function(a: FunctionType, b: FunctionType, same: Callable[[Any, Any], 
     cells = [[c.cell_contents for c in f.__closure__ or ()] for f in (a, b)]
     return (
         a.__globals__ is b.__globals__
-        and _same_code(a.__code__, b.__code__)
+        and a.__code__ == b.__code__  # with lines, since errors name them
         and all(same(getattr(a, p), getattr(b, p)) for p in parts)
         and same(*cells)
     )
-
-
-def _same_code(a: CodeType, b: CodeType) -> bool:
-    """Whether two functions do the same; lines count, since errors name them."""
-    return a == b
 
 
 def _pair(now: list[Any] | tuple[Any, ...], before: list[Any] | tuple[Any, ...], pairs: Pairs) -> bool:
@@ -234,7 +202,7 @@ def _pair_rewrites(before: Rewrite, now: Rewrite, pairs: Pairs) -> bool:
 
 
 def _same_view(now: Any, before: Any, pairs: Pairs) -> bool:
-    """Whether what Python knows of two pieces is alike, and whether the same cell made them."""
+    """Whether the Python facts and the cell of two pieces are the same."""
     if isinstance(now, Program) or now.view is None or before.view is None:
         return True
     mine, its = now.view.origin, before.view.origin

@@ -17,17 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Measure.
-
-    Args:
-        options: ``works``, ``peers``, ``json``.
-
-    Returns:
-        0 when every goal is met.
-
-    Raises:
-        FluidError: the benchmarks are not here.
-    """
+    """Measure."""
     more = ["--json", str(options.json.absolute())] if options.json else []
     return start("tests.benchmarks", *options.works, "--peers", options.peers, *more, folder=root("tests/benchmarks"))
 

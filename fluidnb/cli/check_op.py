@@ -29,17 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the checks of an operator and print a line for each.
-
-    Args:
-        options: as declared above.
-
-    Returns:
-        0 when all passed, else 1.
-
-    Raises:
-        FluidError: there is no such operator, no checkout or no pytest.
-    """
+    """Run the checks of an operator and print a line for each."""
     from fluidnb.op import get_op
 
     folder = root("tests")
@@ -95,26 +85,19 @@ def _runs(definition: OpDef) -> bool:
 
 
 def tests_of(folder: Path, name: str) -> list[Path]:
-    """The test files of operators that mention one.
-
-    Args:
-        folder: the checkout.
-        name: the operator.
-    """
-    found = sorted((folder / "tests" / "ops").glob("test_*.py"))
-    return [path for path in found if re.search(rf"\b{name}\b", path.read_text())]
+    """The test files of operators that mention one."""
+    paths = sorted((folder / "tests" / "ops").glob("test_*.py"))
+    return [path for path in paths if re.search(rf"\b{name}\b", path.read_text())]
 
 
 def undocumented(definition: OpDef) -> Iterator[str]:
-    """The documents that an operator lacks, a phrase each.
-
-    Args:
-        definition: the operator.
-    """
+    """The documents that an operator lacks, a phrase each."""
     if not definition.doc.strip():
         yield "its kernel has no docstring"
     elif "Example:" not in definition.doc:
         yield "its docstring has no example"
+    if definition.doc.strip() and not definition.is_grad and "Source:" not in definition.doc:
+        yield "its docstring names no source (Source: a paper, or the operator of Fluid)"
     if "FILL IN" in definition.doc:
         yield "its docstring says FILL IN"
     for slot in (*definition.inputs.values(), *definition.outputs.values()):

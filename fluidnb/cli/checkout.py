@@ -12,46 +12,22 @@ from fluidnb.errors import FluidError
 
 
 def root(needed: str) -> Path:
-    """The checkout that fluidnb was installed from.
-
-    Args:
-        needed: a file or folder in it without which it is of no use.
-
-    Returns:
-        Its folder.
-
-    Raises:
-        FluidError: fluidnb was installed without it.
-
-    Example:
-        >>> (root("tests") / "tests").is_dir()
-        True
-    """
+    """The checkout that fluidnb was installed from, with the ``needed`` file or folder in it."""
     folder = Path(fluidnb.__file__).parents[1]
     if (folder / needed).exists() and (folder / "pyproject.toml").exists():
         return folder
     raise FluidError(
         f"There is no {needed}/ beside this fluidnb: it was installed as a package, which is without it.",
-        expected=f"a checkout, with {needed}/ in it",
-        received=f"fluidnb in {Path(fluidnb.__file__).parent}",
+        expected=f"a checkout, with {needed}/ in it", received=f"fluidnb in {Path(fluidnb.__file__).parent}",
         hint="clone the project, and in the clone: pip install --editable '.[data,notebook,test,test-more]'",
-    )
+    )  # fmt: skip
 
 
 def start(module: str, *arguments: str, folder: Path | None = None) -> int:
     """Runs another module in a separate Python process and waits for it.
 
     Args:
-        module: its name.
-        *arguments: its arguments.
         folder: where it runs; here by default.
-
-    Returns:
-        Its exit status.
-
-    Example:
-        >>> start("timeit", "-n", "0", "-r", "0", "--no-such-option")
-        2
     """
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:

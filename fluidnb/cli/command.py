@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Command:
-    """One word of ``fluidnb``.
+    """One word of ``fluidnb``."""
 
-    Args:
-        summary: what it does, one line.
-        arguments: declares its arguments.
-        run: does it; returns the exit status. Errors are FluidErrors.
-        rest: what arguments that it does not know are for, when it hands them on; they come as ``options.rest``.
-        example: lines for the end of its help.
+    summary: str  # what it does, one line
+    arguments: Callable[[ArgumentParser], None]  # declares its arguments
+    run: Callable[[Namespace], int]  # does it; returns the exit status. Errors are FluidErrors
+    rest: str = ""  # what arguments that it does not know are for, when it hands them on; they come as ``options.rest``
+    example: str = ""  # lines for the end of its help
 
-    Example:
-        >>> Command("Say hello.", lambda parser: None, lambda options: 0).run(Namespace())
-        0
-    """
 
-    summary: str
-    arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace], int]
-    rest: str = ""
-    example: str = ""
+def script_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments that name a script and run it."""
+    parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
+    parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
+    parser.add_argument("script", metavar="SCRIPT", type=Path)
+    rest = parser.add_argument("arguments", metavar="ARGS", nargs=REMAINDER, help="what the script finds in sys.argv")
+    rest.required = False  # or a missing script is reported as two missing things

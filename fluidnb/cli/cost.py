@@ -5,43 +5,27 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
-from fluidnb.cli import show
+from fluidnb.cli import programs, show
 from fluidnb.cli.command import Command
 from fluidnb.files.atomic_write import atomic_write
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", metavar="MODEL_OR_SCRIPT", type=Path,
-                        help="__model__, a .pdmodel, a folder of save_inference_model, or a Python script")  # fmt: skip
+    programs.add_arguments(parser)
     parser.add_argument("--by", choices=("op", "layer", "cell", "role"), default="op", help="what is summed up (op)")
     parser.add_argument("--batch", metavar="N", type=_positive, default=1, help="rows of every data variable (1)")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write the table as HTML instead")
-    parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
-    parser.add_argument("--startup", action="store_true", help="a script's startup program")
-    parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")
-    parser.add_argument("--force", action="store_true", help="run a script even if PaddlePaddle is installed")
 
 
 def run(options: Namespace) -> int:
-    """Show the costs of programs.
-
-    Args:
-        options: as declared above.
-
-    Returns:
-        0.
-
-    Raises:
-        FluidError: there is no program.
-    """
-    from fluidnb.cli.programs import named_programs
+    """Show the costs of programs."""
     from fluidnb.program.cost import batch_shapes, program_cost
     from fluidnb.viz import lines_html
     from fluidnb.viz.program.cost import cost_lines
 
     tables = []
-    for title, program in named_programs(options).items():
+    for title, program in programs.named_programs(options).items():
         cost = program_cost(program, batch_shapes(program, options.batch))
         tables.append(cost_lines(cost, options.by, title))
     if options.html is not None:

@@ -7,12 +7,12 @@ import select
 import signal
 import sys
 import threading
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fluidnb.cli.command import Command
+from fluidnb.cli.command import Command, script_arguments
 
 if TYPE_CHECKING:
     from fluidnb.dap.host import Host
@@ -29,25 +29,14 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--stdio", action="store_true", help="speak DAP on stdin and stdout, for an editor")
     parser.add_argument("--no-wait", action="store_true", help="run at once; an editor may come later")
     parser.add_argument("--startup", action="store_true", help="also debug programs that only initialize variables")
-    parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
-    parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
-    parser.add_argument("script", metavar="SCRIPT", type=Path)
-    rest = parser.add_argument("arguments", metavar="ARGS", nargs=REMAINDER, help="what the script finds in sys.argv")
-    rest.required = False  # or a missing script is told as two missing things
+    script_arguments(parser)
 
 
 def run(options: Namespace) -> int:
     """Run a script under the debugger.
 
-    Args:
-        options: ``script``, ``arguments``, ``prompt``, ``port``, ``stdio``, ``no_wait``, ``startup``, ``force`` and
-            ``seed``.
-
     Returns:
         0, what it gives to ``sys.exit``, 1 after an error of its own, or 130 when a client or ``quit`` has ended it.
-
-    Raises:
-        FluidError: there is no such script, the port is taken, or a real paddle is installed.
     """
     from fluidnb.cli import script
     from fluidnb.dap.host import Host
@@ -58,20 +47,20 @@ def run(options: Namespace) -> int:
     from fluidnb.terminal.prompt import available_prompt
 
     script.check(options.script)
-    ask = available_prompt()
-    if options.prompt and ask is None:
+    prompt = available_prompt()
+    if options.prompt and prompt is None:
         raise FluidError("--prompt needs a terminal.", hint="without it, an editor steps through the script.")
     session = Session(Program())
     token = "" if options.stdio else new_token()
     host = Host(lambda: session, token, stays=not options.stdio, interrupt=_interrupt)
     try:
         if options.stdio:
-            return _by_pipes(host, lambda: _debugged(options, session, host, ask))
+            return _by_pipes(host, lambda: _debugged(options, session, host, prompt))
         if options.prompt:
-            return _debugged(options, session, host, ask)
+            return _debugged(options, session, host, prompt)
         with Server(host, token, options.port) as server:
             print(server.text(f"Fluid: {options.script.name}"), file=sys.stderr, flush=True)
-            return _debugged(options, session, host, ask)
+            return _debugged(options, session, host, prompt)
     finally:
         session.close()
 
@@ -90,19 +79,16 @@ def _by_pipes(host: Host, act: Callable[[], int]) -> int:
         host.close()
 
 
-def _debugged(options: Namespace, session: Session, host: Host, ask: Callable[[Session], None] | None) -> int:
+def _debugged(options: Namespace, session: Session, host: Host, prompt: Callable[[Session], None] | None) -> int:
     from fluidnb.cli import script
     from fluidnb.dap.script import attach_all, tee_output
 
     status = 1
     try:
-        with script.as_program(options.script, options.arguments, options.force), attach_all(session, options.startup):
-            if options.seed is not None:
-                from fluidnb.session import seed
-
-                seed(options.seed)
-            if options.prompt or (not options.no_wait and _wants_prompt(options, host, ask is not None)):
-                session.on_stop, session.stop_at_entry = ask, True
+        program = script.as_program(options.script, options.arguments, options.force, options.seed)
+        with program, attach_all(session, options.startup):
+            if options.prompt or (not options.no_wait and _wants_prompt(options, host, prompt is not None)):
+                session.on_stop, session.stop_at_entry = prompt, True
             with tee_output(host.output, silent=options.stdio):
                 status = _ran(options.script)
     except KeyboardInterrupt:
@@ -155,7 +141,7 @@ def _ran(path: Path) -> int:
         print(f"{left.summary} {left.received}", file=sys.stderr)
         return _INTERRUPTED
     except BaseException as error:  # noqa: BLE001  whatever a script may raise
-        script.tell(error, path)
+        script.print_error(error, path)
         return 1
     return 0
 

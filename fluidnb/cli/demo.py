@@ -16,17 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the demonstration.
-
-    Args:
-        options: ``stay``.
-
-    Returns:
-        0 when every cell ran and the classifier is good enough.
-
-    Raises:
-        FluidError: scikit-learn, which has the digits, is missing.
-    """
+    """Run the demonstration."""
     if find_spec("sklearn") is None:
         raise FluidError("The demonstration needs the digits of scikit-learn.", hint="pip install 'fluidnb[data]'")
     return start("fluidnb_magics.demo", *(["--stay"] if options.stay else []))

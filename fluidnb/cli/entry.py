@@ -30,21 +30,7 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: what follows ``fluidnb``; that of the process by default.
-
-    Returns:
-        The exit status: 0, or 1 after an error that was told on stderr.
-
-    Raises:
-        SystemExit: with 2 when the arguments make no sense, with 0 after ``--help``.
-
-    Example:
-        >>> main(["show", "no_such_file.py"])
-        1
-    """
+    """Run the command line; the exit status: 0, or 1 after an error, which is printed on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser = make_parser()
     if not words:
@@ -74,15 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> ArgumentParser:
-    """The parser of the whole command line.
-
-    Returns:
-        The parser; the word comes as ``options.word``.
-
-    Example:
-        >>> make_parser().parse_args(["run", "train.py", "--epochs", "3"]).arguments
-        ['--epochs', '3']
-    """
+    """The parser of the whole command line."""
     parser = ArgumentParser(
         prog="fluidnb", description="PaddlePaddle Fluid as a notebook instrument, from the command line.",
         epilog="fluidnb COMMAND --help describes one of them.",

@@ -19,17 +19,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Open JupyterLab, and wait until it ends.
-
-    Args:
-        options: ``where``, and ``rest`` for JupyterLab.
-
-    Returns:
-        Its exit status.
-
-    Raises:
-        FluidError: JupyterLab is not installed, or the notebook does not exist.
-    """
+    """Open JupyterLab, and wait until it ends."""
     if find_spec("jupyterlab") is None:
         raise FluidError("JupyterLab is not installed here.", hint="pip install 'fluidnb[notebook]'")
     where = options.where or root("notebooks") / "notebooks" / TOUR
@@ -41,8 +31,8 @@ def run(options: Namespace) -> int:
 
 def _notebooks(where: Path) -> str | None:
     """The notebooks that are where one was looked for."""
-    found = sorted(path.name for path in where.parent.glob("*.ipynb"))
-    return f"in {where.parent}: {', '.join(found[:6])}" if found else None
+    names = sorted(path.name for path in where.parent.glob("*.ipynb"))
+    return f"in {where.parent}: {', '.join(names[:6])}" if names else None
 
 
 COMMAND = Command(

@@ -11,46 +11,46 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from fluidnb.cli import new_templates as texts
 from fluidnb.cli.checkout import root
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, NotFound, OpValueError, near
 
+#: The texts of new files; ``$name``, ``$camel`` and ``$family`` are filled in.
+_TEMPLATES = Path(__file__).parent / "templates"
 #: Edits of a file: its path and what its text becomes.
 Edit = tuple[str, Callable[[str], str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of thing that can be added.
+    """A kind of thing that can be added."""
 
-    Args:
-        files: path -> template; ``$name``, ``$camel`` and ``$family`` are filled in.
-        edits: lists that must mention it: path -> what to insert, see `_insert`.
-        todo: what is left to do, a line each.
-    """
-
-    files: dict[str, str]
-    edits: dict[str, tuple[str, ...]]
-    todo: tuple[str, ...]
+    files: dict[str, str]  # path -> name of its template; empty for the test of an operator
+    edits: dict[str, tuple[str, ...]]  # lists that must mention it: path -> what to insert, see `_insert`
+    todo: tuple[str, ...]  # what is left to do, a line each
 
 
 _LAYERS, _OPTIMIZERS = "fluidnb/layers/__init__.py", "fluidnb/optimizer/__init__.py"
+_LESSON = "fluidnb/viz/lessons/optimizer/choices.py"
 _COMMANDS = "magics/fluidnb_magics/commands"
 _WIDGETS = "magics/fluidnb_magics/widgets"
 KINDS = {
     "op": Kind(
-        {"kernels/fluidnb_kernels/$family/$name.py": texts.OP, "tests/ops/test_$name.py": ""}, {},
+        {
+            "kernels/fluidnb_kernels/$family/$name.py": "op", "tests/ops/test_$name.py": "",
+            "kernels/fluidnb_kernels/$family/$name.cu": "op_cuda",
+        },
+        {},
         (
             "declare slots, attributes and the shape rule in the decorator; `fluidnb new op --help` names models",
-            "fill in the two kernels and the docstrings; delete the gradient if there is none",
-            "write the expected outputs into the test, then: fluidnb check-op $name",
-            "for GPUs add @kernel(\"$name\", place=\"cuda\") and $name.cu, or host_only=\"reason\" in @op",
+            "fill in the kernels and the docstrings; delete the gradient if there is none",
+            "write the expected outputs into the test, then: fluidnb check-op $name (--no-nvrtc: in seconds)",
+            "fill in the CUDA kernels; where there are none, delete them and give @op host_only=\"reason\"",
         ),
     ),
     "layer": Kind(
-        {"fluidnb/layers/$name.py": texts.LAYER, "tests/layers/test_$name.py": texts.LAYER_TEST},
-        {_LAYERS: ("from fluidnb.layers.$name import $name", "__all__ $name")},
+        {"fluidnb/layers/$name.py": "layer", "tests/layers/test_$name.py": "layer_test"},
+        {_LAYERS: ("from fluidnb.layers.$name import $name as $name",)},
         (
             "fill in arguments, docstring and operators",
             "declare with @takes what arguments take whose names are no slots of the operator $name",
@@ -58,18 +58,21 @@ KINDS = {
         ),
     ),
     "optimizer": Kind(
-        {"fluidnb/optimizer/$name.py": texts.OPTIMIZER, "tests/optimizer/test_$name.py": texts.OPTIMIZER_TEST},
-        {_OPTIMIZERS: (
-            "from fluidnb.optimizer.$name import ${camel}Optimizer", "alias $camel = ${camel}Optimizer",
-            "__all__ $camel ${camel}Optimizer",
-        )},
+        {"fluidnb/optimizer/$name.py": "optimizer", "tests/optimizer/test_$name.py": "optimizer_test"},
+        {
+            _OPTIMIZERS: (
+                "from fluidnb.optimizer.$name import ${camel}Optimizer", "alias $camel = ${camel}Optimizer",
+                "__all__ $camel ${camel}Optimizer",
+            ),
+            _LESSON: ('row OPTIMIZERS "$camel": Kind("FILL IN, its effect in a sentence.", optimizer.$camel, 0.1),',),
+        },
         (
-            "fill in the accumulators and the operator; `fluidnb new op` writes one",
+            "fill in the accumulators and the operator; `fluidnb new op $name --like momentum` writes one",
             "write the expected parameter into the test; run `python -m tests.house.public_api` for the list of names",
         ),
     ),
     "command": Kind(
-        {f"{_COMMANDS}/$name.py": texts.COMMAND, "tests/magics/test_$name.py": texts.COMMAND_TEST},
+        {f"{_COMMANDS}/$name.py": "command", "tests/magics/test_$name.py": "command_test"},
         {},
         (
             "choose the section of %fluid --help; fill in options, docstring (it is the help) and what is shown",
@@ -78,18 +81,18 @@ KINDS = {
     ),
     "widget": Kind(
         {
-            f"{_WIDGETS}/$name.py": texts.WIDGET, f"{_WIDGETS}/static/$name.js": texts.WIDGET_SCRIPT,
-            f"{_WIDGETS}/static/$name.css": texts.WIDGET_STYLE, "tests/magics/test_$name.py": texts.WIDGET_TEST,
+            f"{_WIDGETS}/$name.py": "widget", f"{_WIDGETS}/static/$name.js": "widget_script",
+            f"{_WIDGETS}/static/$name.css": "widget_style", "tests/magics/test_$name.py": "widget_test",
         },
         {},
         (
             "fill in the data, its text rendering, and what the page draws and calls",
-            "show it from a command: show_face(bench.shell, $camel()); `fluidnb new command` writes one",
+            "show it from a command: show_widget(bench.shell, $camel()); `fluidnb new command` writes one",
             "write the text rendering into the test",
         ),
     ),
     "pass": Kind(
-        {"fluidnb/passes/$name.py": texts.PASS, "tests/passes/test_$name.py": texts.PASS_TEST}, {},
+        {"fluidnb/passes/$name.py": "pass", "tests/passes/test_$name.py": "pass_test"}, {},
         (
             "fill in what it finds; a pass that changes a program works on program.clone()",
             "infer_shapes(program, feeds), op.forward_op() and program.cost(feeds) know shapes, gradients and costs",
@@ -108,23 +111,16 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Write the files and print what is left to do.
-
-    Args:
-        options: as declared above.
-
-    Returns:
-        0.
-
-    Raises:
-        FluidError: there is no checkout, or the name is taken or no Python name.
-    """
+    """Write the files and print what is left to do."""
     folder, kind = root("tests"), KINDS[options.kind]
     _check_name(options.kind, options.name)
     like = None if options.like is None else _models(folder, options.kind, options.like)
     family = options.family or (like[0].parent.name if like and options.kind == "op" else "math")
     fields = {"name": options.name, "camel": _camel(options.name), "family": family}
-    written = {folder / _filled(path, fields): text for path, text in kind.files.items()}
+    files = kind.files
+    if options.kind == "op" and like:  # its kernels launch those of the other's CUDA file
+        files = {path: template for path, template in files.items() if not path.endswith(".cu")}
+    written = {folder / _filled(path, fields): text for path, text in files.items()}
     for path in written:
         if path.exists():
             raise OpValueError(f"{path.relative_to(folder)} exists.", expected="a new name", received=options.name)
@@ -139,7 +135,7 @@ def run(options: Namespace) -> int:
         elif not template:
             text = _op_test(options.like, fields)
         else:
-            text = _filled(template, fields)
+            text = _filled(_template(template), fields)
         path.write_text(text)
         print(f"wrote   {path.relative_to(folder)}")
     for file, insertions in kind.edits.items():
@@ -154,6 +150,10 @@ def run(options: Namespace) -> int:
     for line in (*kind.todo, f"pytest {test.relative_to(folder)} fails until then"):
         print(f"  - {_filled(line, fields)}")
     return 0
+
+
+def _template(name: str) -> str:
+    return (_TEMPLATES / f"{name}.txt").read_text()
 
 
 def _filled(text: str, fields: dict[str, str]) -> str:
@@ -189,7 +189,7 @@ def _models(folder: Path, kind: str, other: str) -> list[Path]:
             raise FluidError(
                 f"{module} defines {len(types)} operators, so it cannot be copied for one.",
                 expected="an operator with a separate file", received=", ".join(types[:8]),
-                hint="add a row to that file instead, or choose another operator.",
+                hint=f"add a row in {', '.join(_mentions(folder, module, other))}, or choose another operator.",
             )  # fmt: skip
         return [folder / "kernels" / f"{module.replace('.', '/')}.py"]
     if kind in ("layer", "optimizer"):
@@ -204,16 +204,32 @@ def _models(folder: Path, kind: str, other: str) -> list[Path]:
     return paths
 
 
+def _mentions(folder: Path, module: str, name: str) -> list[str]:
+    """The files of an operator's family that mention it."""
+    family = (folder / "kernels" / module.replace(".", "/")).parent
+    paths = sorted(path for path in family.glob("*") if path.suffix in (".py", ".cu"))
+    return [str(path.relative_to(folder)) for path in paths if re.search(rf"\b{name}\b", path.read_text())]
+
+
 def _module_of(package: Path, kind: str, other: str) -> Path:
     """The module of a package that defines a layer, or the class of an optimizer."""
     known: dict[str, Path] = {}
     for path in sorted(package.glob("*.py")):
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                known[node.name.removesuffix("Optimizer")] = path
+            if name := _defined(node):
+                known[name.removesuffix("Optimizer")] = path
     if other not in known:
         raise NotFound(f"There is no {kind} {other}.", received=other, hint=near(other, known) or None)
     return known[other]
+
+
+def _defined(node: ast.stmt) -> str:
+    """The name of a function, of a class, or of a layer that is a row of a family; empty for others."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return ""
 
 
 def _renamed(path: Path, kind: str, other: str, name: str) -> str:
@@ -224,11 +240,14 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
     if kind in ("layer", "optimizer"):
         text = _part(path, text, other if kind == "layer" else f"{other}Optimizer", kind)
         old = other if kind == "layer" else rf"{other}(?=Optimizer|\b)"
+        if re.search(rf"^{old} = ", text, re.MULTILINE) and not has_op(name):  # a row with the operator of the other
+            row = re.sub(rf'\b{old}\b(?!", )', name, text).rstrip().removesuffix(")").rstrip()
+            return f'{row}, name="{name}")\n'
         if kind == "layer" and not has_op(name):  # it appends the operator that the other layer appends
             return re.sub(rf'\b{old}\b(?!",? ?\{{)', name, text)
         return re.sub(rf"\b{old}", name if kind == "layer" else _camel(name), text)
-    if kind == "op":  # minus_grad and minus_on_cuda too; its CUDA file is shared
-        return re.sub(rf"(?<![A-Za-z0-9]){re.escape(other)}(?![A-Za-z0-9])(?!\.cu)", name, text)
+    if kind == "op":
+        return _renamed_op(text, other, name)
     lines = text.splitlines(keepends=True)
     return "".join(
         line if line.startswith(("from ", "import "))
@@ -237,11 +256,40 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
     )  # fmt: skip
 
 
+def _renamed_op(text: str, other: str, name: str) -> str:
+    """The file of an operator with another name, and a gap for the source of the formula.
+
+    Its functions are renamed everywhere, other mentions outside bodies alone: bodies mention numpy's functions and
+    kernels of a CUDA file, which stay.
+    """
+    tree = ast.parse(text)
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+    imported = {a.asname or a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    bodies: set[int] = set()
+    for function in functions:
+        documented = ast.get_docstring(function) is not None
+        for statement in function.body[documented:]:
+            bodies |= set(range(statement.lineno, (statement.end_lineno or 0) + 1))
+    own, part = {f.name for f in functions}, re.compile(rf"(?<![A-Za-z0-9]){re.escape(other)}(?![A-Za-z0-9])")
+
+    def renamed(line: str, body: bool) -> str:
+        def word(match: re.Match[str]) -> str:
+            quoted = line[match.start() - 1] == '"'
+            stays = match[0] in imported or body and (quoted or match[0] not in own)
+            return match[0] if stays else part.sub(name, match[0])
+
+        return re.sub(r"(?<![\w.])[A-Za-z_]\w*\b(?!\.cu)", word, line)
+
+    text = "".join(renamed(line, i in bodies) for i, line in enumerate(text.splitlines(keepends=True), 1))
+    source = _template("op").split("    Source: ")[1].splitlines()[0]
+    return re.sub(r'(?<=\n    Source: )(?:(?!\n\n|\n    """).)*', source, text, flags=re.DOTALL)
+
+
 def _part(path: Path, text: str, name: str, kind: str) -> str:
     """A function or class of a module, with the imports that it needs; helpers of the module are imported from it."""
     tree, lines = ast.parse(text), text.splitlines()
-    node = next(n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name)
-    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    node = next(n for n in tree.body if _defined(n) == name)
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
     used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     used |= {n.id for n in ast.walk(ast.parse("\n".join(_annotations(node)))) if isinstance(n, ast.Name)}
     imports = []
@@ -250,11 +298,12 @@ def _part(path: Path, text: str, name: str, kind: str) -> str:
             kept = [a for a in n.names if (a.asname or a.name).partition(".")[0] in used | {"annotations"}]
             if kept:
                 imports.append(ast.unparse(type(n)(**{**vars(n), "names": kept})))
-    own = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)} - {name}
+    own = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     own |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
     package = "fluidnb.layers" if kind == "layer" else "fluidnb.optimizer"
-    if helpers := sorted(own & used):
+    if helpers := sorted((own & used) - {name}):
         imports.append(f"from {package}.{path.stem} import {', '.join(helpers)}")
+    imports[1:] = sorted(imports[1:], key=lambda line: line.split()[1])
     head = [f'"""{name}: FILL IN, what it computes in one line."""', "", imports[0], "", *imports[1:], ""]
     head += [f'__all__ = ["{name}"]', ""] if kind == "layer" else []
     return "\n".join([*head, "", *lines[first - 1 : node.end_lineno]]) + "\n"
@@ -281,7 +330,8 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
             if slot.dispensable:
                 continue
             spec = slot.specs[0] if slot.specs else InputSpec("float")
-            sizes = [3 if axis == "…" else 2 + i for i, axis in enumerate(spec.axes or ("n", "m"))]
+            axes = enumerate(spec.axes or ("n", "m"))
+            sizes = [int(axis) if axis.isdigit() else 3 if axis == "…" else 2 + i for i, axis in axes]
             whole = spec.dtype_class in ("int", "bool")
             value = f"rng.integers(0, 2, {sizes})" if whole else f"rng.uniform(0.5, 2, {sizes})"
             inputs.append(f'"{slot.name}": {value}')
@@ -289,18 +339,23 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
         needed = {n: a for n, a in definition.attrs.items() if a.default is REQUIRED}
         attrs = ", ".join(f'"{n}": ...' for n in needed)
         output = next(iter(definition.outputs))
+    line = ", ".join(inputs)
+    if len(line) > 90:
+        line = "".join(f"\n            {item}," for item in inputs) + "\n        "
+    numeric = like is None or has_grad(like)
     fields = {
-        **fields, "inputs": ", ".join(inputs), "attrs": attrs, "output": output,
+        **fields, "inputs": line, "numeric": " and its numeric gradient" if numeric else "", "attrs": attrs,
+        "output": output,
         "outputs": f'"{output}": ...', "checked": ", ".join(f'"{n}"' for n in checked),
     }  # fmt: skip
-    grad = texts.OP_TEST_GRAD if like is None or has_grad(like) else ""
-    return _filled(texts.OP_TEST.replace("$grad", grad), fields).replace(
+    grad = _template("op_test_grad") if numeric else ""
+    return _filled(_template("op_test") + grad, fields).replace(
         ": ...}\n\n    def", ": ...}  # FILL IN: the expected values, in numpy\n\n    def", 1
     )
 
 
 def _insert(text: str, what: str) -> str:
-    """A module with an import, an alias or names in ``__all__`` added."""
+    """A module with an import, an alias, names in ``__all__`` or a row of a table added."""
     word, _, rest = what.partition(" ")
     if word == "from":
         return _with_import(text, what)
@@ -308,11 +363,13 @@ def _insert(text: str, what: str) -> str:
     if word == "alias":
         aliases = [n for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)]
         return _with_line(lines, aliases[-1].end_lineno or 0, f"{rest}\n")
+    row = ", ".join(f'"{name}"' for name in rest.split()) + ","
+    if word == "row":
+        word, _, row = rest.partition(" ")
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == word:
-            names = ", ".join(f'"{name}"' for name in rest.split())
-            return _with_line(lines, (node.end_lineno or 0) - 1, f"    {names},\n")
+            return _with_line(lines, (node.end_lineno or 0) - 1, f"    {row}\n")
     raise NotFound(f"There is no {word} to add {rest} to.")
 
 
@@ -337,5 +394,5 @@ COMMAND = Command(
     "Write the files of something new, with a test that fails.", arguments, run,
     example="examples:\n  fluidnb new op cube --family math       then fluidnb check-op cube\n"
     "  fluidnb new layer huber --like smooth_l1\n  fluidnb new command sizes --like diff\n\n"
-    "models of operators: clip (element by element), minus (two inputs)",
+    "models: label_smooth (element by element), kldiv_loss (two inputs),\n  momentum (an optimizer)",
 )  # fmt: skip

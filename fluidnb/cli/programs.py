@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from fluidnb.viz import ProgramPicture
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments that name programs."""
+    parser.add_argument("what", metavar="MODEL_OR_SCRIPT", type=Path,
+                        help="__model__, a .pdmodel, a folder of save_inference_model, or a Python script")  # fmt: skip
+    parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
+    parser.add_argument("--startup", action="store_true", help="a script's startup program")
+    parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")
+    parser.add_argument("--force", action="store_true", help="run a script even if PaddlePaddle is installed")
+
+
 def open_programs(options: Namespace) -> list[ProgramPicture]:
     """The renderings of a script's programs, selected by options; see `named_programs`."""
     from fluidnb.viz import read_program
@@ -24,17 +34,7 @@ def open_programs(options: Namespace) -> list[ProgramPicture]:
 
 
 def named_programs(options: Namespace) -> dict[str, Program]:
-    """The programs that a command line names.
-
-    Args:
-        options: ``what``, and for a script ``program``, ``startup``, ``run`` and ``force``.
-
-    Returns:
-        title -> program: one of a saved model; of a script each that has operators.
-
-    Raises:
-        FluidError: there is no such file, it holds no program, or the script builds none.
-    """
+    """The programs that a command line names by title: a saved model, or those of a script with operators."""
     what: Path = options.what
     if what.suffix in (".py", ".ipynb"):
         return _chosen(options)
@@ -53,14 +53,14 @@ def _model_file(path: Path) -> Path:
         raise NotFound(f"There is no {path}.", hint=near(path.name, names) or None)
     if not path.is_dir():
         return path
-    found = [path / "__model__"] if (path / "__model__").exists() else sorted(path.glob("*.pdmodel"))
-    if len(found) == 1:
-        return found[0]
+    models = [path / "__model__"] if (path / "__model__").exists() else sorted(path.glob("*.pdmodel"))
+    if len(models) == 1:
+        return models[0]
     raise FluidError(
-        f"{path} is no saved model." if not found else f"{path} has several models.",
+        f"{path} is no saved model." if not models else f"{path} has several models.",
         expected="a folder with __model__ or one .pdmodel in it",
         received=", ".join(sorted(p.name for p in path.iterdir())[:8]) or "an empty folder",
-        hint=f"name the file: fluidnb show {found[0]}" if found else None,
+        hint=f"name the file: fluidnb show {models[0]}" if models else None,
     )
 
 
@@ -81,18 +81,18 @@ def _chosen(options: Namespace) -> dict[str, Program]:
     """The programs of a script that the options select, by title."""
     from fluidnb.program import default_startup_program
 
-    found = _built(options)
+    built = _built(options)
     if options.startup:
         return {"startup program": default_startup_program()}
     if options.program is not None:
-        if options.program not in found:
-            hint = near(options.program, found) or f"it has {', '.join(found)}" if found else None
+        if options.program not in built:
+            hint = near(options.program, built) or f"it has {', '.join(built)}" if built else None
             raise NotFound(f"{options.what} calls no program {options.program}.", hint=hint)
-        return {options.program: found[options.program]}
-    found = {title: program for title, program in found.items() if any(b.ops for b in program.desc.blocks)}
-    if not found:
+        return {options.program: built[options.program]}
+    built = {title: program for title, program in built.items() if any(b.ops for b in program.desc.blocks)}
+    if not built:
         raise FluidError(f"{options.what} builds no program.", hint="--run runs it to its end, not to its first run.")
-    return found
+    return built
 
 
 class _Enough(BaseException):
@@ -114,7 +114,7 @@ def _built(options: Namespace) -> dict[str, Program]:
         except SystemExit:
             pass
         except Exception as error:
-            script.tell(error, options.what)
+            script.print_error(error, options.what)
             raise FluidError(f"{options.what} did not come to its end.") from None
     known = {"program": default_main_program()}
     hidden = {id(default_main_program()), id(default_startup_program())}

@@ -4,51 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
-from fluidnb.cli.command import Command
-
-
-def arguments(parser: ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
-    parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
-    parser.add_argument("script", metavar="SCRIPT", type=Path)
-    rest = parser.add_argument("arguments", metavar="ARGS", nargs=REMAINDER, help="what the script finds in sys.argv")
-    rest.required = False  # or a missing script is told as two missing things
+from fluidnb.cli.command import Command, script_arguments
 
 
 def run(options: Namespace) -> int:
-    """Run a script.
-
-    Args:
-        options: ``script``, ``arguments``, ``force``, ``seed``.
-
-    Returns:
-        0, what it gives to ``sys.exit``, or 1 after an error of its own, which was told on stderr.
-
-    Raises:
-        FluidError: there is no such script, or a real paddle is installed.
-        KeyboardInterrupt: Ctrl-C, after the line under way was told.
-    """
+    """Run a script; 0, what it gives to ``sys.exit``, or 1 after an error, which is printed on stderr."""
     from fluidnb.cli import script
 
-    with script.as_program(options.script, options.arguments, options.force):
-        if options.seed is not None:
-            from fluidnb.session import seed
-
-            seed(options.seed)
+    with script.as_program(options.script, options.arguments, options.force, options.seed):
         began = time.perf_counter()
         try:
             script.run(options.script)
         except SystemExit as ended:
             return status_of(ended.code)
         except KeyboardInterrupt as stopped:
-            _tell_line(stopped, options.script)
+            _print_line(stopped, options.script)
             raise
         except BaseException as error:  # noqa: BLE001  whatever a script may raise
-            script.tell(error, options.script)
+            script.print_error(error, options.script)
             return 1
     if sys.stderr.isatty():
         print(f"{options.script.name} ended after {time.perf_counter() - began:.1f} s", file=sys.stderr)
@@ -57,12 +33,6 @@ def run(options: Namespace) -> int:
 
 def status_of(code: object) -> int:
     """The exit status of an argument of ``sys.exit``, as in Python: text is printed to stderr.
-
-    Args:
-        code: the argument.
-
-    Returns:
-        The exit status.
 
     Example:
         >>> status_of(None), status_of(3)
@@ -74,7 +44,7 @@ def status_of(code: object) -> int:
     return 1
 
 
-def _tell_line(stopped: KeyboardInterrupt, path: Path) -> None:
+def _print_line(stopped: KeyboardInterrupt, path: Path) -> None:
     from fluidnb.cli.script import user_frames
 
     place = user_frames(stopped.__traceback__, str(path))
@@ -85,6 +55,6 @@ def _tell_line(stopped: KeyboardInterrupt, path: Path) -> None:
 
 
 COMMAND = Command(
-    "Run a script that was written for Paddle Fluid 0.11 to 1.4, unchanged.", arguments, run,
+    "Run a script that was written for Paddle Fluid 0.11 to 1.4, unchanged.", script_arguments, run,
     example="example:\n  fluidnb run train.py --epochs 3\n\nInside, `import paddle.fluid as fluid` means fluidnb.",
 )  # fmt: skip

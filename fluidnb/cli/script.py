@@ -13,20 +13,14 @@ from typing import Any
 
 from fluidnb import compat
 from fluidnb.errors import FluidError
+from fluidnb.runtime.reproducibility import seed
 
 #: Packages whose frames say nothing about a user's program.
 _INTERNAL = ("fluidnb", "fluidnb_kernels", "fluidnb_magics", "importlib", "runpy")
 
 
 def check(path: Path) -> None:
-    """Refuse what is no script.
-
-    Args:
-        path: a file.
-
-    Raises:
-        FluidError: it does not exist, or is something else.
-    """
+    """Refuse what is no script."""
     if not path.exists():
         others = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         raise FluidError(f"There is no {path}.", hint=f"scripts there: {', '.join(others[:6])}" if others else None)
@@ -37,17 +31,10 @@ def check(path: Path) -> None:
 
 
 @contextmanager
-def as_program(path: Path, arguments: Sequence[str] = (), force: bool = False) -> Iterator[None]:
-    """Inside, the interpreter has the state of a new script, and ``import paddle`` is aliased to this package.
-
-    Args:
-        path: the script.
-        arguments: what it finds in ``sys.argv`` after its own name.
-        force: whether to do so even if PaddlePaddle is installed.
-
-    Raises:
-        FluidError: there is no such script, or a real paddle is installed.
-    """
+def as_program(
+    path: Path, arguments: Sequence[str] = (), force: bool = False, random_seed: int | None = None
+) -> Iterator[None]:
+    """Inside, the interpreter has the state of a new script, and ``import paddle`` is aliased to this package."""
     check(path)
     argv, places = sys.argv, list(sys.path)
     mine = not compat.is_installed()
@@ -60,6 +47,8 @@ def as_program(path: Path, arguments: Sequence[str] = (), force: bool = False) -
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.parent.resolve()))
     try:
+        if random_seed is not None:
+            seed(random_seed)
         yield
     finally:
         sys.argv, sys.path[:] = argv, places
@@ -68,27 +57,12 @@ def as_program(path: Path, arguments: Sequence[str] = (), force: bool = False) -
 
 
 def run(path: Path) -> dict[str, Any]:
-    """Run a script as the main program.
-
-    Args:
-        path: the script.
-
-    Returns:
-        Its global names.
-
-    Raises:
-        BaseException: whatever the script raises.
-    """
+    """Run a script as the main program."""
     return runpy.run_path(str(path), run_name="__main__")
 
 
-def tell(error: BaseException, path: Path) -> None:
-    """Print what a script raised on stderr, as Python does, with the frames of the user's own alone.
-
-    Args:
-        error: what it raised.
-        path: the script.
-    """
+def print_error(error: BaseException, path: Path) -> None:
+    """Print what a script raised on stderr, as Python does, with the frames of the user's own alone."""
     chain: list[BaseException] = [error]
     for link in chain:  # which grows meanwhile
         link.__traceback__ = user_frames(link.__traceback__, str(path))
@@ -104,15 +78,7 @@ def tell(error: BaseException, path: Path) -> None:
 
 
 def user_frames(trace: TracebackType | None, script: str) -> TracebackType | None:
-    """The part of a traceback that is the user's: from the script on, without our frames.
-
-    Args:
-        trace: the whole.
-        script: the script's file name.
-
-    Returns:
-        A new traceback; None when no frame is the user's.
-    """
+    """The user's part of a traceback, from the script on; None when no frame is the user's."""
     entries = []
     while trace is not None:
         entries.append(trace)

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fluidnb.cli import programs
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, NotFound
 from fluidnb.files.atomic_write import atomic_write
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", metavar="MODEL_OR_SCRIPT", type=Path,
-                        help="__model__, a .pdmodel, a folder of save_inference_model, or a Python script")  # fmt: skip
-    parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
-    parser.add_argument("--startup", action="store_true", help="a script's startup program")
-    parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")
-    parser.add_argument("--force", action="store_true", help="run a script even if PaddlePaddle is installed")
+    programs.add_arguments(parser)
     parser.add_argument("--block", metavar="N", type=_number, help="only this block, with those inside it")
     parser.add_argument("--ops", action="store_true", help="count operators by type instead of listing them")
     parser.add_argument("--limit", metavar="N", type=_number, default=400, help="operators shown at most (%(default)s)")
@@ -34,42 +30,31 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Show programs.
+    """Show programs."""
+    from fluidnb.viz import dot_text, program_lines, program_svg
 
-    Args:
-        options: as declared above.
-
-    Returns:
-        0.
-
-    Raises:
-        FluidError: there is nothing to show, with what there is instead.
-    """
-    from fluidnb.cli.programs import open_programs
-
-    pictures = [_narrowed(picture, options.block) for picture in open_programs(options)]
-    for file, write in ((options.svg, _svg), (options.dot, _dot)):
-        if file is not None:
-            write(_only(pictures), file, options.limit)
+    pictures = [_narrowed(picture, options.block) for picture in programs.open_programs(options)]
+    if (options.svg or options.dot) and len(pictures) > 1:
+        raise FluidError("A file takes one picture, and there are several programs.",
+                         hint=f"--program {' or '.join(p.title for p in pictures)}")  # fmt: skip
+    if options.svg:
+        _write(program_svg(pictures[0], "fluidnb_", options.limit), options.svg)
+    if options.dot:
+        _write(dot_text(pictures[0], "fluidnb_"), options.dot)
     if options.svg or options.dot:
         return 0
     for i, picture in enumerate(pictures):
-        print_lines([[("", "")]] * (i > 0) + _lines(picture, options))
+        lines = _counts(picture) if options.ops else program_lines(picture, _width(), options.limit)
+        print_lines([[("", "")]] * (i > 0) + lines)
     return 0
-
-
-def _lines(picture: ProgramPicture, options: Namespace) -> list[Line]:
-    from fluidnb.viz import program_lines
-
-    return _counts(picture) if options.ops else program_lines(picture, _width(), options.limit)
 
 
 def _counts(picture: ProgramPicture) -> list[Line]:
     """Counts of each operator, the most frequent first."""
     from fluidnb.viz.base.styled_text import columns
 
-    found = Counter((op.type, op.role) for block in (picture.root, *picture.loose) for _, op in block.walk())
-    often = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    counts = Counter((op.type, op.role) for block in (picture.root, *picture.loose) for _, op in block.walk())
+    often = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rows: list[list[Line]] = [[[(f"  {n}", "dim")], [(kind, role)], [(role, "dim")]] for (kind, role), n in often]
     return [[(picture.title, "bold"), ("  " + picture.counts, "dim")], *columns(rows)]
 
@@ -87,25 +72,6 @@ def _narrowed(picture: ProgramPicture, index: int | None) -> ProgramPicture:
         known.append(block.index)
         waiting += [inner for op in block.ops for inner in op.blocks]
     raise NotFound(f"{picture.title} has no block {index}.", expected=f"one of {', '.join(map(str, sorted(known)))}")
-
-
-def _only(pictures: list[ProgramPicture]) -> ProgramPicture:
-    if len(pictures) > 1:
-        raise FluidError("A file takes one picture, and there are several programs.",
-                         hint=f"--program {' or '.join(p.title for p in pictures)}")  # fmt: skip
-    return pictures[0]
-
-
-def _svg(picture: ProgramPicture, file: Path, limit: int) -> None:
-    from fluidnb.viz import program_svg
-
-    _write(program_svg(picture, "fluidnb_", limit), file)
-
-
-def _dot(picture: ProgramPicture, file: Path, limit: int) -> None:
-    from fluidnb.viz import dot_text
-
-    _write(dot_text(picture, "fluidnb_"), file)
 
 
 def _write(text: str, file: Path) -> None:

@@ -22,22 +22,16 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run tests.
 
-    Args:
-        options: ``R``, ``V``, ``N``, ``j``, ``full``, and ``rest`` for pytest.
-
     Returns:
         pytest's exit status: 0 when all passed, 5 when there was none.
-
-    Raises:
-        FluidError: the tests, or pytest, are not here.
     """
     folder = root("tests")
     if find_spec("pytest") is None:
         raise FluidError("pytest is not installed here.", hint="pip install --editable '.[test]' in the checkout.")
-    given = [*(["-R", options.R] if options.R else []), *(["-v", "-s"] if options.V else [])]
-    given += ["--collect-only", "-q"] if options.N else []
-    given += [*(["-n", options.j] if options.j else []), *(["--full"] if options.full else [])]
-    return start("pytest", *given, *options.rest, folder=folder)
+    arguments = [*(["-R", options.R] if options.R else []), *(["-v", "-s"] if options.V else [])]
+    arguments += ["--collect-only", "-q"] if options.N else []
+    arguments += [*(["-n", options.j] if options.j else []), *(["--full"] if options.full else [])]
+    return start("pytest", *arguments, *options.rest, folder=folder)
 
 
 COMMAND = Command(

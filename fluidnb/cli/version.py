@@ -23,19 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print the versions.
-
-    Args:
-        options: ``short``.
-
-    Returns:
-        0.
-
-    Example:
-        >>> run(Namespace(short=True))
-        0.1.0
-        0
-    """
+    """Print the versions."""
     if options.short:
         print(fluidnb.__version__)
         return 0
@@ -48,15 +36,7 @@ def run(options: Namespace) -> int:
 
 
 def cuda() -> str:
-    """Whether programs can run on a CUDA device here, and why not.
-
-    Returns:
-        One phrase.
-
-    Example:
-        >>> cuda() != ""
-        True
-    """
+    """Whether programs can run on a CUDA device here, and why not."""
     if os.environ.get("FLAGS_cuda_backend") != "emulator" and find_spec("cupy") is None:
         return "no: cupy is not installed"
     from fluidnb.values import CUDAPlace
@@ -77,4 +57,4 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-COMMAND = Command("Print the versions of fluidnb and of what it rests on.", arguments, run)
+COMMAND = Command("Print the versions of fluidnb and of its dependencies.", arguments, run)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb import layers
-from fluidnb.compat.operands import Tensor, called
+from fluidnb.compat.words import Tensor, called
 from fluidnb.errors import OpTypeError
 from fluidnb.initializer import Constant
 from fluidnb.program import Parameter, default_main_program, unique_name
@@ -20,21 +20,8 @@ from fluidnb.program import layer_calls as naming
 def minibatch(values: Any, name: str | None = None) -> _Variable:
     """A mini-batch of instances that the program carries in itself.
 
-    Args:
-        values: one number, bool or row for each instance; numbers become float32.
-        name: name of the variable.
-
     Returns:
         Shape [-1, 1] for numbers, [-1, …] for rows; the size of the batch is not recorded, as if it were fed.
-
-    Raises:
-        OpTypeError: values that are neither numbers nor bools.
-
-    Example:
-        >>> minibatch([10, 20, 30]).shape, minibatch([True, False]).dtype.name
-        ((-1, 1), 'BOOL')
-
-    Source: ``x = minibatch([10, 20, 30]) # shape=[None, 1]`` in the design of Block.
     """
     return called(_rows(_array("minibatch", values)), name)
 
@@ -50,9 +37,9 @@ def _array(word: str, values: Any) -> np.ndarray[Any, Any]:
 
 
 def _rows(array: np.ndarray[Any, Any]) -> _Variable:
-    made = layers.assign(array)
-    made.desc.set_shape([-1, *array.shape[1:]])
-    return made
+    result = layers.assign(array)
+    result.desc.set_shape([-1, *array.shape[1:]])
+    return result
 
 
 @naming.layer
@@ -62,28 +49,17 @@ def sequence(values: Any, name: str | None = None) -> _Variable:
     Args:
         values: the numbers of one sequence; an array [steps, width] is one sequence of rows; a list of lists is
             several sequences of numbers.
-        name: name of the variable.
 
     Returns:
         Shape [-1, 1], or [-1, width], with one level of LoD.
-
-    Raises:
-        OpTypeError: values that are no numbers.
-
-    Example:
-        >>> x = sequence([10, 20, 30])
-        >>> x.shape, x.lod_level, x.op.attr("target_lod")
-        ((-1, 1), 1, [0, 3])
-
-    Source: ``x = sequence([10, 20, 30]) # shape=[None, 1]`` in the design of Block.
     """
     lists = [values]
     if not isinstance(values, np.ndarray) and len(values) and all(isinstance(v, list | tuple) for v in values):
         lists = values
     parts = [_array("sequence", part) for part in lists]
     offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
-    made = layers.lod_reset(_rows(np.concatenate(parts)), target_lod=offsets)
-    return called(made, name)
+    result = layers.lod_reset(_rows(np.concatenate(parts)), target_lod=offsets)
+    return called(result, name)
 
 
 @naming.layer
@@ -93,20 +69,6 @@ def var(value: float, param: bool = False, name: str | None = None) -> _Variable
     Args:
         value: a float makes float32, a bool bool, an int int64, which becomes float32 beside floats.
         param: whether it is a parameter, always float32, that begins with the value and is trained.
-        name: name of the variable.
-
-    Returns:
-        The variable; a constant has no gradient.
-
-    Raises:
-        OpTypeError: not a number.
-
-    Example:
-        >>> var(1).shape, var(0.314, param=True).persistable
-        ((1,), True)
-
-    Source: ``m = var(0)`` and ``W = var(0.314, param=true)`` in the design of Block, ``fluid.Var(10)`` in the
-        developer guide.
     """
     if not isinstance(value, bool | int | float | np.number | np.bool_):
         raise OpTypeError(
@@ -127,18 +89,6 @@ def tensor(shape: Sequence[int] | None = None, dtype: Any = "float32", name: str
         shape: its shape; None takes it from the first variable beside which it is used: one number for each feature,
             and beside several features a square matrix in products.
         dtype: its dtype, where a shape is given.
-        name: its name.
-
-    Returns:
-        The parameter, or a `Tensor` that becomes one.
-
-    Example:
-        >>> tensor([2, 3]).shape
-        (2, 3)
-        >>> tensor()
-        a tensor() without a shape yet
-
-    Source: ``W = tensor()`` in the first design of Block.
     """
     return Tensor(name) if shape is None else layers.create_parameter(shape, dtype, name=name)
 
@@ -151,44 +101,11 @@ def Variable(
 
     Args:
         shape: sizes; -1 or None for one that is only known when it is fed.
-        dtype: dtype of the data.
         name: its name, the key in ``feed``; None makes one.
-        lod_level: levels of sequences.
-
-    Returns:
-        The variable.
-
-    Raises:
-        OpTypeError: the shape is not a list of sizes.
-
-    Example:
-        >>> Variable(shape=[20, 20]).shape
-        (20, 20)
-
-    Source: ``a = pd.Variable(shape=[20, 20])`` in the design of Block.
     """
     return layers.data(name or unique_name.generate("variable"), shape, False, dtype, lod_level)
 
 
 def get_variable(name: str) -> _Variable:
-    """The variable that the current block sees under a name: its own, or the innermost around it.
-
-    Args:
-        name: its name.
-
-    Returns:
-        The variable.
-
-    Raises:
-        OpTypeError: the name is not a text.
-        OpValueError: no block from the current one outwards has it.
-
-    Example:
-        >>> w = fluid.layers.create_parameter([2], "float32", name="fc.w")
-        >>> with fluid.framework.BlockGuard(fluid.default_main_program()):
-        ...     get_variable("fc.w") is w
-        True
-
-    Source: ``fc_without_b = pd.get_variable("fc.w")`` in the design of Block.
-    """
+    """The variable that the current block sees under a name: its own, or the innermost around it."""
     return default_main_program().current_block().var_recursive(name)

@@ -26,10 +26,6 @@ def evaluate(variables: Any, feed: Mapping[str, Any] | None = None) -> Any:
         An ndarray for a variable, a list of them for a list; LoD is dropped. Values that are no tensors are given as
         they are.
 
-    Raises:
-        OpTypeError: something that is no variable.
-        FluidError: as ``Executor.run``.
-
     Example:
         >>> evaluate(fluid.layers.fill_constant(shape=[2], dtype="float32", value=3.0) * 2)
         array([6., 6.], dtype=float32)
@@ -54,19 +50,12 @@ def evaluate(variables: Any, feed: Mapping[str, Any] | None = None) -> Any:
 
 
 def initialize(program: Program, startup: Program, scope: Scope, executor: Executor) -> None:
-    """Run the part of a startup program that gives a value to what has none yet.
-
-    Args:
-        program: its persistable variables are read.
-        startup: initializes them.
-        scope: where they live.
-        executor: runs the startup program.
-    """
+    """Run the part of a startup program that gives a value to what has none yet."""
     known = startup.global_block().vars
     missing = []
     for variable in program.list_vars():
-        held = scope.find_var(variable.name)
-        value = None if held is None else held.value
+        stored = scope.find_var(variable.name)
+        value = None if stored is None else stored.value
         if variable.persistable and variable.name in known and getattr(value, "array", value) is None:
             missing.append(variable.name)
     if missing:

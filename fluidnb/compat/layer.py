@@ -1,10 +1,4 @@
-"""``pd.layer`` and ``pd.operator`` of the design documents: their own words first, then every layer of Fluid.
-
-Example:
-    >>> from fluidnb.compat import layer
-    >>> layer.conv2d is fluid.layers.conv2d, layer.add_scalar is layer.add
-    (True, True)
-"""
+"""``pd.layer`` and ``pd.operator`` of the design documents: their own words first, then every layer of Fluid."""
 
 from typing import Any
 

@@ -17,18 +17,8 @@ def append_backward(
 ) -> dict[str, tuple[str, int]]:
     """Append the operators that compute the gradient of a variable; `fluid.backward.append_backward`.
 
-    Args:
-        self: the program.
-        target: the loss.
-        no_grad_set: variables or names that get no gradient.
-
     Returns:
         Name of a variable -> the name of its gradient, and the index of the block that has it.
-
-    Example:
-        >>> x = fluid.layers.data("x", [3], stop_gradient=False)
-        >>> append_backward(fluid.default_main_program(), fluid.layers.mean(x))["x"]
-        ('x@GRAD', 0)
     """
     _append_backward(target, no_grad_set=no_grad_set)
     return {

@@ -37,14 +37,7 @@ _added: list[str] = []
 
 
 def install() -> None:
-    """Give numpy its removed names, and conversions that keep the class of fetched arrays.
-
-    Example:
-        >>> install(); np.float is float, np.product([2, 3])
-        (True, np.int64(6))
-        >>> uninstall(); hasattr(np, "float")
-        False
-    """
+    """Give numpy its removed names, and conversions that keep the class of fetched arrays."""
     for name in ("array", "asarray"):
         _replaced[name] = getattr(np, name)
         setattr(np, name, _keeping_class(_replaced[name]))
@@ -55,11 +48,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`.
-
-    Example:
-        >>> uninstall()
-    """
+    """Undo `install`."""
     for name, function in _replaced.items():
         setattr(np, name, function)
     for name in _added:
@@ -74,15 +63,15 @@ def _keeping_class(convert: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(convert)
     def converted(*args: Any, **options: Any) -> Any:
         try:
-            made = convert(*args, **options)
+            array = convert(*args, **options)
         except ValueError as error:
             # Rows of several lengths were an array of lists before numpy 1.24.
             if "inhomogeneous" not in str(error) or len(args) != 1 or "dtype" in options or not _is_users():
                 raise
-            made = convert(*args, dtype=object, **options)
-        if type(made) is np.ndarray and args and _is_fetched(args[0]) and _is_users():
-            return made.view(OldArray)
-        return made
+            array = convert(*args, dtype=object, **options)
+        if type(array) is np.ndarray and args and _is_fetched(args[0]) and _is_users():
+            return array.view(OldArray)
+        return array
 
     return converted
 

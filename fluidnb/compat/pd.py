@@ -1,27 +1,18 @@
-"""The module of ``import paddle as pd`` after `fluidnb.compat.install`, with the design documents' API names.
-
-Example:
-    >>> from fluidnb.compat import pd
-    >>> pd.fluid is fluid, pd.batch is fluid.batch
-    (True, True)
-    >>> pd.add(pd.minibatch([10, 20, 30]), pd.var(1)).shape
-    (-1, 1)
-"""
+"""The module of ``import paddle as pd`` after `fluidnb.compat.install`, with the design documents' API names."""
 
 from typing import Any
 
 import fluidnb as fluid
 from fluidnb.compat import layer
 from fluidnb.compat import layer as operator
-from fluidnb.compat.branches import create_ifelseop, ifelse
 from fluidnb.compat.constants import Variable, get_variable, minibatch, sequence, tensor, var
 from fluidnb.compat.evaluation import evaluate
 from fluidnb.compat.rnn import as_step_input, create_rnn, create_rnn_op, rnn
 from fluidnb.compat.version import full_version as __version__
-from fluidnb.compat.words import add, fc, larger_than, matmul, sigmoid
+from fluidnb.compat.words import add, create_ifelseop, fc, ifelse, larger_than, matmul, sigmoid
 from fluidnb.data import batch, dataset, reader
 from fluidnb.errors import near
-from fluidnb.where import warn
+from fluidnb.utils.source_location import warn
 
 __all__ = [
     "Variable", "__version__", "add", "add_two", "as_step_input", "batch", "create_ifelseop", "create_rnn",
@@ -31,6 +22,13 @@ __all__ = [
 
 add_two = add
 
+#: Names of Paddle 2, of which Fluid has none.
+_PADDLE_2 = (
+    "Model", "amp", "autograd", "callbacks", "distributed", "distribution", "fft", "flops", "grad", "hub", "incubate",
+    "inference", "jit", "linalg", "metric", "nn", "no_grad", "onnx", "optimizer", "quantization", "signal", "sparse",
+    "static", "summary", "text", "to_tensor", "utils", "vision",
+)  # fmt: skip
+
 #: A package in the eyes of the import system; its submodules are aliases.
 __path__: list[str] = []
 
@@ -39,4 +37,10 @@ def __getattr__(name: str) -> Any:
     if name == "Varaible":  # as the first design of Block has it
         warn('pd.Varaible is a slip of the design document: write "pd.Variable".')
         return Variable
+    if name in _PADDLE_2:
+        raise AttributeError(
+            f"paddle.{name} belongs to Paddle 2 and later. fluidnb runs Fluid: layers are in paddle.fluid.layers, "
+            "optimizers in paddle.fluid.optimizer; models that Paddle 2 exported open with "
+            "fluid.io.load_inference_model."
+        )
     raise AttributeError(f"paddle has no {name} here. {near(name, __all__)}".rstrip())

@@ -8,30 +8,19 @@ import sys
 from typing import Any
 
 from fluidnb.errors import NotFound, near
-from fluidnb.where import warn
+from fluidnb.utils.source_location import warn
 
 __all__ = ["PlotData", "Ploter"]
 
 
 class PlotData:
-    """The points of one curve.
-
-    Example:
-        >>> curve = PlotData()
-        >>> curve.append(1, 0.5); curve.step, curve.value
-        ([1], [0.5])
-    """
+    """The points of one curve."""
 
     def __init__(self) -> None:
         self.reset()
 
     def append(self, step: float, value: float) -> None:
-        """Add a point.
-
-        Args:
-            step: its position.
-            value: its height.
-        """
+        """Add a point."""
         self.step.append(step)
         self.value.append(value)
 
@@ -42,21 +31,7 @@ class PlotData:
 
 
 class Ploter:
-    """Curves in one figure. The environment variable ``DISABLE_PLOT=True`` turns drawing off.
-
-    Args:
-        titles: of the curves.
-
-    Example:
-        >>> from unittest import mock
-        >>> with mock.patch.dict(os.environ, DISABLE_PLOT="True"):
-        ...     ploter = Ploter("Train cost", "Test cost")
-        >>> ploter.append("Train cost", 0, 9.5); ploter.append("Train cost", 10, 4.0)
-        >>> ploter.curves["Train cost"].value
-        [9.5, 4.0]
-
-    Source: paddle.utils.plot.Ploter.
-    """
+    """Curves in one figure. The environment variable ``DISABLE_PLOT=True`` turns drawing off."""
 
     def __init__(self, *titles: str) -> None:
         self.curves = {title: PlotData() for title in titles}
@@ -68,16 +43,7 @@ class Ploter:
                 warn("matplotlib is not installed: Ploter keeps the points of its curves, and draws nothing.")
 
     def append(self, title: str, step: float, value: float) -> None:
-        """Add a point to a curve.
-
-        Args:
-            title: of the curve.
-            step: its position.
-            value: its height; an array of one element is a number.
-
-        Raises:
-            NotFound: there is no such curve.
-        """
+        """Add a point to a curve."""
         if title not in self.curves:
             raise NotFound(f'There is no curve "{title}".', hint=near(title, self.curves))
         self.curves[title].append(step, float(value))

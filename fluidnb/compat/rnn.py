@@ -3,21 +3,94 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from fluidnb import layers
-from fluidnb.compat import step_rewrites as late
-from fluidnb.compat.memory import Memory
-from fluidnb.compat.operands import as_float, called
+from fluidnb.compat.words import as_float, called
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.layers.control_flow.body import BodyGuard, inside
+from fluidnb.layers.control_flow.body import BodyGuard, inside, reads_and_writes
 from fluidnb.layers.control_flow.rows import read_instead
 from fluidnb.layers.one_op import check_variable
+from fluidnb.op import get_op
+from fluidnb.op.compile_context import infer_compile
 from fluidnb.program import Block, Variable, unique_name
-from fluidnb.values.dtypes import dtype_name
+from fluidnb.utils.source_location import warn
+from fluidnb.values.dtypes import VarType, dtype_name
+
+
+class Keeper(Protocol):
+    """The network that a `Memory` belongs to."""
+
+    def remembered(self, memory: Memory) -> Variable:
+        """Declare one more value from the steps before."""
+
+
+class Memory:
+    """A value that goes from each step of an RNN to the next, like a reference that is read before it is written.
+
+    Attributes:
+        name: name of the value from the step before, which it has once the step block is complete.
+        before: the values from the step before, from two steps before, …, as far as they were requested.
+        after: the new value, None until it is known.
+    """
+
+    def __init__(self, rnn: Keeper, init: Variable, name: str | None) -> None:
+        check_variable(init, "init", "memory")
+        self._rnn = rnn
+        self.init, self.name = init, name
+        self.before: list[Variable] = []
+        self.after: Variable | None = None
+
+    def pre(self, n: int = 1) -> Variable:
+        """The value from some steps before; before there were so many steps, what the first step sees."""
+        if n < 1:
+            raise OpValueError("A memory remembers the steps before.", expected="n from 1 on", received=f"pre(n={n})")
+        while len(self.before) < n:
+            self.before.append(self._rnn.remembered(self))
+        return self.before[n - 1]
+
+    pre_state = pre
+
+    def update(self, value: Variable) -> None:
+        """Say what the memory becomes."""
+        check_variable(value, "value", "update")
+        self.after = value
+
+
+def sequences(body: Block, given: Sequence[Variable]) -> Iterator[Variable]:
+    """The sequences of the blocks around that a step reads, or gives as they are."""
+    names = dict.fromkeys([*reads_and_writes(body)[0], *(v.name for v in given if v.block is not body)])
+    for name in names:
+        x = body.var_recursive(name)
+        if x.type == VarType.LOD_TENSOR and x.lod_level and not x.persistable:
+            yield x
+
+
+def warn_about(x: Variable) -> None:
+    """Warns that a sequence is interpreted as its value at the current step."""
+    warn(
+        f"The step of the RNN uses {x.name}, a sequence, without taking its step: that is done for it. "
+        f"Write {x.name}.as_step_input() or rnn.step_input({x.name}), and use what it gives."
+    )
+
+
+def at_front(body: Block, make: Callable[[], Variable]) -> Variable:
+    """Append operators as always, then bring them to the front of the step block."""
+    count = len(body.desc.ops)
+    result = make()
+    for place, op in enumerate(body.desc.remove_op(count, len(body.desc.ops))):
+        body.desc.insert_op(place, op)
+    return result
+
+
+def infer_again(body: Block) -> None:
+    """Infer shapes and LoD levels anew, now that steps have taken the place of sequences."""
+    for op in body.desc.ops:
+        infer_compile(get_op(op.optype), op, body.desc)
+
 
 #: The networks whose step blocks are open, the innermost last.
 _open: list[Rnn] = []
@@ -34,12 +107,7 @@ class Rnn:
     `fluid.layers.StaticRNN`. A sequence that its step uses without saying so becomes a step input, with a warning.
 
     Args:
-        inputs: the variables that ``set_inputs(i)`` takes.
         output_num: how many results a step gives; None does not count them.
-        name: name of the layer.
-
-    Raises:
-        OpTypeError: an input is not a Variable.
 
     Example:
         >>> from fluidnb.compat import pd
@@ -52,8 +120,6 @@ class Rnn:
         ...     rnn.output(total)
         >>> pd.evaluate(rnn()).ravel()
         array([10., 30., 60.], dtype=float32)
-
-    Source: the design documents on Block and on RNN.
     """
 
     def __init__(
@@ -78,11 +144,7 @@ class Rnn:
 
     @contextmanager
     def step(self) -> Iterator[Self]:
-        """The step net's block: ``with rnn.step(): …``; gives the network itself.
-
-        Raises:
-            OpValueError: a second time; at the end, a memory without a new value, or no output.
-        """
+        """The step net's block: ``with rnn.step(): …``; gives the network itself."""
         if self._rnn is not None:
             raise OpValueError("An RNN has one step block.", expected="rnn.step() once", received="a second block")
         self._enter(dynamic=not self._declared or self._declared[0].lod_level > 0)
@@ -120,8 +182,8 @@ class Rnn:
     def _forget(self) -> None:
         """Nothing of the step block stays."""
         self._rnn = self._guard = self._body = None
-        for held in (self._steps, self._memories, self._outputs, self._pending):
-            held.clear()
+        for collection in (self._steps, self._memories, self._outputs, self._pending):
+            collection.clear()
 
     # Inside.
 
@@ -130,13 +192,6 @@ class Rnn:
 
         Args:
             x: a sequence with a LoD, or a variable whose first axis is time.
-
-        Returns:
-            The step, a variable of the step block.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the step block, or beside inputs of the other kind.
         """
         self._inside("a step input")
         check_variable(x, "x", "step_input")
@@ -146,17 +201,7 @@ class Rnn:
         return self._steps[x.name]
 
     def set_inputs(self, which: int | Variable) -> Variable:
-        """`step_input` of a variable, or of one of those that `create_rnn` was given.
-
-        Args:
-            which: the variable, or the place among the inputs.
-
-        Returns:
-            The step.
-
-        Raises:
-            OpValueError: there is no such input, or as `step_input`.
-        """
+        """`step_input` of a variable, or of one of those that `create_rnn` was given."""
         if isinstance(which, Variable):
             return self.step_input(which)
         if not isinstance(which, int) or not 0 <= which < len(self._declared):
@@ -171,25 +216,20 @@ class Rnn:
 
         Args:
             init: what the first step sees: a row for each sequence, or one, [width], for all of them.
-            name: name of the value from the step before.
 
         Returns:
             The memory: ``h.pre()`` reads it, ``h.update(value)`` writes it.
-
-        Raises:
-            OpTypeError: ``init`` is not a Variable.
-            OpValueError: outside of the step block, or ``init`` is made inside.
         """
         self._inside("a memory")
-        made = Memory(self, init, name)
+        new = Memory(self, init, name)
         if init.block is self._body:
             raise OpValueError(
                 "What a memory starts with is made outside of the step block.",
                 slots=[("init", init.name, dtype_name(init.dtype), init.shape)], expected="a variable made before it",
                 received="one of the step block", hint="make it before: with rnn.step(): … begins.",
             )  # fmt: skip
-        self._memories.append(made)
-        return made
+        self._memories.append(new)
+        return new
 
     add_memory = memory
 
@@ -207,25 +247,17 @@ class Rnn:
         Args:
             outputs: variables that the step block sees. A number in front of them is passed over, as the first
                 design writes ``set_outputs(0, act, hidden_out)``.
-
-        Raises:
-            OpTypeError: not Variables.
-            OpValueError: outside of the step block.
         """
         self._inside("an output")
-        given = outputs[1:] if outputs and isinstance(outputs[0], int) else outputs
-        for each in given:
+        results = outputs[1:] if outputs and isinstance(outputs[0], int) else outputs
+        for each in results:
             check_variable(each, "an output", "an RNN")
-        self._outputs.extend(given)
+        self._outputs.extend(results)
 
     set_outputs = output
 
     def __call__(self) -> Any:
-        """The results along time: a variable, or a list of several.
-
-        Raises:
-            OpValueError: before the step block is complete.
-        """
+        """The results along time: a variable, or a list of several."""
         if self._rnn is None or self._guard is not None:
             raise OpValueError(
                 "An RNN has results after its step block.", expected="with rnn.step(): … before it",
@@ -234,17 +266,7 @@ class Rnn:
         return self._rnn()
 
     def remembered(self, memory: Memory) -> Variable:
-        """Declares one more value of a memory; called by `Memory.pre`.
-
-        Args:
-            memory: the memory.
-
-        Returns:
-            The value, a variable of the step block.
-
-        Raises:
-            OpValueError: outside of the step block.
-        """
+        """Declares one more value of a memory; called by `Memory.pre`."""
         rnn = self._inside("a memory")
         if isinstance(rnn, layers.StaticRNN):
             return rnn.memory(init=self._outside(memory))
@@ -252,9 +274,9 @@ class Rnn:
             return self._from_first_step(memory)
         assert self._body is not None
         shape, dtype = _rows(memory.init)
-        made = self._body.create_var(name=unique_name.generate("memory.pre"), shape=shape, dtype=dtype)
-        self._pending.append(made)
-        return made
+        value = self._body.create_var(name=unique_name.generate("memory.pre"), shape=shape, dtype=dtype)
+        self._pending.append(value)
+        return value
 
     def _own(self, memory: Any) -> Memory:
         if not isinstance(memory, Memory) or memory not in self._memories:
@@ -309,15 +331,16 @@ class Rnn:
 
     def _declare_what_was_used(self, rnn: layers.DynamicRNN, body: Block) -> None:
         """Sequences that the step used as they are become step inputs, and memories get their operators."""
-        for x in late.sequences(body, [*self._outputs, *(m.after for m in self._memories if m.after is not None)]):
-            late.say(x)
-            step = self._steps[x.name] = late.at_front(body, partial(rnn.step_input, x))
+        results = [*self._outputs, *(m.after for m in self._memories if m.after is not None)]
+        for x in sequences(body, results):
+            warn_about(x)
+            step = self._steps[x.name] = at_front(body, partial(rnn.step_input, x))
             self._use(step, x)
         for memory in self._memories:
             for value in [v for v in memory.before if any(v is p for p in self._pending)]:
-                self._use(late.at_front(body, partial(self._from_first_step, memory)), value)
+                self._use(at_front(body, partial(self._from_first_step, memory)), value)
                 body.remove_var(value.name)
-        late.infer_again(body)
+        infer_again(body)
 
     def _use(self, new: Variable, old: Variable) -> None:
         """Let the step read another variable, and give it where it gave the first one."""
@@ -380,69 +403,22 @@ def _link(rnn: Any, memory: Memory) -> None:
 
 
 def rnn(name: str | None = None) -> Rnn:
-    """A recurrent network; `Rnn`.
-
-    Args:
-        name: name of the layer.
-
-    Returns:
-        The network, for ``with rnn.step():``.
-
-    Source: ``rnn = pd.rnn()`` in the second design of Block.
-    """
+    """A recurrent network; `Rnn`."""
     return Rnn(name=name)
 
 
 def create_rnn(inputs: Sequence[Variable] | None = None, name: str | None = None) -> Rnn:
-    """A recurrent network over inputs that are counted; `Rnn`.
-
-    Args:
-        inputs: the variables that ``net.set_inputs(i)`` takes.
-        name: name of the layer.
-
-    Returns:
-        The network, for ``with rnn.stepnet() as net:``.
-
-    Source: ``rnn = create_rnn(inputs=[input])`` in the first design of Block.
-    """
+    """A recurrent network over inputs that are counted; `Rnn`."""
     return Rnn(inputs, name=name)
 
 
 def create_rnn_op(output_num: int, name: str | None = None) -> Rnn:
-    """A recurrent network whose outputs are counted; `Rnn`.
-
-    Args:
-        output_num: how many results a step gives.
-        name: name of the layer.
-
-    Returns:
-        The network.
-
-    Source: the design document on RNN.
-    """
+    """A recurrent network whose outputs are counted; `Rnn`."""
     return Rnn(output_num=output_num, name=name)
 
 
 def as_step_input(x: Variable) -> Variable:
-    """One step of a sequence in the innermost open RNN; ``x.as_step_input()`` once `fluidnb.compat.install` ran.
-
-    Args:
-        x: as for `Rnn.step_input`.
-
-    Returns:
-        The step.
-
-    Raises:
-        OpValueError: outside of step blocks.
-
-    Example:
-        >>> as_step_input(fluid.layers.ones([3], "float32"))
-        Traceback (most recent call last):
-        fluidnb.errors.OpValueError: as_step_input belongs inside the step block of an RNN.
-          ...
-
-    Source: ``x = a.as_step_input()`` in the second design of Block.
-    """
+    """One step of a sequence in the innermost open RNN; ``x.as_step_input()`` once `fluidnb.compat.install` ran."""
     if not _open:
         raise OpValueError(
             "as_step_input belongs inside the step block of an RNN.", expected="with rnn.step(): …",

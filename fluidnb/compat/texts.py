@@ -23,26 +23,12 @@ def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
     Args:
         obj: bytes, a text, a list or set of them; anything else stays what it is.
-        encoding: how the bytes are written.
-        inplace: whether a list or set is changed itself.
-
-    Returns:
-        The text, or the list or set.
-
-    Example:
-        >>> to_text([b"a", "b", None])
-        ['a', 'b', None]
     """
     return _each(obj, lambda v: v.decode(encoding) if isinstance(v, bytes) else v, inplace)
 
 
 def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """Texts as bytes, also inside lists and sets; arguments as `to_text`.
-
-    Example:
-        >>> to_bytes("a"), to_bytes(None)
-        (b'a', None)
-    """
+    """Texts as bytes, also inside lists and sets; arguments as `to_text`."""
     return _each(obj, lambda v: v.encode(encoding) if isinstance(v, str) else v, inplace)
 
 
@@ -58,55 +44,21 @@ def _each(obj: Any, change: Any, inplace: bool) -> Any:
 
 
 def round(x: float, d: int = 0) -> float:
-    """A number rounded as Python 2 did: halves away from zero.
-
-    Args:
-        x: the number.
-        d: how many digits behind the point stay.
-
-    Returns:
-        The rounded number.
-
-    Example:
-        >>> round(0.5), round(-2.5), round(0.125, 2)
-        (1.0, -3.0, 0.13)
-    """
+    """A number rounded as Python 2 did: halves away from zero."""
     power = 10**d
     return math.copysign(math.floor(abs(x) * power + 0.5) / power, x)
 
 
 def floor_division(x: float, y: float) -> float:
-    """``x // y``.
-
-    Args:
-        x: dividend.
-        y: divisor.
-
-    Returns:
-        The quotient, rounded down.
-
-    Example:
-        >>> floor_division(7, 2)
-        3
-    """
+    """``x // y``."""
     return x // y
 
 
 def get_exception_message(exc: BaseException) -> str:
     """The first sentence of an exception, which scripts compare with Fluid's.
 
-    Args:
-        exc: the exception.
-
     Returns:
         Its text; of our errors, without the lines about the operator, its operands and the user's line.
-
-    Raises:
-        OpTypeError: not an exception.
-
-    Example:
-        >>> get_exception_message(ValueError("no"))
-        'no'
     """
     if not isinstance(exc, BaseException):
         raise OpTypeError(

@@ -1,10 +1,4 @@
-"""Paddle's ``version`` module: the version of Fluid whose API this package has.
-
-Example:
-    >>> from fluidnb.compat import version
-    >>> version.full_version, version.mkl()
-    ('1.4.0', 'OFF')
-"""
+"""Paddle's ``version`` module: the version of Fluid whose API this package has."""
 
 from __future__ import annotations
 
@@ -21,24 +15,10 @@ __all__ = ["commit", "full_version", "istaged", "major", "minor", "mkl", "patch"
 
 
 def show() -> None:
-    """Prints the version, part by part.
-
-    Example:
-        >>> show()
-        full_version: 1.4.0
-        major: 1
-        minor: 4
-        patch: 0
-        rc: 0
-    """
+    """Prints the version, part by part."""
     print(f"full_version: {full_version}\nmajor: {major}\nminor: {minor}\npatch: {patch}\nrc: {rc}")
 
 
 def mkl() -> str:
-    """Whether Intel's MKL is used: ``OFF``.
-
-    Example:
-        >>> mkl()
-        'OFF'
-    """
+    """Whether Intel's MKL is used: ``OFF``."""
     return with_mkl

@@ -1,17 +1,127 @@
-"""Operations of the design documents under their names there: ``pd.add``, ``layer.fc``, ``operator.softmax``, …"""
+"""Operations, operands, branches and messages of the design documents, under their names there: pd.add, layer.fc, …"""
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from fluidnb import layers
-from fluidnb.compat.operands import as_float, called, operands
 from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.one_op import check_variable
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
-from fluidnb.program import Variable
+from fluidnb.program import Operator, Parameter, Variable
 from fluidnb.program import layer_calls as naming
+from fluidnb.values import dtypes
+
+
+class Tensor:
+    """A parameter that gets its shape from the first variable beside which it is used."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name
+        self.parameter: Parameter | None = None
+
+    def __repr__(self) -> str:
+        return f"a tensor() {'without a shape yet' if self.parameter is None else self.parameter.name}"
+
+    def made(self, shape: Sequence[int], dtype: Any) -> Parameter:
+        """The parameter, made now if there is none yet."""
+        if self.parameter is None or not self.parameter.lives:
+            self.parameter = layers.create_parameter(shape, dtype, name=self._name)
+        return self.parameter
+
+
+def operands(word: str, x: Any, y: Any, square: bool = False) -> tuple[Variable, Variable]:
+    """Two operands as variables of one dtype.
+
+    A number becomes a constant like its neighbour, an integer variable beside floats is cast, and a `Tensor` gets its
+    shape.
+
+    Args:
+        y: a variable, a number, or a tensor(); one of the two is a variable.
+        square: whether a tensor() becomes a matrix over its neighbour's features, not a row of them.
+    """
+    known = x if isinstance(x, Variable) else y
+    if not isinstance(known, Variable):
+        raise OpTypeError(
+            f"{word} needs a variable.", expected="a Variable beside a number or a tensor()",
+            received=f"{x!r} and {y!r}"[:200], hint="pd.var() and pd.minibatch() make variables of numbers.",
+        )  # fmt: skip
+    x, y = (_variable(word, each, known, square) for each in (x, y))
+    for one, other in ((x, y), (y, x)):
+        if dtypes.is_floating(one.dtype) and _is_integer(other.dtype):
+            cast = layers.cast(other, one.dtype)
+            return (cast, y) if other is x else (x, cast)
+    return x, y
+
+
+def _variable(word: str, value: Any, beside: Variable, square: bool) -> Variable:
+    if isinstance(value, Tensor):
+        width = beside.shape[-1] if beside.shape else 1
+        return value.made([1] if width == 1 else [width, width] if square else [width], beside.dtype)
+    if isinstance(value, numbers.Real):
+        number = int(value) if isinstance(value, numbers.Integral) else float(value)
+        fits = isinstance(number, int) or dtypes.is_floating(beside.dtype)
+        return layers.fill_constant([1], beside.dtype if fits else "float32", number)
+    check_variable(value, "an operand", word)
+    return value
+
+
+def _is_integer(dtype: Any) -> bool:
+    return dtypes.dtype_name(dtype) in ("int8", "int16", "int32", "int64", "uint8")
+
+
+def as_float(word: str, x: Any) -> Variable:
+    """A variable for a layer that needs floats."""
+    check_variable(x, "x", word)
+    return layers.cast(x, "float32") if _is_integer(x.dtype) else x
+
+
+def called(result: Variable, name: str | None) -> Variable:
+    """A result under the name that the user gave it."""
+    if name is not None:
+        result.block.rename_var(result.name, name)
+    return result
+
+
+def ifelse(name: str | None = None) -> layers.IfElse:
+    """Two blocks, between which a condition that is given at the end decides for each row; `fluid.layers.IfElse`.
+
+    Returns:
+        The choice: fill ``with ie.true_block():`` and ``with ie.false_block():``, then call ``ie(cond)``.
+    """
+    return layers.IfElse(name=name)
+
+
+def create_ifelseop(
+    inputs: Sequence[Variable] | None = None, output_num: int | None = None, name: str | None = None
+) -> layers.IfElse:
+    """Two blocks whose inputs and outputs are counted; `fluid.layers.IfElse`."""
+    return layers.IfElse(name=name, inputs=inputs, output_num=output_num)
+
+
+def switch(name: str | None = None) -> layers.Switch:
+    """Cases in order, of which the first one whose condition holds runs; `fluid.layers.Switch`."""
+    return layers.Switch(name)
+
+
+def print_message(message: str | Variable) -> Operator | Variable:
+    """Print a message in every run of the program; `fluid.print` of the developer guide.
+
+    Returns:
+        The operator, or for a variable its copy, as `fluid.layers.Print`.
+
+    Example:
+        >>> fluid.print("Case 1").attr("message")
+        'Case 1'
+    """
+    if isinstance(message, Variable):
+        return layers.Print(message)
+    return LayerHelper("print").append_op(type="print", attrs={"message": str(message)})
+
 
 Layer = Callable[..., Variable]
 
@@ -94,25 +204,7 @@ def fc(
         input: a variable [batch, …], or several; or the weight W: one number, a matrix, or a tensor().
         size: number of output features, by default the width of the input; or the variable x.
         num_flatten_dims: how many leading axes stay rows.
-        params: names of the weight and of the bias.
-        param_attr: description of the weight, instead of ``params``.
         bias_attr: description of the bias, instead of ``params``; False leaves it out.
-        act: activation.
-        name: name of the layer.
-
-    Returns:
-        The output.
-
-    Raises:
-        OpTypeError: an input is not a Variable, or ``params`` is no list of names.
-        OpValueError: ``params`` beside ``param_attr`` or ``bias_attr``, or not one or two names.
-
-    Example:
-        >>> b = fc(fluid.layers.data("x", [20]), params=["fc.w", "fc.b"])
-        >>> b.shape, [p.name for p in b.params]
-        ((-1, 20), ['fc.w', 'fc.b'])
-
-    Source: the design documents on Block and on RNN.
     """
     if isinstance(size, Variable):
         return _product(input, size, name)

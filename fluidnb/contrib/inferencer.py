@@ -33,10 +33,6 @@ class Inferencer:
         predict_var: what ``infer_func`` returned.
         scope: the parameters.
 
-    Raises:
-        OpTypeError: infer_func is no function, or returns something else.
-        FluidError: the folder lacks a parameter.
-
     Example:
         >>> import tempfile
         >>> def model(): return fluid.layers.fc(fluid.layers.data("x", [2]), 1, bias_attr=False)
@@ -45,8 +41,6 @@ class Inferencer:
         >>> fluid.contrib.trainer.Trainer(cost, lambda: fluid.optimizer.SGD(0.1)).save_params(folder)
         >>> Inferencer(model, folder).infer({"x": np.ones((3, 2), "float32")})[0].shape
         (3, 1)
-
-    Source: Fluid's contrib.inferencer.Inferencer.
     """
 
     def __init__(
@@ -56,24 +50,19 @@ class Inferencer:
         place: Place | None = None,
         parallel: bool = False,
     ) -> None:
-        if not callable(infer_func):
-            raise OpTypeError(
-                "infer_func of Inferencer is a function.", expected="a function without arguments",
-                received=f"{infer_func!r} ({type(infer_func).__name__})"[:200],
-            )  # fmt: skip
         self.param_path, self.parallel, self.place = param_path, parallel, check_and_get_place(place)
         self.scope = Scope()
         program = Program()
         with program_guard(program, Program()), unique_name.guard():
             self.predict_var = infer_func()
-        found = self.predict_var if isinstance(self.predict_var, list | tuple) else [self.predict_var]
-        for variable in found:
+        outputs = self.predict_var if isinstance(self.predict_var, list | tuple) else [self.predict_var]
+        for variable in outputs:
             if not isinstance(variable, Variable):
                 raise OpTypeError(
                     "infer_func of Inferencer returns the prediction, or a list of variables.",
                     expected="a Variable", received=f"{variable!r} ({type(variable).__name__})"[:200],
                 )  # fmt: skip
-        self._names = [variable.name for variable in found]
+        self._names = [variable.name for variable in outputs]
         self.inference_program = program.clone(for_test=True)
         self._executor = Executor(self.place)
         self._parallel: ParallelExecutor | None = None
@@ -89,19 +78,7 @@ class Inferencer:
         Args:
             inputs: name -> value of each data variable, as ``Executor.run`` takes them.
             return_numpy: ndarrays (True) or LoDTensors (False).
-
-        Returns:
-            A list with the value of each variable that ``infer_func`` returned.
-
-        Raises:
-            OpTypeError: inputs are no dict.
-            FluidError: as ``Executor.run``.
         """
-        if not isinstance(inputs, Mapping):
-            raise OpTypeError(
-                "inputs should be a map of {'input_name': input_var}.", expected='{"x": array}',
-                received=type(inputs).__name__,
-            )  # fmt: skip
         if self._parallel is not None:
             return self._parallel.run(self._names, feed=inputs, return_numpy=return_numpy)
         return self._executor.run(

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.arguments import checked
+from fluidnb.errors import OpValueError
 from fluidnb.program import Program
 from fluidnb.values.dtypes import VarType, np_dtype
 
 __all__ = ["memory_usage"]
 
 
+@checked
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     """The memory of all variables that the operators of block 0 write, if none shared memory.
 
     `%fluid memory` and `Program.memory_plan` give what a run really takes, which is less.
 
     Args:
-        program: the program.
         batch_size: the number of rows that replaces -1 in a shape.
 
     Returns:
         (lower bound, upper bound, unit): 5 and 10 percent more than the sum, in "B", "KB" or "MB".
-
-    Raises:
-        OpTypeError: ``program`` is something else.
-        OpValueError: ``batch_size`` is not positive.
 
     Example:
         >>> x = fluid.layers.data("x", [1024])
@@ -33,11 +30,7 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
         >>> low, high, unit = memory_usage(fluid.default_main_program(), batch_size=10)
         >>> round(low, 1), round(high, 1), unit
         (42.0, 44.0, 'KB')
-
-    Source: fluid.contrib.memory_usage.
     """
-    if not isinstance(program, Program):
-        raise OpTypeError("memory_usage takes a Program.", received=type(program).__name__)
     if batch_size <= 0:
         raise OpValueError("batch_size should be positive.", received=batch_size)
     block = program.global_block()

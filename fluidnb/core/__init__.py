@@ -6,8 +6,6 @@ Example:
     [2, 3]
     >>> core.VarDesc.VarType.FP32, core.AttrType.INTS.name
     (5, 'INTS')
-
-Source: Fluid's pybind module.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -29,6 +27,7 @@ from fluidnb.core.facts import (
     is_compiled_with_mkldnn,
     is_compiled_with_ngraph,
     is_float16_supported,
+    op_proto_and_checker_maker,
     op_support_gpu,
     print_mem_usage,
     unique_integer,
@@ -46,7 +45,6 @@ from fluidnb.core.profiling import (
     reset_profiler,
 )
 from fluidnb.core.programs import get_all_op_protos, get_grad_op_desc, inference_optimize, prune
-from fluidnb.core.roles import op_proto_and_checker_maker
 from fluidnb.core.run import Executor, get_fetch_variable, set_feed_variable
 from fluidnb.errors import EnforceNotMet, near
 from fluidnb.op import OpKernelType
@@ -83,61 +81,13 @@ if not TYPE_CHECKING:
 
 
 __all__ = [
-    "AttrType",
-    "BlockDesc",
-    "CPUPlace",
-    "CUDAPinnedPlace",
-    "CUDAPlace",
-    "DataType",
-    "DeviceContext",
-    "EOFException",
-    "EnforceNotMet",
-    "EventSortingKey",
-    "Executor",
-    "GPUPlace",
-    "LoDTensor",
-    "LoDTensorArray",
-    "LodRankTable",
-    "Net",
-    "OpDesc",
-    "OpKernelType",
-    "Operator",
-    "Place",
-    "ProfilerState",
-    "ProgramDesc",
-    "Scope",
-    "SelectedRows",
-    "Tensor",
-    "VarDesc",
-    "Variable",
-    "__unittest_throw_exception__",
-    "disable_profiler",
-    "empty_var_name",
-    "enable_profiler",
-    "get_all_op_protos",
-    "get_cuda_device_count",
-    "get_fetch_variable",
-    "get_grad_op_desc",
-    "get_mem_usage",
-    "grad_var_suffix",
-    "inference_optimize",
-    "init_devices",
-    "init_gflags",
-    "init_glog",
-    "is_compile_gpu",
-    "is_compiled_with_brpc",
-    "is_compiled_with_cuda",
-    "is_compiled_with_dist",
-    "is_compiled_with_mkldnn",
-    "is_compiled_with_ngraph",
-    "is_float16_supported",
-    "is_profiler_enabled",
-    "memory",
-    "op_proto_and_checker_maker",
-    "op_support_gpu",
-    "print_mem_usage",
-    "prune",
-    "reset_profiler",
-    "set_feed_variable",
-    "unique_integer",
-]
+    "AttrType", "BlockDesc", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataType", "DeviceContext", "EOFException",
+    "EnforceNotMet", "EventSortingKey", "Executor", "GPUPlace", "LoDTensor", "LoDTensorArray", "LodRankTable", "Net",
+    "OpDesc", "OpKernelType", "Operator", "Place", "ProfilerState", "ProgramDesc", "Scope", "SelectedRows", "Tensor",
+    "VarDesc", "Variable", "__unittest_throw_exception__", "disable_profiler", "empty_var_name", "enable_profiler",
+    "get_all_op_protos", "get_cuda_device_count", "get_fetch_variable", "get_grad_op_desc", "get_mem_usage",
+    "grad_var_suffix", "inference_optimize", "init_devices", "init_gflags", "init_glog", "is_compile_gpu",
+    "is_compiled_with_brpc", "is_compiled_with_cuda", "is_compiled_with_dist", "is_compiled_with_mkldnn",
+    "is_compiled_with_ngraph", "is_float16_supported", "is_profiler_enabled", "memory", "op_proto_and_checker_maker",
+    "op_support_gpu", "print_mem_usage", "prune", "reset_profiler", "set_feed_variable", "unique_integer",
+]  # fmt: skip

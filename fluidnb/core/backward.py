@@ -16,20 +16,8 @@ def backward(op: Operator | Net, no_grad_set: Collection[str] = ()) -> Operator 
     The gradients of its outputs are to be put into the scope as ``name@GRAD``. Where several operators read a variable,
     their gradients are summed.
 
-    Args:
-        op: the operator or sealed network.
-        no_grad_set: names of variables, or of gradients, that are not needed.
-
     Returns:
         An operator where one does it all, else a sealed network.
-
-    Raises:
-        OpValueError: an operator has no gradient.
-
-    Example:
-        >>> from fluidnb.op import Operator
-        >>> print(backward(Operator("mul", X="x", Y="w", Out="y"), {"x"}))
-        Op(mul_grad), inputs:{Out@GRAD[y@GRAD], X[x], Y[w]}, outputs:{X@GRAD[@EMPTY@], Y@GRAD[w@GRAD]}.
     """
     unwanted = {name.removesuffix(GRAD) for name in no_grad_set}
     descs = [grad for desc in reversed(_flat(op)) for grad in make_grad(desc, unwanted)]
@@ -51,9 +39,9 @@ def _summed(descs: list[OpDesc]) -> list[OpDesc]:
     """The same operators with duplicate gradients renamed, and the sums that accumulate them."""
     writers = Counter(name for desc in descs for name in desc.output_arg_names() if name != EMPTY)
     parts: dict[str, list[str]] = {}
-    made: list[OpDesc] = []
+    result: list[OpDesc] = []
     for desc in descs:
-        made.append(desc)
+        result.append(desc)
         for name in dict.fromkeys(desc.output_arg_names()):
             if writers[name] < 2:
                 continue
@@ -63,5 +51,5 @@ def _summed(descs: list[OpDesc]) -> list[OpDesc]:
             if len(row) == writers[name]:
                 total = OpDesc("sum", {"X": row}, {"Out": [name]})
                 check_desc(get_op("sum"), total)
-                made.append(total)
-    return made
+                result.append(total)
+    return result

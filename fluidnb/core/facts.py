@@ -8,6 +8,7 @@ from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import kernels_of
 from fluidnb.program import EMPTY_VAR_NAME, GRAD_VAR_SUFFIX, unique_name
+from fluidnb.program import OpRole as _OpRole
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
 
@@ -40,30 +41,17 @@ class AttrType(IntEnum):
 
 
 def empty_var_name() -> str:
-    """The argument name of a slot that wants no variable.
-
-    Example:
-        >>> empty_var_name()
-        '@EMPTY@'
-    """
+    """The argument name of a slot that has no variable: ``@EMPTY@``."""
     return EMPTY_VAR_NAME
 
 
 def grad_var_suffix() -> str:
-    """The suffix of gradient variables' names.
-
-    Example:
-        >>> grad_var_suffix()
-        '@GRAD'
-    """
+    """The suffix of gradient variables' names: ``@GRAD``."""
     return GRAD_VAR_SUFFIX
 
 
 def unique_integer(prefix: str) -> int:
     """The next number that no name with this prefix has yet (version 0.11).
-
-    Args:
-        prefix: the start of the names.
 
     Returns:
         0, 1, 2, … by prefix.
@@ -77,12 +65,7 @@ def unique_integer(prefix: str) -> int:
 
 
 def is_compiled_with_cuda() -> bool:
-    """Whether programs can run on ``CUDAPlace(0)`` here: there is a device, and what it takes to use it.
-
-    Example:
-        >>> is_compiled_with_cuda() in (True, False)
-        True
-    """
+    """Whether programs can run on ``CUDAPlace(0)`` here: there is a device, and what it takes to use it."""
     try:
         DeviceContext.get(CUDAPlace(0))
     except EnforceNotMet:
@@ -91,12 +74,7 @@ def is_compiled_with_cuda() -> bool:
 
 
 def get_cuda_device_count() -> int:
-    """The number of usable CUDA devices.
-
-    Example:
-        >>> (get_cuda_device_count() > 0) == is_compiled_with_cuda()
-        True
-    """
+    """The number of usable CUDA devices."""
     return DeviceContext.get(CUDAPlace(0)).devices if is_compiled_with_cuda() else 0
 
 
@@ -106,32 +84,12 @@ def is_compile_gpu() -> bool:
 
 
 def op_support_gpu(op_type: str) -> bool:
-    """Whether an operator has a CUDA kernel and this machine has a GPU.
-
-    Args:
-        op_type: the operator.
-
-    Raises:
-        NotFound: there is no such operator.
-
-    Example:
-        >>> op_support_gpu("sum") is is_compiled_with_cuda()
-        True
-    """
+    """Whether an operator has a CUDA kernel and this machine has a GPU."""
     return any(key.place == CUDAPlace.kind for key in kernels_of(op_type)) and is_compiled_with_cuda()
 
 
 def is_float16_supported(place: Place) -> bool:
-    """Whether float16 is computed on a place: here on every one.
-
-    Args:
-        place: the place.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> is_float16_supported(CPUPlace())
-        True
-    """
+    """Whether float16 is computed on a place: here on every one."""
     return isinstance(place, Place)
 
 
@@ -145,26 +103,12 @@ def is_compiled_with_mkldnn() -> bool:
     return False
 
 
-def is_compiled_with_dist() -> bool:
-    """Whether programs can be split over several machines."""
-    return False
-
-
-def is_compiled_with_brpc() -> bool:
-    """Whether machines talk by the bRPC library."""
-    return False
-
-
-def is_compiled_with_ngraph() -> bool:
-    """Whether parts of programs go to the nGraph library."""
-    return False
+#: Neither are there distributed programs, nor the libraries bRPC and nGraph.
+is_compiled_with_dist = is_compiled_with_brpc = is_compiled_with_ngraph = is_compiled_with_mkldnn
 
 
 def get_mem_usage(device: int) -> int:
     """The allocated bytes of a CUDA device's memory.
-
-    Args:
-        device: its number.
 
     Returns:
         The bytes; 0 before anything has run there.
@@ -176,12 +120,7 @@ def get_mem_usage(device: int) -> int:
 
 
 def print_mem_usage() -> None:
-    """Print what is handed out of the memory of every place that is used.
-
-    Example:
-        >>> print_mem_usage()
-        CPUPlace: ... used, peak ...
-    """
+    """Print what is handed out of the memory of every place that is used."""
     places: list[Place] = [CPUPlace()]
     if is_compiled_with_cuda():
         places.append(CUDAPlace(0))
@@ -190,9 +129,20 @@ def print_mem_usage() -> None:
 
 
 def __unittest_throw_exception__() -> None:
-    """Raise an `EnforceNotMet`, as Fluid's core does for the tests of its exceptions.
-
-    Raises:
-        EnforceNotMet: always.
-    """
+    """Raise an `EnforceNotMet`, as Fluid's core does for the tests of its exceptions."""
     raise EnforceNotMet("test exception", hint="only tests call this function.")
+
+
+class op_proto_and_checker_maker:  # noqa: N801 - Fluid's name
+    """A namespace: roles of operators, and the names of the attributes that say them.
+
+    Example:
+        >>> int(op_proto_and_checker_maker.OpRole.Optimize), op_proto_and_checker_maker.kOpRoleAttrName()
+        (2, 'op_role')
+    """
+
+    OpRole = _OpRole
+    kOpRoleAttrName = staticmethod(lambda: "op_role")
+    kOpRoleVarAttrName = staticmethod(lambda: "op_role_var")  # the parameter of an operator and its gradient
+    kOpNameScopeAttrName = staticmethod(lambda: "op_namescope")
+    kOpCreationCallstackAttrName = staticmethod(lambda: "op_callstack")  # real Paddle writes it; here it is only read

@@ -16,46 +16,26 @@ def init_gflags(args: Sequence[str]) -> None:
     Args:
         args: for example ``["--fraction_of_gpu_memory_to_use=0.5"]``; ``--tryfromenv=a,b`` reads the environment
             again for these. The first word is the program's name when it has no dash, as in Fluid.
-
-    Raises:
-        OpValueError: an unknown flag, or a value that does not fit; ``--tryfromenv`` passes over unknown ones.
-
-    Example:
-        >>> init_gflags(["python", "--check_nan_inf=false"])
     """
     flags: dict[str, str] = {}
     for word in args:
         if word.startswith("-"):
             name, _, value = word.lstrip("-").partition("=")
             if name in ("tryfromenv", "fromenv"):
-                asked = [n for n in value.split(",") if n in FLAGS and f"FLAGS_{n}" in os.environ]
-                flags.update((n, os.environ[f"FLAGS_{n}"]) for n in asked)
+                names = [n for n in value.split(",") if n in FLAGS and f"FLAGS_{n}" in os.environ]
+                flags.update((n, os.environ[f"FLAGS_{n}"]) for n in names)
             else:
                 flags[name] = value or "true"
     set_flags(flags)
 
 
 def init_glog(program: str = "") -> None:
-    """Choose the VLOG lines that are written from GLOG_v and GLOG_vmodule.
-
-    Args:
-        program: the program's name; accepted for old scripts.
-
-    Example:
-        >>> init_glog("train.py")
-    """
+    """Choose the VLOG lines that are written from GLOG_v and GLOG_vmodule."""
     _init_glog()
 
 
 def init_devices(p2p: bool = True) -> None:
-    """Accepted for old scripts: a device is made ready by the first program that runs on it.
-
-    Args:
-        p2p: whether devices may copy between each other directly.
-
-    Example:
-        >>> init_devices(False)
-    """
+    """Ignored (compatibility): a device is made ready by the first program that runs on it."""
 
 
 def set_eager_deletion_mode(threshold_gb: float, fraction: float, fast: bool) -> None:
@@ -63,10 +43,5 @@ def set_eager_deletion_mode(threshold_gb: float, fraction: float, fast: bool) ->
 
     Args:
         threshold_gb: gigabytes of dead tensors at which they are freed; negative for never.
-        fraction: accepted for old scripts; all dead tensors are freed.
-        fast: accepted for old scripts.
-
-    Example:
-        >>> set_eager_deletion_mode(-1.0, 1.0, True)
     """
     set_flags({"eager_delete_tensor_gb": float(threshold_gb)})

@@ -7,26 +7,12 @@ from fluidnb.errors import EnforceNotMet, OpTypeError
 from fluidnb.net import NetOp, OpDef
 from fluidnb.runtime import Scope
 from fluidnb.values import DeviceContext, Place, Variable
-from fluidnb.where import capture
 
 
 class Net:
-    """Operators and networks under one roof; `fluidnb.net.NetOp` for the core's operators.
+    """Operators and networks as one operator; `fluidnb.net.NetOp` for the core's operators.
 
     It takes operators until `complete_add_op` seals it; from then on it can run, and be part of another one.
-
-    Example:
-        >>> from fluidnb.op import Operator
-        >>> fc = Net.create()
-        >>> fc.append_op(Operator("mul", X="X", Y="W", Out="pre_activation"))
-        >>> fc.append_op(Operator("sigmoid", X="pre_activation", Out="fc.out"))
-        >>> fc.complete_add_op(True)
-        >>> print(fc, end="")
-        Op(plain_net), inputs:{all[W, X]}, outputs:{all[fc.out, pre_activation]}.
-            Op(mul), inputs:{X[X], Y[W]}, outputs:{Out[pre_activation]}.
-            Op(sigmoid), inputs:{X[pre_activation]}, outputs:{Out[fc.out]}.
-
-    Source: Fluid's operators::NetOp, as version 0.11 shows it to Python.
     """
 
     __slots__ = ("__weakref__", "_net", "_ops")
@@ -50,10 +36,6 @@ class Net:
 
         Args:
             op: the operator; or a network, which is sealed.
-
-        Raises:
-            EnforceNotMet: this network is sealed, or the other one is not.
-            OpTypeError: it is neither.
         """
         self.insert_op(len(self._ops), op)
 
@@ -64,59 +46,28 @@ class Net:
 
         Args:
             index: where, from 0 to the number of operators.
-            op: the operator or network.
-
-        Raises:
-            OpValueError: there is no such place.
         """
         if not isinstance(op, Operator | Net):
             raise OpTypeError(
-                "A Net holds operators and networks.", where=capture(), expected="a core.Operator or a core.Net",
+                "A Net holds operators and networks.", expected="a core.Operator or a core.Net",
                 received=f"{op!r} ({type(op).__name__})"[:200],
             )  # fmt: skip
         self._net.insert_op(index, op._net if isinstance(op, Net) else _message(op))
         self._ops.insert(index, op)
 
     def complete_add_op(self, calculate: bool = True) -> None:
-        """Seal the network.
-
-        Args:
-            calculate: whether to find the inputs and outputs of the whole.
-        """
+        """Seal the network."""
         self._net.complete_add_op(calculate)
 
     def infer_shape(self, scope: Scope) -> None:
-        """Give the tensors that its operators write the shapes that they will have; as `Operator.infer_shape`.
-
-        Args:
-            scope: holds what it reads.
-
-        Raises:
-            FluidError: an operator's variables are missing, or do not fit together.
-        """
+        """Give the tensors that its operators write the shapes that they will have; as `Operator.infer_shape`."""
         for op in self._ops:
             op.infer_shape(scope)
 
     def run(self, scope: Scope, place: Place | DeviceContext) -> None:
-        """Run its operators in order.
-
-        Args:
-            scope: holds what it reads; what it writes is made there if need be.
-            place: where to run.
-
-        Raises:
-            EnforceNotMet: it is not sealed.
-            FluidError: an operator failed; those before it have run.
-
-        Example:
-            >>> from fluidnb.op import Operator
-            >>> net = Net.create()
-            >>> net.append_op(Operator("fill_constant", Out="x", shape=[2], value=3.0)); net.complete_add_op()
-            >>> scope = fluid.Scope(); net.run(scope, fluid.CPUPlace()); np.array(scope.find_var("x").get_tensor())
-            array([3., 3.], dtype=float32)
-        """
+        """Run its operators in order."""
         if not self._net.sealed:
-            raise EnforceNotMet("A Net runs once it is sealed.", where=capture(), hint="complete_add_op() seals it.")
+            raise EnforceNotMet("A Net runs once it is sealed.", hint="complete_add_op() seals it.")
         for op in self._ops:
             op.run(scope, place)
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from fluidnb.core.facts import op_support_gpu
-from fluidnb.core.output_shapes import grow, take_over
+from fluidnb.core.output_shapes import infer_output_shapes, take_over
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.net.net_op import op_line
 from fluidnb.op import EMPTY, check_desc, get_op
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime import Scope, place_in, run_ops
+from fluidnb.utils.source_location import capture
 from fluidnb.values import DeviceContext, Place
-from fluidnb.where import capture
 
 
 class Operator:
@@ -28,8 +28,6 @@ class Operator:
         array([2., 2., 2.], dtype=float32)
         >>> print(scale)
         Op(scale), inputs:{X[x]}, outputs:{Out[y]}.
-
-    Source: Fluid's framework::OperatorBase, as version 0.11 shows it to Python.
     """
 
     __slots__ = ("__weakref__", "_block", "_desc")
@@ -46,27 +44,18 @@ class Operator:
     def create(desc: bytes) -> Operator:
         """An operator from its description; attributes that are left out get their defaults.
 
-        Args:
-            desc: the bytes of an OpDesc message.
-
-        Returns:
-            The operator.
-
         Raises:
             NotFound: there is no such operator, slot or attribute.
-            SlotError: a slot lacks its argument, or has too many.
-            OpValueError: not the bytes of an OpDesc, an attribute that does not fit, or an operator that needs a
-                program around it.
         """
-        made = OpDesc.parse_from_string(bytes(desc))
-        definition = get_op(made.optype)
-        if definition.control or made.optype in ("feed", "fetch"):
+        parsed = OpDesc.parse_from_string(bytes(desc))
+        definition = get_op(parsed.optype)
+        if definition.control or parsed.optype in ("feed", "fetch"):
             raise OpValueError(
-                f"{made.optype} runs inside a program alone.", where=capture(), received=made.optype,
+                f"{parsed.optype} runs inside a program alone.", received=parsed.optype,
                 expected="an operator that works on its own", hint="build a Program, and run it with an Executor.",
             )  # fmt: skip
-        check_desc(definition, made)
-        return Operator(made)
+        check_desc(definition, parsed)
+        return Operator(parsed)
 
     @property
     def desc(self) -> OpDesc:
@@ -74,18 +63,9 @@ class Operator:
         return self._desc
 
     def run(self, scope: Scope, place: Place | DeviceContext) -> None:
-        """Run once.
-
-        Args:
-            scope: holds what it reads; what it writes is made there if need be.
-            place: where to run.
-
-        Raises:
-            NotFound: the scope has no variable of a name that it reads.
-            FluidError: the operator failed.
-        """
+        """Run once."""
         at = place_in(place)
-        self._look_at(scope)
+        self._declare_in(scope)
         written = [v for v in map(scope.find_var, self.output_vars()) if v is not None]
         before = [variable.value for variable in written]
         run_ops(self._block, scope, at)
@@ -96,27 +76,20 @@ class Operator:
     def infer_shape(self, scope: Scope) -> None:
         """Give the tensors that it writes the shapes that they will have; values are not needed for that.
 
-        Args:
-            scope: holds what it reads: values, or tensors whose shape ``set_dims`` says.
-
-        Raises:
-            NotFound: the scope has no variable of a name that it reads.
-            FluidError: the shapes do not fit together.
-
         Example:
             >>> relu = Operator.create(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}).serialize_to_string())
             >>> scope = fluid.Scope(); scope.var("x").get_tensor().set_dims([7, 5])
             >>> relu.infer_shape(scope); scope.find_var("y").get_tensor().get_dims()
             [7, 5]
         """
-        self._look_at(scope)
-        grow(self._desc, scope, self._block.ops[0].where)
+        self._declare_in(scope)
+        infer_output_shapes(self._desc, scope, self._block.ops[0].where)
 
-    def _look_at(self, scope: Scope) -> None:
+    def _declare_in(self, scope: Scope) -> None:
         for name in self.input_vars():
             if name != EMPTY and scope.find_var(name) is None:
                 raise NotFound(
-                    f'The scope has no variable "{name}", which {self._desc.optype} reads.', where=capture(2),
+                    f'The scope has no variable "{name}", which {self._desc.optype} reads.',
                     expected="a variable of this scope, or of one around it", received=name,
                     hint=near(name, scope.local_var_names()) or f'scope.var("{name}").get_tensor().set(array, place).',
                 )  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 from fluidnb.op import EMPTY, OpDesc, get_op, infer_compile
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.runtime import Scope
+from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import LoDRankTable, LoDTensor, LoDTensorArray, SelectedRows, VarType, var_type
-from fluidnb.where import Where
 
 _KINDS = {
     SelectedRows: VarType.SELECTED_ROWS,
@@ -17,24 +17,8 @@ _KINDS = {
 }
 
 
-def grow(desc: OpDesc, scope: Scope, where: Where | None = None) -> None:
-    """Give the tensors that an operator writes the shapes that they will have.
-
-    Args:
-        desc: the operator.
-        scope: holds its variables.
-        where: the user's line, for messages.
-
-    Raises:
-        FluidError: the operands break the operator's rule.
-
-    Example:
-        >>> scope = Scope(); scope.var("y"); scope.var("x").get_tensor().set_dims([2, 3])
-        Variable(y: None)
-        >>> grow(OpDesc("transpose", {"X": ["x"]}, {"Out": ["y"]}, {"axis": [1, 0]}), scope)
-        >>> scope.find_var("y").get_tensor().shape()
-        [3, 2]
-    """
+def infer_output_shapes(desc: OpDesc, scope: Scope, where: SourceLocation | None = None) -> None:
+    """Give the tensors that an operator writes the shapes that they will have."""
     block = ProgramDesc().block(0)
     for name in [*desc.input_arg_names(), *desc.output_arg_names()]:
         if name != EMPTY and not block.has_var(name):
@@ -47,18 +31,13 @@ def grow(desc: OpDesc, scope: Scope, where: Where | None = None) -> None:
         if variable is None or block.var(name).type() != VarType.LOD_TENSOR:
             continue
         shape = block.var(name).shape()
-        held = variable.value
-        if min(shape, default=0) >= 0 and (held is None or isinstance(held, LoDTensor) and held.shape() != shape):
+        value = variable.value
+        if min(shape, default=0) >= 0 and (value is None or isinstance(value, LoDTensor) and value.shape() != shape):
             variable.get_tensor().set_dims(shape)
 
 
 def declare(var: VarDesc, value: Any) -> None:
-    """Let a declaration say what a variable holds; a tensor without a value is taken for float32.
-
-    Args:
-        var: the declaration.
-        value: a LoDTensor, SelectedRows, another value, or None.
-    """
+    """Let a declaration say what a variable holds; a tensor without a value is taken for float32."""
     tensor = value.get_tensor() if isinstance(value, SelectedRows) else value
     if not isinstance(value, LoDTensor | None):
         var.set_type(_KINDS.get(type(value), VarType.RAW))
@@ -74,10 +53,6 @@ def take_over(old: Any, new: Any) -> bool:
 
     Args:
         old: rows, an array of tensors or a rank table; anything else is left alone.
-        new: what came in its place.
-
-    Returns:
-        Whether that was done.
 
     Example:
         >>> old, new = SelectedRows(), SelectedRows([3], 5)

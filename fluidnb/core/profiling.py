@@ -8,12 +8,7 @@ from fluidnb import profiler
 
 
 class ProfilerState(IntEnum):
-    """Scope of profiling; operators are timed on every place.
-
-    Example:
-        >>> ProfilerState.kCPU.name
-        'kCPU'
-    """
+    """Scope of profiling; operators are timed on every place."""
 
     kDisabled = 0
     kCPU = 1
@@ -22,12 +17,7 @@ class ProfilerState(IntEnum):
 
 
 class EventSortingKey(IntEnum):
-    """The order of the table's rows.
-
-    Example:
-        >>> EventSortingKey.kTotal.name
-        'kTotal'
-    """
+    """The order of the table's rows."""
 
     kDefault = 0
     kCalls = 1
@@ -45,11 +35,6 @@ def enable_profiler(state: ProfilerState) -> None:
 
     Args:
         state: what is timed; ``kDisabled`` times nothing.
-
-    Example:
-        >>> enable_profiler(ProfilerState.kCPU); disable_profiler(EventSortingKey.kTotal, None)
-        Profile: 0 operators run, times in ms
-        ...
     """
     if ProfilerState(state) in _WORDS:
         profiler.start_profiler(_WORDS[ProfilerState(state)])
@@ -59,7 +44,6 @@ def disable_profiler(sorted_key: EventSortingKey, profile_path: str | None = "/t
     """Stop timing, print the table and write the timeline.
 
     Args:
-        sorted_key: the order of the rows.
         profile_path: file for the timeline; None writes none.
     """
     key = EventSortingKey(sorted_key)
@@ -67,12 +51,7 @@ def disable_profiler(sorted_key: EventSortingKey, profile_path: str | None = "/t
 
 
 def is_profiler_enabled() -> bool:
-    """Whether operators are timed now.
-
-    Example:
-        >>> is_profiler_enabled()
-        False
-    """
+    """Whether operators are timed now."""
     return profiler.is_running()
 
 

@@ -44,31 +44,20 @@ def get_grad_op_desc(
         (['relu_grad'], {'x@GRAD': 'x'})
     """
     unwanted = {n.removesuffix(op.GRAD) for n in no_grad_set}
-    made = op.make_grad(op_desc, unwanted)
+    grads = op.make_grad(op_desc, unwanted)
     if grad_sub_block_list:
-        for grad in made:
+        for grad in grads:
             if grad.has_attr("sub_block"):
                 grad.set_block_attr("sub_block", grad_sub_block_list[0])
-    written = [n for grad in made for n in grad.output_arg_names() if n != op.EMPTY]
-    return made, {n: n.removesuffix(op.GRAD) for n in written if n.endswith(op.GRAD)}
+    written = [n for grad in grads for n in grad.output_arg_names() if n != op.EMPTY]
+    return grads, {n: n.removesuffix(op.GRAD) for n in written if n.endswith(op.GRAD)}
 
 
 def prune(program_desc: ProgramDesc, targets: Iterable[Any]) -> ProgramDesc:
     """The part of a program that some operators or variables need.
 
     Args:
-        program_desc: the program; it does not change.
         targets: names of variables, or (block, operator) indices as Fluid gives them; the block is 0.
-
-    Returns:
-        A new description.
-
-    Raises:
-        OpValueError: a target is not there.
-
-    Example:
-        >>> prune(Program().desc, []).num_blocks()
-        1
     """
     program = program_desc.view if isinstance(program_desc.view, Program) else Program(program_desc)
     ops = program.global_block().ops
@@ -76,17 +65,6 @@ def prune(program_desc: ProgramDesc, targets: Iterable[Any]) -> ProgramDesc:
 
 
 def inference_optimize(program_desc: ProgramDesc) -> ProgramDesc:
-    """A copy of a program in test mode.
-
-    Args:
-        program_desc: the program; it does not change.
-
-    Returns:
-        A new description.
-
-    Example:
-        >>> inference_optimize(Program().desc).num_blocks()
-        1
-    """
+    """A copy of a program in test mode."""
     program = program_desc.view if isinstance(program_desc.view, Program) else Program(program_desc)
     return program.inference_optimize().desc

@@ -14,9 +14,6 @@ from fluidnb.values import LoDTensor, LoDTensorArray, Place
 class Executor:
     """Runs a block of a description in a scope.
 
-    Args:
-        place: where to run.
-
     Example:
         >>> program = Program()
         >>> out = program.global_block().create_var(name="one", shape=[1], dtype="float32", persistable=True)
@@ -26,8 +23,6 @@ class Executor:
         >>> Executor(fluid.CPUPlace()).run(program.desc, scope, 0)
         >>> np.array(scope.find_var("one").get_tensor())
         array([1.], dtype=float32)
-
-    Source: developer guide, section on the Executor (input: ProgramDesc, Scope, block_id).
     """
 
     def __init__(self, place: Place) -> None:
@@ -44,26 +39,20 @@ class Executor:
         """Run every operator of a block; feed and fetch operators read and write their variables in the scope.
 
         Args:
-            desc: the program.
-            scope: persistable variables live here.
-            block_id: the block.
             create_local_scope: put the block's own variables into a scope that goes when the run ends (True), or
                 into ``scope`` (False).
-            create_vars: accepted for old scripts; variables are made by the operators that write them.
-
-        Raises:
-            FluidError: an operator failed.
+            create_vars: ignored (compatibility); variables are made by the operators that write them.
         """
         if create_local_scope and block_id == 0:
             self._whole(desc, scope)
             return
-        plan = LoweredProgram(desc, (), (), self._executor.place)
+        lowered = LoweredProgram(desc, (), (), self._executor.place)
         local = scope.new_scope() if create_local_scope else scope
-        outside, local.block = local.block, plan.blocks[block_id]
-        machine = Interpreter(plan, local)
-        machine.stack = (replace(machine.stack[0], block=plan.blocks[block_id]),)
+        outside, local.block = local.block, lowered.blocks[block_id]
+        interpreter = Interpreter(lowered, local)
+        interpreter.stack = (replace(interpreter.stack[0], block=lowered.blocks[block_id]),)
         try:
-            machine.run()
+            interpreter.run()
         finally:
             local.block = outside
             if create_local_scope:
@@ -88,8 +77,6 @@ def set_feed_variable(scope: Scope, tensor: LoDTensor, name: str, index: int) ->
     """Put a tensor into a column of the variable from which feed operators read.
 
     Args:
-        scope: the scope.
-        tensor: the tensor.
         name: the variable, as a rule ``feed``.
         index: the column.
 
@@ -105,12 +92,8 @@ def get_fetch_variable(scope: Scope, name: str, index: int) -> LoDTensor:
     """The tensor that a fetch operator wrote into a column.
 
     Args:
-        scope: the scope.
         name: the variable, as a rule ``fetch``.
         index: the column.
-
-    Returns:
-        The tensor.
 
     Raises:
         EnforceNotMet: nothing was written there.

@@ -7,14 +7,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from fluidnb.dap.breakpoints import ClientBreakpoints
-from fluidnb.dap.capabilities import CAPABILITIES
-from fluidnb.dap.expressions import assign, evaluate, target
-from fluidnb.dap.line_numbers import shifted, shifts
+from fluidnb.dap.expressions import assign, target
 from fluidnb.dap.references import BASE, END, References
-from fluidnb.dap.requests import checked_arguments
+from fluidnb.dap.requests import CAPABILITIES, checked_arguments, shifted, shifts
 from fluidnb.dap.sources import Source, Sources
 from fluidnb.dap.values import Expandable, Row, VariableGroup, children, frame_scopes, variable
 from fluidnb.debug.debugger import Debugger
@@ -25,6 +23,7 @@ from fluidnb.debug.view import View
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
 
 Message = dict[str, Any]
+T = TypeVar("T")
 
 #: The one thread that clients see.
 THREAD = BASE
@@ -62,21 +61,7 @@ class Adapter:
 
     Args:
         emit: called with each event; also in the worker thread of the session, so it must not wait.
-        session: the session.
-        sources: where operators are shown.
         debuggee: what a client may end; None where there is nothing.
-
-    Example:
-        >>> from fluidnb.dap import ScriptSources
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", -1.0))
-        >>> d = fluid.debug(feed={}); events = []
-        >>> adapter = Adapter(events.append, d, ScriptSources(lambda: d.program))
-        >>> for i, command in enumerate(["initialize", "attach", "configurationDone", "next", "stepBack"]):
-        ...     answer = adapter.handle({"seq": i + 1, "type": "request", "command": command})
-        >>> stop = d.step()
-        >>> [event["event"] for event in events], d.snapshot.op.type
-        (['initialized', 'stopped', 'stopped', 'stopped', 'continued', 'stopped'], 'relu')
-        >>> adapter.close(); d.close()
 
     Source: Debug Adapter Protocol, specification 1.x.
     """
@@ -100,25 +85,13 @@ class Adapter:
     # ---- messages
 
     def handle(self, message: Message) -> Message:
-        """Answer a request; what it requests has begun when this returns.
-
-        Args:
-            message: the request.
-
-        Returns:
-            The response; ``success`` is false where it cannot be done, with a message.
-        """
+        """The response to a request; what it requests has begun when this returns."""
         answers: list[Message] = []
         self.answer(message, answers.append)
         return answers[0]
 
     def answer(self, message: Message, send: Callable[[Message], None]) -> None:
-        """Answer a request, and only then execute it, so that events follow the response.
-
-        Args:
-            message: the request.
-            send: called with the response.
-        """
+        """Answer a request, and only then execute it, so that events follow the response."""
         self._then = []
         send(self._response(message))
         then, self._then = self._then, []
@@ -129,27 +102,14 @@ class Adapter:
                 self.output(f"{error}\n", "stderr")
 
     def owns(self, message: Message) -> bool:
-        """Whether a request is about our thread, frames or values, not those of a Python debugger beside this one.
-
-        Args:
-            message: the request.
-
-        Example:
-            >>> Adapter.owns(None, {"arguments": {"threadId": THREAD}}), Adapter.owns(None, {"arguments": {}})
-            (True, False)
-        """
+        """Whether a request is about our thread, frames or values, not those of a Python debugger beside this one."""
         arguments = message.get("arguments")
         keys = ("threadId", "frameId", "variablesReference", "sourceReference")
         numbers = [arguments.get(key) for key in keys] if isinstance(arguments, Mapping) else []
         return any(isinstance(n, int) and BASE <= n < END for n in numbers)
 
     def event(self, name: str, body: Mapping[str, Any] | None = None) -> None:
-        """Send an event.
-
-        Args:
-            name: its name in the protocol.
-            body: its body.
-        """
+        """Send an event."""
         message: Message = {"type": "event", "event": name}
         if body is not None:
             message["body"] = shifted(dict(body), self._shifts, -1)
@@ -157,12 +117,7 @@ class Adapter:
             self._emit({"seq": next(self._seq), **message})
 
     def output(self, text: str, category: str = "stdout") -> None:
-        """Show text in the client's console.
-
-        Args:
-            text: the text.
-            category: ``stdout``, ``stderr`` or ``console``.
-        """
+        """Show text in the client's console."""
         self.event("output", {"category": category, "output": text})
 
     def report_again(self) -> None:
@@ -170,11 +125,7 @@ class Adapter:
         self._session.do_between_steps(self._observe_again)
 
     def end(self, status: int = 0) -> None:
-        """Report that the script has ended.
-
-        Args:
-            status: its exit status.
-        """
+        """Report that the script has ended."""
         self.event("exited", {"exitCode": status})
         self.event("terminated", {})
 
@@ -226,11 +177,10 @@ class Adapter:
 
     def do_attach(self, a: Message) -> None:
         """Attach to the session."""
-        self._begin_with(a)
+        if a.get("stopOnEntry"):
+            self._session.do_between_steps(self._breakpoints.stop_at_entry)
 
-    def do_launch(self, a: Message) -> None:
-        """Attach to the session, whose program exists already."""
-        self._begin_with(a)
+    do_launch = do_attach  # the program of the session exists already
 
     def do_configurationDone(self, a: Message) -> None:
         """Report the stop: the client has set its breakpoints."""
@@ -325,16 +275,26 @@ class Adapter:
     def do_stackTrace(self, a: Message) -> Message:
         """List the blocks that are being run, innermost first, with their iterations."""
         start, levels = max(0, a.get("startFrame") or 0), max(0, a.get("levels") or 0)
-        return self._session.do_between_steps(self._stack, start, levels)
 
-    def _stack(self, debugger: Debugger, start: int, levels: int) -> Message:
-        snapshot = _paused(debugger)
-        frames = list(enumerate(snapshot.frames))[::-1]
-        wanted = frames[start : start + levels if levels else None]
-        return {"stackFrames": [self._frame(debugger, i, f) for i, f in wanted], "totalFrames": len(frames)}
+        def read(debugger: Debugger) -> Message:
+            frames = list(enumerate(debugger.snapshot.frames))[::-1]
+            wanted = frames[start : start + levels if levels else None]
+            return {"stackFrames": [self._frame(debugger, i, f) for i, f in wanted], "totalFrames": len(frames)}
+
+        return self._while_paused(read)
+
+    def _while_paused(self, act: Callable[[Debugger], T]) -> T:
+        """The result of an action on the debugger; refused while the program runs."""
+
+        def checked(debugger: Debugger) -> T:
+            if debugger.snapshot.state not in ("paused", "done"):
+                raise EnforceNotMet("The program is running; pause it first.", received=debugger.snapshot.text)
+            return act(debugger)
+
+        return self._session.do_between_steps(checked)
 
     def _frame(self, debugger: Debugger, depth: int, frame: FrameLocation) -> Row:
-        stack = debugger.tape.machine.stack
+        stack = debugger.tape.interpreter.stack
         op = frame.op or _last_op(debugger, depth)
         where = f"block {frame.block}" + (f", iteration {frame.iteration}" if stack[depth].control is not None else "")
         at = f"{frame.op.index} {frame.op.type}" if frame.op is not None else "the end"
@@ -349,11 +309,7 @@ class Adapter:
         """List what the operator reads and writes, then each scope outwards."""
         depth = self._depth(a["frameId"])
 
-        def read(debugger: Debugger) -> list[Row]:
-            _paused(debugger)
-            return frame_scopes(debugger, depth, self._references)
-
-        return {"scopes": self._session.do_between_steps(read)}
+        return {"scopes": self._while_paused(lambda debugger: frame_scopes(debugger, depth, self._references))}
 
     def do_variables(self, a: Message) -> Message:
         """List what is in a scope or a value, or a part of it."""
@@ -363,11 +319,7 @@ class Adapter:
         kind, start, count = a.get("filter") or "", max(0, a.get("start") or 0), max(0, a.get("count") or 0)
         pages = bool(self._client.get("supportsVariablePaging"))
 
-        def read(debugger: Debugger) -> list[Row]:
-            _paused(debugger)
-            return children(thing, self._references, kind, start, count, pages)
-
-        return {"variables": self._session.do_between_steps(read)}
+        return {"variables": self._while_paused(lambda _: children(thing, self._references, kind, start, count, pages))}
 
     def do_exceptionInfo(self, a: Message) -> Message:
         """Report the error of the next operator."""
@@ -388,12 +340,10 @@ class Adapter:
         depth = self._depth(a["frameId"]) if a.get("frameId") else -1
 
         def read(debugger: Debugger) -> Row:
-            _paused(debugger)
-            stack = debugger.tape.machine.stack
-            value = evaluate(debugger, depth if depth >= 0 else len(stack) - 1, text, self._around())
+            value = debugger.evaluate(text, self._around(), depth)
             return variable("result", Expandable(value, text), self._references)
 
-        return _result(self._session.do_between_steps(read), "result")
+        return _result(self._while_paused(read), "result")
 
     def do_setVariable(self, a: Message) -> Message:
         """Assign to a variable, or to an element of one."""
@@ -411,8 +361,7 @@ class Adapter:
 
     def _set(self, name: str, index: tuple[Any, ...], text: str, depth: int = -1) -> Message:
         def write(debugger: Debugger) -> Row:
-            _paused(debugger)
-            at = depth if depth >= 0 else len(debugger.tape.machine.stack) - 1
+            at = depth if depth >= 0 else len(debugger.tape.interpreter.stack) - 1
             self._writes = True
             try:
                 value = assign(debugger, at, name, index, text, self._around())
@@ -420,7 +369,7 @@ class Adapter:
                 self._writes = False
             return variable(name, Expandable(value), self._references)
 
-        return _result(self._session.do_between_steps(write), "value")
+        return _result(self._while_paused(write), "value")
 
     def do_dataBreakpointInfo(self, a: Message) -> Message:
         """Report whether a variable can have a data breakpoint."""
@@ -442,7 +391,7 @@ class Adapter:
         part = next((text[i:] for i in range(len(text)) if all(c.isalnum() or c in "_.@" for c in text[i:])), "")
 
         def names(debugger: Debugger) -> list[str]:
-            return list(View(debugger.tape.machine.stack[-1].scope)) if debugger.tape.runs else []
+            return list(View(debugger.tape.interpreter.stack[-1].scope)) if debugger.tape.runs else []
 
         offered = sorted(name for name in self._session.do_between_steps(names) if part in name)
         offered.sort(key=lambda name: not name.startswith(part))
@@ -476,10 +425,6 @@ class Adapter:
         return depth
 
     # ---- events
-
-    def _begin_with(self, a: Message) -> None:
-        if a.get("stopOnEntry"):
-            self._session.do_between_steps(self._breakpoints.stop_at_entry)
 
     def _start(self, debugger: Debugger) -> None:
         self._ready = True
@@ -553,15 +498,8 @@ class Adapter:
         return vars(sys.modules["__main__"]) if around is None else around
 
 
-def _paused(debugger: Debugger) -> Snapshot:
-    """The snapshot of a paused program; refused while it runs."""
-    if debugger.snapshot.state not in ("paused", "done"):
-        raise EnforceNotMet("The program is running; pause it first.", received=debugger.snapshot.text)
-    return debugger.snapshot
-
-
 def _last_op(debugger: Debugger, depth: int) -> OpLocation | None:
-    ops = debugger.tape.machine.stack[depth].block.ops
+    ops = debugger.tape.interpreter.stack[depth].block.ops
     return op_location(ops[-1]) if ops else None
 
 
@@ -573,7 +511,7 @@ def _result(row: Row, name: str) -> Message:
 def _to_block_start(debugger: Debugger, depth: int) -> Snapshot:
     """Step back to where a frame was entered."""
     tape = debugger.tape
-    scope = tape.machine.stack[depth].scope
+    scope = tape.interpreter.stack[depth].scope
     while tape.can_back and any(frame.scope is scope for frame in tape.last().stack):
         tape.back()
     return debugger.stop(Stop(StopKind.RESTART_BLOCK, Direction.BACKWARD))

@@ -11,10 +11,10 @@ from fluidnb.dap.references import BASE
 from fluidnb.dap.sources import Source, Sources, first_of
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.expressions import code_of
 from fluidnb.debug.stop import Stop, StopKind
 from fluidnb.debug.view import View
 from fluidnb.errors import NotFound, OpValueError
-from fluidnb.expressions import code_of
 
 Row = dict[str, Any]
 
@@ -33,19 +33,12 @@ _NOWHERE = "0:999999999"
 
 @dataclass(eq=False)
 class SourceBreakpoint:
-    """A breakpoint on a source line.
+    """A breakpoint on a source line."""
 
-    Args:
-        breakpoint: the session's breakpoint.
-        source: the source.
-        requested: the line that the client asked for.
-        line: the line where it stops; 0 while no operator is there.
-    """
-
-    breakpoint: Breakpoint
+    breakpoint: Breakpoint  # the session's breakpoint
     source: Source
-    requested: int
-    line: int = 0
+    requested: int  # the line in the request
+    line: int = 0  # the line where it stops; 0 while no operator is there
 
 
 class ClientBreakpoints:
@@ -54,9 +47,7 @@ class ClientBreakpoints:
     Methods with a debugger are called in the worker thread.
 
     Args:
-        sources: where operators are shown.
         log: called with the text of a log point, its source and its line.
-        around: gives the user's own names, for conditions.
     """
 
     def __init__(
@@ -138,14 +129,7 @@ class ClientBreakpoints:
         return [BASE + b.number for b in self._all() if b.is_like(reached)]
 
     def stop_reason(self, stop: Stop) -> str:
-        """The protocol's reason for a stop.
-
-        Example:
-            >>> from fluidnb.debug.stop import stop_at
-            >>> client = ClientBreakpoints(Sources(), print)
-            >>> client.stop_reason(stop_at(Breakpoint("op", "mul"))), client.stop_reason(Stop(StopKind.STEP))
-            ('function breakpoint', 'step')
-        """
+        """The protocol's reason for a stop."""
         reached = stop.breakpoint
         if reached is not None and self.entry.enabled and reached.is_like(self.entry):
             return "entry"
@@ -233,20 +217,14 @@ def hit_rule(text: str) -> Callable[[int], bool]:
     Args:
         text: ``3`` or ``>= 3`` (from the third time on), ``== 3``, ``> 3``, ``< 3``, ``<= 3``, ``% 3`` (every third).
 
-    Returns:
-        A function of the count.
-
-    Raises:
-        OpValueError: something else.
-
     Example:
         >>> [n for n in range(1, 10) if hit_rule("% 3")(n)], hit_rule("3")(2), hit_rule("3")(3)
         ([3, 6, 9], False, True)
     """
-    found = _HITS.fullmatch(text)
-    if found is None or (found[1] == "%" and int(found[2]) == 0):
+    match = _HITS.fullmatch(text)
+    if match is None or (match[1] == "%" and int(match[2]) == 0):
         raise OpValueError("That is no count of hits.", expected="3, >= 3, == 3, > 3, < 3, <= 3 or % 3", received=text)
-    sign, n = found[1] or ">=", int(found[2])
+    sign, n = match[1] or ">=", int(match[2])
     rules: dict[str, Callable[[int], bool]] = {
         ">=": lambda k: k >= n, "<=": lambda k: k <= n, ">": lambda k: k > n, "<": lambda k: k < n,
         "%": lambda k: k % n == 0,
@@ -255,25 +233,15 @@ def hit_rule(text: str) -> Callable[[int], bool]:
 
 
 def filled(message: str, view: View) -> str:
-    """The text of a log point, with the expressions in braces evaluated.
+    """The text of a log point, with the expressions in braces evaluated."""
 
-    Args:
-        message: for example ``loss is {loss.mean()}``.
-        view: the variables.
-
-    Example:
-        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"))
-        >>> filled("x has {x.sum()}, {y}", View(scope))
-        'x has 3.0, {y: "y" has no value here.}'
-    """
-
-    def value(found: re.Match[str]) -> str:
+    def value(match: re.Match[str]) -> str:
         try:
-            return str(view[found[1]] if found[1] in view else view.evaluate(found[1]))
+            return str(view[match[1]] if match[1] in view else view.evaluate(match[1]))
         except NotFound as error:
-            return "{" + f"{found[1]}: {error.summary}" + "}"
+            return "{" + f"{match[1]}: {error.summary}" + "}"
         except Exception as error:
-            return "{" + f"{found[1]}: {type(error).__name__}: {error}" + "}"
+            return "{" + f"{match[1]}: {type(error).__name__}: {error}" + "}"
 
     return re.sub(r"\{([^{}]+)\}", value, message)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from fluidnb.dap.adapter import Adapter, Message
-from fluidnb.dap.capabilities import CAPABILITIES
+from fluidnb.dap.requests import CAPABILITIES
 from fluidnb.dap.wire import encoded, read_message
 from fluidnb.errors import FluidError
 
@@ -27,12 +27,9 @@ class Client:
     """Reads requests in one thread and writes messages in another, so that a slow client causes no delay.
 
     Args:
-        reader: the stream of requests.
-        writer: the stream of responses and events.
         token: what it has to send; empty for nothing.
         join: creates the adapter after the token was sent; called with a function that sends events.
         left: called when it is gone: with the client, and whether it has disconnected properly.
-        hang_up: closes the connection.
     """
 
     def __init__(

@@ -9,73 +9,23 @@ from typing import Any
 import numpy as np
 
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.view import View, copied, has_value
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
-from fluidnb.expressions import tree_of
+from fluidnb.debug.expressions import tree_of
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.program import Variable
-from fluidnb.values.device_array import DeviceArray
 
 #: What follows a variable's name in brackets, outermost first.
 Index = tuple[Any, ...]
 
 
-def evaluate(debugger: Debugger, depth: int, text: str, around: Mapping[str, Any]) -> Any:
-    """The value of an expression in a frame.
-
-    Args:
-        debugger: a paused debugger.
-        depth: the frame, 0 the outermost.
-        text: a variable's name, a Python name of one, or an expression.
-        around: the user's own names.
-
-    Returns:
-        Its value, a copy where it is a tensor.
-
-    Raises:
-        FluidError: it cannot be evaluated.
-    """
-    if depth == len(debugger.tape.machine.stack) - 1:
-        return debugger.evaluate(text, around)
-    scope = debugger.tape.machine.stack[depth].scope
-    variable = scope.find_var(text)
-    if variable is not None and has_value(variable.value):
-        return copied(variable.value)
-    try:
-        result = View(scope, around).evaluate(text)
-    except NotFound:
-        raise
-    except Exception as error:
-        raise OpValueError(
-            f"{text} cannot be evaluated here.", expected="a Python expression over the variables",
-            received=f"{type(error).__name__}: {error}",
-        ) from None  # fmt: skip
-    return result.copy() if isinstance(result, np.ndarray | DeviceArray) else result
-
-
 def assign(debugger: Debugger, depth: int, name: str, index: Index, text: str, around: Mapping[str, Any]) -> Any:
-    """Assign to a variable, or to a part of it; stepping back undoes it.
-
-    Args:
-        debugger: a paused debugger.
-        depth: the frame whose variable it is.
-        name: the variable.
-        index: the part; empty for the whole.
-        text: an expression for the value.
-        around: the user's own names.
-
-    Returns:
-        The new value.
-
-    Raises:
-        FluidError: it cannot have this value; nothing has changed.
-    """
-    stack = debugger.tape.machine.stack
+    """Assign to a variable, or to a part of it; stepping back undoes it."""
+    stack = debugger.tape.interpreter.stack
     variable = stack[depth].scope.find_var(name)
     if variable is not None and stack[-1].scope.find_var(name) is not variable:
         raise EnforceNotMet(
             f'"{name}" of this frame is hidden by a variable of an inner block.', hint="step out of the block first."
         )
-    value = evaluate(debugger, depth, text, around)
+    value = debugger.evaluate(text, around, depth)
     if index:
         value = _with_part(debugger.value(name), index, value, name)
     debugger.edit(name, value)
@@ -106,22 +56,7 @@ def _with_part(whole: Any, index: Index, value: Any, name: str) -> Any:
 
 
 def target(text: str, around: Mapping[str, Any]) -> tuple[str, Index]:
-    """The target of an assignment: a variable and an index.
-
-    Args:
-        text: ``x``, ``fc_0.w_0``, ``x[0][1:3]`` or ``v['fc_0.w_0'][0]``.
-        around: the user's own names.
-
-    Returns:
-        The variable's name, and the index.
-
-    Raises:
-        OpValueError: it is something else.
-
-    Example:
-        >>> target("fc_0.w_0", {}), target("x[0][1:3]", {}), target("v['fc_0.w_0'][2]", {})
-        (('fc_0.w_0', ()), ('x', (0, slice(1, 3, None))), ('fc_0.w_0', (2,)))
-    """
+    """The variable and the index of an assignment: ``x[0][1:3]``, ``fc_0.w_0``, ``v['fc_0.w_0'][0]``."""
     base, _, _ = text.partition("[")
     try:
         node = tree_of(text).body

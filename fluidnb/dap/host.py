@@ -71,14 +71,7 @@ class Host:
         return client
 
     def wait_for_client(self, enough: Callable[[], bool] = lambda: False) -> None:
-        """Wait until a client is ready: it has set its breakpoints.
-
-        Args:
-            enough: whether to wait no longer; checked again after `client_ready`.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C, or a client ended the script.
-        """
+        """Wait until a client is ready: it has set its breakpoints."""
         self._wait(lambda: bool(self.ready) or enough())
 
     @property
@@ -176,17 +169,7 @@ class Host:
         return None if self._prompt is None else self._prompt()
 
     def wait_for_clients(self, session: Session) -> None:
-        """Wait until clients have continued a paused run to its end.
-
-        A run that failed is over when a client continues it: then it raises.
-
-        Args:
-            session: the session of the run.
-
-        Raises:
-            Stopped: a client has ended the run, or the last one has vanished.
-            KeyboardInterrupt: Ctrl-C, or a client has ended what runs the program.
-        """
+        """Wait until clients have continued a paused run to its end; a failed run raises then."""
         over = False
 
         def observe(snapshot: Snapshot) -> None:

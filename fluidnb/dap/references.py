@@ -14,16 +14,7 @@ END = 1 << 31
 
 
 class References:
-    """Numbers objects until the program moves.
-
-    Example:
-        >>> references = References(); number = references.make("a frame"); references.find(number)
-        'a frame'
-        >>> references.forget(); references.find(number)
-        Traceback (most recent call last):
-        fluidnb.errors.NotFound: That is gone: the program has moved.
-          ...
-    """
+    """Numbers objects until the program moves."""
 
     def __init__(self) -> None:
         self._next = itertools.count(BASE + 1)

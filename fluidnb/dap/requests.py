@@ -1,4 +1,4 @@
-"""The arguments of each request, as a table, and their check."""
+"""Capabilities of the adapter, arguments of each request with their check, and lines and columns counted from 0."""
 
 from __future__ import annotations
 
@@ -7,6 +7,27 @@ from typing import Annotated, Any
 
 from fluidnb.arguments import NO, Rule, kind_of, shown
 from fluidnb.errors import OpValueError
+
+_SUPPORTED = """supportsConfigurationDoneRequest supportsFunctionBreakpoints supportsConditionalBreakpoints
+    supportsHitConditionalBreakpoints supportsLogPoints supportsDataBreakpoints supportsBreakpointLocationsRequest
+    supportsEvaluateForHovers supportsSetVariable supportsSetExpression supportsStepBack supportsSteppingGranularity
+    supportsRestartRequest supportsRestartFrame supportsCompletionsRequest supportsExceptionInfoRequest
+    supportsExceptionFilterOptions supportsLoadedSourcesRequest supportsTerminateRequest
+    supportTerminateDebuggee""".split()
+CAPABILITIES: dict[str, Any] = {
+    **dict.fromkeys(_SUPPORTED, True),
+    "exceptionBreakpointFilters": [
+        {
+            "filter": "error", "label": "An operator fails", "default": True,
+            "description": "Pauses at the operator, before anything has changed.",
+        },
+        {
+            "filter": "nan", "label": "NaN or infinity", "default": False, "supportsCondition": True,
+            "description": "Stops after the operator that writes the first number that is not finite.",
+            "conditionDescription": "the largest absolute value allowed, for example 1e6",
+        },
+    ],
+}  # fmt: skip
 
 #: An object is a dict of its fields, a list has the type of its elements; a field with ``!`` is required.
 _Path = Annotated[str, Rule("a path without a null character", lambda path: "\0" not in path)]
@@ -39,16 +60,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 def checked_arguments(command: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Check the arguments of a request.
 
-    Args:
-        command: the request.
-        arguments: its arguments; those that the table does not name are not checked.
-
-    Returns:
-        A copy without fields that are null.
-
-    Raises:
-        OpValueError: one is missing, or has a wrong type.
-
     Example:
         >>> checked_arguments("stackTrace", {"threadId": 1, "levels": 2.0, "startFrame": None})
         {'threadId': 1, 'levels': 2}
@@ -58,22 +69,21 @@ def checked_arguments(command: str, arguments: Mapping[str, Any]) -> dict[str, A
           expected: a path without a null character
           received: 3 (int)
     """
-    found: dict[str, Any] = _object(ARGUMENTS.get(command, {}), arguments, "", command)
-    return found
+    return _object(ARGUMENTS.get(command, {}), arguments, "", command)
 
 
 def _object(fields: Mapping[str, Any], value: Any, at: str, command: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise _wrong(at, command, "an object", value)
-    found = {name: row for name, row in value.items() if row is not None}
+    present = {name: row for name, row in value.items() if row is not None}
     for field, kind in fields.items():
         name = field.rstrip("!")
         inner = f"{at}.{name}" if at else name
-        if name in found:
-            found[name] = _part(kind, found[name], inner, command)
+        if name in present:
+            present[name] = _part(kind, present[name], inner, command)
         elif name != field:
             raise OpValueError(f"{command} needs {inner}.", expected=", ".join(f.rstrip("!") for f in fields))
-    return found
+    return present
 
 
 def _part(kind: Any, value: Any, at: str, command: str) -> Any:
@@ -92,3 +102,30 @@ def _part(kind: Any, value: Any, at: str, command: str) -> Any:
 
 def _wrong(at: str, command: str, expected: str, value: Any) -> OpValueError:
     return OpValueError(f"{at} of {command} must be {expected}.", expected=expected, received=shown(value))
+
+
+#: Numbers of lines and of columns in messages.
+_LINES, _COLUMNS = ("line", "endLine", "lines"), ("column", "endColumn")
+
+
+def shifts(hello: Mapping[str, Any]) -> dict[str, int]:
+    """Keys of messages -> 1 for a client that counts from 0; empty for most clients."""
+    keys = _LINES if hello.get("linesStartAt1") is False else ()
+    return dict.fromkeys((*keys, *(_COLUMNS if hello.get("columnsStartAt1") is False else ())), 1)
+
+
+def shifted(thing: Any, by: Mapping[str, int], sign: int = 1) -> Any:
+    """Shift lines and columns of a message; ``sign`` is 1 for what comes from a client, else -1."""
+    if not by:
+        return thing
+    if isinstance(thing, list):
+        return [shifted(part, by, sign) for part in thing]
+    if not isinstance(thing, dict):
+        return thing
+    return {key: _moved(part, by[key] * sign) if key in by else shifted(part, by, sign) for key, part in thing.items()}
+
+
+def _moved(number: Any, by: int) -> Any:
+    if isinstance(number, list):
+        return [_moved(n, by) for n in number]
+    return max(0, number + by) if isinstance(number, int) else number

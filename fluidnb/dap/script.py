@@ -15,25 +15,7 @@ from fluidnb.runtime.program_state import program_state
 
 @contextlib.contextmanager
 def attach_all(session: Session, startup: bool = False) -> Iterator[None]:
-    """Inside, the session debugs every program that ``exe.run`` is given.
-
-    Args:
-        session: the session.
-        startup: also programs that only initialize variables.
-
-    Yields:
-        Nothing.
-
-    Example:
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([1], "float32", 2.0))
-        >>> session = fluid.debug(fluid.Program())
-        >>> with attach_all(session):
-        ...     fluid.Executor().run(fetch_list=[y])
-        [array([2.], dtype=float32)]
-        >>> session.snapshot.state, session.snapshot.at
-        ('done', 2)
-        >>> session.close()
-    """
+    """Inside, the session debugs every program that ``exe.run`` is given."""
     before = hooks.before_run
 
     def attach(program: Program, scope: Any) -> None:
@@ -50,13 +32,7 @@ def attach_all(session: Session, startup: bool = False) -> Iterator[None]:
 
 
 def only_initializes(program: Program) -> bool:
-    """Whether a program only gives persistable variables their initial values.
-
-    Example:
-        >>> y = fluid.layers.fc(fluid.layers.data("x", shape=[2]), 1)
-        >>> only_initializes(fluid.default_startup_program()), only_initializes(fluid.default_main_program())
-        (True, False)
-    """
+    """Whether a program only gives persistable variables their initial values."""
     block = program.desc.blocks[0]
     if len(program.desc.blocks) > 1:
         return False
@@ -70,12 +46,7 @@ def only_initializes(program: Program) -> bool:
 
 
 class Tee(io.TextIOBase):
-    """A stream that copies what is written to another one, line by line.
-
-    Args:
-        stream: where text goes; None for nowhere but the copy.
-        copy: called with each line.
-    """
+    """A stream that copies what is written to another one, line by line."""
 
     def __init__(self, stream: TextIO | None, copy: Callable[[str], None]) -> None:
         self._stream, self._copy, self._unfinished = stream, copy, ""
@@ -121,13 +92,6 @@ class Tee(io.TextIOBase):
 @contextlib.contextmanager
 def tee_output(copy: Callable[[str, str], None], silent: bool = False) -> Iterator[None]:
     """Inside, what is printed is copied too.
-
-    Args:
-        copy: called with the text and ``stdout`` or ``stderr``.
-        silent: whether it is only copied.
-
-    Yields:
-        Nothing.
 
     Example:
         >>> copied = []

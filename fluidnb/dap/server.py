@@ -22,24 +22,6 @@ class Server:
     """Listens on a loopback port until it is closed; serves one client at a time that sends the token.
 
     The token is in a file that only its owner can read, never in the output of a notebook or a log.
-
-    Args:
-        host: serves the clients.
-        token: what clients have to send.
-        port: the port; 0 for any that is free.
-
-    Attributes:
-        port: the port.
-        token_file: the file with the token; removed by `close`.
-
-    Raises:
-        OpValueError: the port is taken, or there is no such port.
-
-    Example:
-        >>> token = new_token()
-        >>> with Server(Host(fluid.debug.current, token), token) as server:
-        ...     server.port > 0
-        True
     """
 
     def __init__(self, host: Host, token: str, port: int = 0) -> None:

@@ -44,21 +44,7 @@ class Sources:
 
 
 class ScriptSources(Sources):
-    """Maps operators to the line of the script that created them, else to a listing of the program.
-
-    Args:
-        program: returns the program.
-
-    Example:
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> sources = ScriptSources(fluid.default_main_program)
-        >>> print(sources.content(LISTING_REFERENCE), end="")
-        block 0
-          0  fill_constant_0.tmp_0 = fill_constant(shape=[2], value=1)
-          1  relu_0.tmp_0 = relu(fill_constant_0.tmp_0)
-        >>> sources.ops_at(LISTING, 3), sources.lines(LISTING)
-        ([(0, 1)], [2, 3])
-    """
+    """Maps operators to the line of the script that created them, else to a listing of the program."""
 
     def __init__(self, program: Callable[[], Program]) -> None:
         self._program = program
@@ -123,22 +109,12 @@ class ScriptSources(Sources):
 
 
 def file_source(path: str) -> Source:
-    """A file as a ``Source`` of the protocol.
-
-    Example:
-        >>> file_source("/tmp/train.py")["name"]
-        'train.py'
-    """
+    """A file as a ``Source`` of the protocol."""
     return {"name": os.path.basename(path), "path": os.path.abspath(path)}
 
 
 def first_of(ops: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-    """The operator at which a breakpoint on a line stops: the first of those that the line created.
-
-    Example:
-        >>> first_of([(0, 4), (0, 3)]), first_of([])
-        ((0, 3), None)
-    """
+    """The operator at which a breakpoint on a line stops: the first of those that the line created."""
     return min(ops, default=None)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from fluidnb.dap.references import References
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.view import has_value
-from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
@@ -31,41 +30,27 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Expandable:
-    """A value whose children a client can request.
-
-    Args:
-        value: the value.
-        text: the expression that gives it.
-        root: the variable that it is a part of; empty if there is none.
-        index: its index in that variable.
-        part: (first, end) where it is some of the children only.
-    """
+    """A value whose children a client can request."""
 
     value: Any
-    text: str = ""
-    root: str = ""
-    index: tuple[int, ...] = ()
-    part: tuple[int, int] | None = None
+    text: str = ""  # the expression that gives it
+    root: str = ""  # the variable that it is a part of; empty if there is none
+    index: tuple[int, ...] = ()  # its index in that variable
+    part: tuple[int, int] | None = None  # (first, end) where it is some of the children only
 
 
 @dataclass(frozen=True, slots=True)
 class VariableGroup:
-    """Variables with a title.
+    """Variables with a title."""
 
-    Args:
-        scope: where they are looked up.
-        names: the variables; None for all of the scope itself.
-        extra: (name, text) rows that are not variables.
-    """
-
-    scope: Scope
-    names: tuple[str, ...] | None = None
-    extra: tuple[tuple[str, str], ...] = field(default=())
+    scope: Scope  # where they are looked up
+    names: tuple[str, ...] | None = None  # the variables; None for all of the scope itself
+    extra: tuple[tuple[str, str], ...] = field(default=())  # (name, text) rows that are not variables
 
 
 def frame_scopes(debugger: Debugger, depth: int, references: References) -> list[Row]:
     """The ``Scope`` rows of a frame: its operator's inputs, outputs and attributes, then the scopes outwards."""
-    stack = debugger.tape.machine.stack
+    stack = debugger.tape.interpreter.stack
     frame = stack[depth]
     rows = []
     op = frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
@@ -73,7 +58,7 @@ def frame_scopes(debugger: Debugger, depth: int, references: References) -> list
         groups = {
             "inputs": VariableGroup(frame.scope, op.reads()),
             "outputs": VariableGroup(frame.scope, op.writes()),
-            "attributes": VariableGroup(frame.scope, (), _attributes(op)),
+            "attributes": VariableGroup(frame.scope, (), tuple((name, text) for name, text in read_op(op.desc).attrs)),
         }
         rows += [_scope_row(f"{op.desc.optype}: {what}", g, references, "arguments") for what, g in groups.items()]
     inner: Scope | None = frame.scope
@@ -92,16 +77,7 @@ def children(
     count: int = 0,
     pages: bool = False,
 ) -> list[Row]:
-    """The ``Variable`` rows of a value or a group.
-
-    Args:
-        thing: the value, or the group.
-        references: numbers the children.
-        kind: ``indexed`` or ``named``; empty for both.
-        start: the first child.
-        count: how many children; 0 for all.
-        pages: whether the client requests long values page by page.
-    """
+    """The ``Variable`` rows of a value or a group: ``indexed``, ``named``, or an empty kind for both."""
     if isinstance(thing, VariableGroup):
         rows = [] if kind == "indexed" else list(_named(thing, references))
         return rows[start : start + count if count else None]
@@ -142,21 +118,7 @@ def variable(name: str, item: Expandable, references: References, text: str | No
 
 
 def describe(value: Any, summary: TensorSummary | None = None) -> tuple[str, str, bool]:
-    """A value in one line.
-
-    Args:
-        value: the value of a variable or an expression.
-        summary: of a tensor, if it was computed already.
-
-    Returns:
-        The line, the type, whether it has children.
-
-    Example:
-        >>> describe(np.arange(100, dtype="float32").reshape(10, 10))
-        ('float32[10, 10]  49.5 ± 29 in [0, 99]', 'float32[10, 10]', True)
-        >>> describe(3), describe(None)[0]
-        (('3', 'int', False), 'no value yet')
-    """
+    """A value in one line, its type, and whether it has children."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return str(value), str(value.dtype), False
     if type(value) is LoDTensor or isinstance(value, np.ndarray):
@@ -192,10 +154,6 @@ def _title(scope: Scope, stack: tuple[Frame, ...]) -> str:
     return f"block {scope.block_index}, iteration {frame.control.iteration(frame.k)}"
 
 
-def _attributes(op: LoweredOp) -> tuple[tuple[str, str], ...]:
-    return tuple((name, text) for name, text in read_op(op.desc).attrs)
-
-
 def _present(names: VariableGroup) -> Iterator[tuple[str, Any]]:
     if names.names is None:
         for name in sorted(names.scope.vars):
@@ -203,8 +161,8 @@ def _present(names: VariableGroup) -> Iterator[tuple[str, Any]]:
                 yield name, names.scope.vars[name].value
         return
     for name in dict.fromkeys(names.names):
-        found = names.scope.find_var(name)
-        yield name, None if found is None else found.value
+        variable = names.scope.find_var(name)
+        yield name, None if variable is None else variable.value
 
 
 def _named(names: VariableGroup, references: References) -> Iterator[Row]:
@@ -215,12 +173,7 @@ def _named(names: VariableGroup, references: References) -> Iterator[Row]:
 
 
 def expression(name: str) -> str:
-    """The expression for a variable.
-
-    Example:
-        >>> expression("x"), expression("fc_0.w_0")
-        ('x', "v['fc_0.w_0']")
-    """
+    """The expression for a variable."""
     return name if name.isidentifier() else f"v[{name!r}]"
 
 

@@ -24,27 +24,7 @@ class Reader(Protocol):
 
 
 def read_message(stream: Reader) -> dict[str, Any] | None:
-    """Read one message.
-
-    Args:
-        stream: the stream.
-
-    Returns:
-        The message; None at the end of the stream.
-
-    Raises:
-        OpValueError: not a message, or too long; the stream cannot be read any further.
-
-    Example:
-        >>> import io
-        >>> stream = io.BytesIO(encoded({"seq": 1}) + b"GET / HTTP/1.1\\r\\n")
-        >>> read_message(stream)
-        {'seq': 1}
-        >>> read_message(stream)
-        Traceback (most recent call last):
-        fluidnb.errors.OpValueError: That is not a message of the Debug Adapter Protocol.
-          ...
-    """
+    """Read one message; None at the end of the stream."""
     length = -1
     for _ in range(_LINES):
         line = stream.readline(MOST_HEADER)
@@ -80,12 +60,7 @@ def read_message(stream: Reader) -> dict[str, Any] | None:
 
 
 def encoded(message: dict[str, Any]) -> bytes:
-    """A message as bytes.
-
-    Example:
-        >>> encoded({"seq": 1})
-        b'Content-Length: 10\\r\\n\\r\\n{"seq": 1}'
-    """
+    """A message as bytes."""
     body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 

@@ -15,8 +15,8 @@ from fluidnb.data.reader.threads import PATIENCE, Ahead
 from fluidnb.errors import EnforceNotMet, FluidError, OpValueError
 from fluidnb.runtime.feed_fetch import as_fed
 from fluidnb.runtime.scope import global_scope
+from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values.reader import Batch, Check
-from fluidnb.where import Where
 
 _INTERNAL = ("fluidnb.", "fluidnb_kernels.")
 
@@ -26,20 +26,11 @@ class BatchQueue:
     """A bounded queue of batches, filled by a thread while a pass is under way.
 
     Args:
-        capacity: batches to keep ready.
-        name: of the reader, for messages.
         feeds: variables with the shape, dtype and LoD level of each tensor of a batch.
-
-    Raises:
-        OpValueError: a capacity below 1.
-
-    Example:
-        >>> queue = BatchQueue(2, "reader", [fluid.layers.data("x", [1])])
-        >>> queue.take_samples(lambda: iter([[(1.0,), (2.0,)]]))
-        >>> queue.start(); queue.pull(lambda: None), queue.pull(lambda: None)
-        (((array([[1.],
-               [2.]], dtype=float32), ()),), None)
     """
+
+    #: What a message calls it: users call its methods on the reader variable.
+    argument_name = "reader"
 
     def __init__(self, capacity: int, name: str, feeds: Sequence[Any]) -> None:
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
@@ -51,39 +42,23 @@ class BatchQueue:
         self._pass: Ahead | None = None
         self._over = False
 
-    def take_samples(self, reader: Callable[[], Iterable[Any]], places: Any = None) -> None:
-        """Take the batches of a reader of lists of samples, as `fluid.batch` gives them.
-
-        Args:
-            reader: gives the batches of a pass.
-            places: ignored (compatibility).
-
-        Raises:
-            OpTypeError: it is no function.
-        """
+    def decorate_paddle_reader(self, reader: Callable[[], Iterable[Any]], places: Any = None) -> None:
+        """Take the batches of a reader of lists of samples, as `fluid.batch` gives them."""
         feeder = DataFeeder(self._feeds)
         decorated, names = feeder.decorate_reader(reader), feeder.feed_names
         self._batches = lambda: (tuple((feed[n].array, feed[n].lod_) for n in names) for feed in decorated())
 
-    def take_batches(self, reader: Reader, places: Any = None) -> None:
-        """Take whole batches: a list with an array or LoDTensor for each tensor.
-
-        Args:
-            reader: gives the batches of a pass.
-            places: ignored (compatibility).
-
-        Raises:
-            OpTypeError: it is no function.
-        """
+    def decorate_tensor_provider(self, reader: Reader, places: Any = None) -> None:
+        """Take whole batches: a list with an array or LoDTensor for each tensor."""
         self._batches = lambda: map(self._batch, samples_of(reader))
 
     def methods(self) -> dict[str, Any]:
         """Attributes of Fluid's reader variables by name."""
         return {
-            "decorate_batch_generator": self.take_batches,
-            "decorate_paddle_reader": self.take_samples,
-            "decorate_sample_list_generator": self.take_samples,
-            "decorate_tensor_provider": self.take_batches,
+            "decorate_batch_generator": self.decorate_tensor_provider,
+            "decorate_paddle_reader": self.decorate_paddle_reader,
+            "decorate_sample_list_generator": self.decorate_paddle_reader,
+            "decorate_tensor_provider": self.decorate_tensor_provider,
             "queue": self,
             "reset": self.reset,
             "start": self.start,
@@ -93,20 +68,15 @@ class BatchQueue:
         fields = list(values) if isinstance(values, list | tuple) else [values]
         if len(fields) != len(self._feeds):
             raise OpValueError(
-                f"{self.name} takes a list with an array for each tensor.",
-                expected=f"{len(self._feeds)} arrays", received=f"{len(fields)}",
-                hint="yield [image, label], or decorate_paddle_reader for lists of samples.",
+                f"{self.name} takes a list with an array for each tensor.", expected=f"{len(self._feeds)} arrays",
+                received=f"{len(fields)}", hint="yield [image, label], or decorate_paddle_reader for lists of samples.",
             )  # fmt: skip
         # a copy: generators like to fill one array again and again
         own = [np.array(value) if isinstance(value, np.ndarray) else value for value in fields]
         return tuple(as_fed(value, variable.desc) for value, variable in zip(own, self._feeds, strict=True))
 
     def start(self) -> None:
-        """Begin a pass: a thread fills the queue from now on.
-
-        Raises:
-            EnforceNotMet: there is nothing to read, or a pass is under way.
-        """
+        """Begin a pass: a thread fills the queue from now on."""
         if self._batches is None:
             raise EnforceNotMet(
                 f"{self.name} has nothing to read yet.", expected="a Python reader", received="none",
@@ -122,17 +92,7 @@ class BatchQueue:
         self._pass = Ahead(self._batches, self._capacity, f"fluidnb {self.name}")
 
     def pull(self, check: Check) -> Batch | None:
-        """The next batch; waits for it.
-
-        Args:
-            check: called while it waits; raises when the run is to stop.
-
-        Returns:
-            The batch; None at the end of the pass.
-
-        Raises:
-            EnforceNotMet: no pass is under way, or the Python reader raised.
-        """
+        """The next batch, which it waits for; None at the end of the pass."""
         if self._pass is None:
             raise EnforceNotMet(
                 f"{self.name} has not been started.", expected="reader.start() before the first run of a pass",
@@ -181,19 +141,14 @@ class BatchQueue:
 
 
 def publish(name: str, queue: BatchQueue) -> None:
-    """Put a queue into the global scope, where the operator that opens its reader looks for it.
-
-    Args:
-        name: of its variable.
-        queue: the queue.
-    """
+    """Put a queue into the global scope, where the operator that opens its reader looks for it."""
     global_scope().var(name).value = queue
 
 
-def _line_of(error: BaseException) -> Where | None:
+def _line_of(error: BaseException) -> SourceLocation | None:
     """The innermost line outside this project that an error came through."""
-    found = None
+    location = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if not frame.f_globals.get("__name__", "").startswith(_INTERNAL):
-            found = Where(frame.f_code.co_filename, line, frame.f_code.co_name)
-    return found
+            location = SourceLocation(frame.f_code.co_filename, line, frame.f_code.co_name)
+    return location

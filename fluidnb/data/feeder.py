@@ -27,9 +27,6 @@ class DataFeeder:
         place: where the tensors shall live; None is the host.
         program: where names are looked up; None is the default main program.
 
-    Raises:
-        OpTypeError: something in `feed_list` is no variable.
-
     Example:
         >>> from types import SimpleNamespace as V
         >>> x = V(name="x", shape=(-1, 2), dtype="float32", lod_level=0)
@@ -51,15 +48,8 @@ class DataFeeder:
     def feed(self, iterable: Iterable[Any]) -> dict[str, LoDTensor]:
         """One batch.
 
-        Args:
-            iterable: the samples, each a tuple or list with a field for each variable.
-
         Returns:
             name -> LoDTensor.
-
-        Raises:
-            OpTypeError: no list of samples; a sample is no tuple or list.
-            OpValueError: no samples; wrong number of fields; fields that do not fit shape, dtype or lod_level.
         """
         rows = list(iterable)
         if not rows:
@@ -68,16 +58,14 @@ class DataFeeder:
             if not isinstance(row, (tuple, list)):
                 raise OpTypeError(
                     "A sample is a tuple with a field for each variable.",
-                    expected=f"a tuple of {', '.join(self.feed_names)}",
-                    received=f"sample {i} is {type(row).__name__}",
+                    expected=f"a tuple of {', '.join(self.feed_names)}", received=f"sample {i} is {type(row).__name__}",
                     hint="feed a batch (a list of samples), and yield (x,) for a single field.",
-                )
+                )  # fmt: skip
             if len(row) != len(self._columns):
                 raise OpValueError(
                     f"The number of fields in data ({len(row)}) does not match len(feed_list) ({len(self._columns)}).",
-                    expected=f"fields for {', '.join(self.feed_names)}",
-                    received=f"sample {i} with {len(row)} fields",
-                )
+                    expected=f"fields for {', '.join(self.feed_names)}", received=f"sample {i} with {len(row)} fields",
+                )  # fmt: skip
         return {
             column.name: column.tensor([row[k] for row in rows], self.place) for k, column in enumerate(self._columns)
         }
@@ -88,11 +76,10 @@ class DataFeeder:
         """A reader of batches as a reader of feeds.
 
         Args:
-            reader: gives batches.
             multi_devices: whether each item is a list with a feed for each device, as ``ParallelExecutor.run`` takes
                 it; here it is a list of one.
             num_places: how many devices, with `multi_devices`: 1, or None for those that there are.
-            drop_last: accepted for old scripts: every batch fills one device.
+            drop_last: ignored (compatibility): every batch fills one device.
 
         Returns:
             A reader of name -> LoDTensor, or of lists of one of these.
@@ -116,19 +103,7 @@ class DataFeeder:
         return feeds
 
     def feed_parallel(self, iterable: Iterable[Any], num_places: int | None = None) -> Iterator[dict[str, LoDTensor]]:
-        """Feeds for several devices, one of which there is.
-
-        Args:
-            iterable: a batch for each device.
-            num_places: how many devices: 1, or None for those that there are.
-
-        Returns:
-            A feed for each.
-
-        Raises:
-            NotBuiltYet: more than one device.
-            OpValueError: not as many batches as devices; or as `feed`.
-        """
+        """Feeds for several devices, one of which there is."""
         _check_places(num_places)
         batches = list(iterable)
         if len(batches) != 1:

@@ -12,7 +12,7 @@ from fluidnb.data.batch_queue import BatchQueue
 from fluidnb.data.feeder import DataFeeder
 from fluidnb.data.reader import batch, buffered
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.layers.py_reader import reader_of
+from fluidnb.layers.readers import reader_of
 from fluidnb.program import default_main_program
 from fluidnb.values import CPUPlace, LoDTensor, Place
 
@@ -26,15 +26,11 @@ class PyReader:
     Args:
         feed_list: the data variables that it feeds.
         capacity: how many batches may be ready.
-        use_double_buffer: accepted for old scripts; a thread always reads ahead.
+        use_double_buffer: ignored (compatibility); a thread always reads ahead.
         iterable: True: iterate over it and give what it yields to ``exe.run(feed=...)``. False: the main program
             reads the variables by itself between ``start()`` and ``reset()``; the end of a pass raises
             ``fluid.core.EOFException`` in the run.
         return_list: yield a list in the order of ``feed_list`` instead of a dict.
-
-    Raises:
-        OpTypeError: feed_list holds something else.
-        OpValueError: no variables, or a capacity below 1.
 
     Example:
         >>> x = fluid.layers.data("x", shape=[2])
@@ -42,8 +38,6 @@ class PyReader:
         >>> reader.decorate_sample_generator(lambda: iter([([1.0, 2.0],), ([3.0, 4.0],)]), batch_size=2)
         >>> [feed["x"].shape() for feed in reader()]
         [[2, 2]]
-
-    Source: fluid.io.PyReader.
     """
 
     def __init__(
@@ -87,11 +81,10 @@ class PyReader:
 
         Args:
             reader: gives an iterator over lists of tuples.
-            places: where the batches live; default the CPU.
         """
         self._place = _one_place(places)
         if self._queue is not None:
-            self._queue.take_samples(reader)
+            self._queue.decorate_paddle_reader(reader)
         self._feeder = DataFeeder(self._variables, self._place)
         self._batches = reader
 
@@ -100,27 +93,21 @@ class PyReader:
 
         Args:
             reader: gives an iterator over tuples of arrays.
-            places: where the batches live; default the CPU.
         """
         self._place, self._feeder, self._batches = _one_place(places), None, reader
         if self._queue is not None:
-            self._queue.take_batches(reader)
+            self._queue.decorate_tensor_provider(reader)
 
     def start(self) -> None:
         """Begin a pass of a reader with ``iterable=False``.
 
         Raises:
-            OpValueError: this reader is iterated.
             EnforceNotMet: no generator has been given yet, or a pass is under way.
         """
         self._own_queue("start").start()
 
     def reset(self) -> None:
-        """End a pass of a reader with ``iterable=False``; batches that were not read are dropped.
-
-        Raises:
-            OpValueError: this reader is iterated.
-        """
+        """End a pass of a reader with ``iterable=False``; batches that were not read are dropped."""
         self._own_queue("reset").reset()
 
     def _own_queue(self, method: str) -> BatchQueue:
@@ -136,9 +123,6 @@ class PyReader:
 
         Yields:
             A dict for ``exe.run(feed=...)``, or a list of LoDTensors.
-
-        Raises:
-            OpValueError: no generator has been given yet, or the program reads by itself.
         """
         if self._queue is not None:
             raise OpValueError(
@@ -176,7 +160,7 @@ class PyReader:
 def _one_place(places: Any) -> Place:
     if places is None:
         return CPUPlace()
-    found = list(places) if isinstance(places, list | tuple) else [places]
-    if len(found) != 1 or not isinstance(found[0], Place):
+    chosen = list(places) if isinstance(places, list | tuple) else [places]
+    if len(chosen) != 1 or not isinstance(chosen[0], Place):
         raise OpTypeError("PyReader feeds one place.", expected="one place", received=repr(places))
-    return found[0]
+    return chosen[0]

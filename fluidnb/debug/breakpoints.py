@@ -31,38 +31,21 @@ class Breakpoint:
     """A breakpoint.
 
     Args:
-        kind: ``op``, ``line``, ``block``, ``at``, ``var``, ``nan`` or ``when``.
         what: a type of operator (``elementwise_*``), a line (``net:3``, ``train.py:12``), a block (``1``, ``1@5`` for
             its iteration 5), an operator (``0:12``: block 0, operator 12), a variable (``fc_0.w_0``, ``*@GRAD``), an
             expression, or for ``nan`` the absolute value above which a number counts as infinite (``1e6``).
-        after: the number of hits to ignore before the first stop.
-        test: a condition, called with a `View`; of ``when`` the default evaluates ``what``.
-        enabled: whether it is checked.
-        logs_only: whether it only logs, and never stops.
-        rule: a hit condition, called with the number of hits; the default compares with ``after``.
-
-    Attributes:
-        hits: the number of hits so far.
-        number: its number in the session, from 1.
-
-    Raises:
-        OpValueError: an unknown kind, or a ``what`` that does not fit the kind.
-
-    Example:
-        >>> Breakpoint("op", "elementwise_*").text
-        'op elementwise_*'
-        >>> Breakpoint("when", "loss.mean() > 3", after=2).text
-        'when loss.mean() > 3, after 2 times'
     """
 
-    kind: str
+    kind: str  # ``op``, ``line``, ``block``, ``at``, ``var``, ``nan`` or ``when``
     what: str = ""
-    after: int = 0
+    after: int = 0  # the number of hits to ignore before the first stop
+    # a condition, called with a `View`; of ``when`` the default evaluates ``what``
     test: Callable[[View], Any] | None = None
-    enabled: bool = True
-    hits: int = 0
-    number: int = 0
-    logs_only: bool = False
+    enabled: bool = True  # whether it is checked
+    hits: int = 0  # the number of hits so far
+    number: int = 0  # its number in the session, from 1
+    logs_only: bool = False  # whether it only logs, and never stops
+    # a hit condition, called with the number of hits; the default compares with ``after``
     rule: Callable[[int], bool] | None = None
 
     def __post_init__(self) -> None:
@@ -87,11 +70,11 @@ class Breakpoint:
         return f"<breakpoint {self.number}: {self.text}>"
 
     def copy(self) -> Breakpoint:
-        """A copy, which keeps its place when this one moves."""
+        """A copy, which keeps its line when this one moves."""
         return replace(self)
 
     def is_like(self, other: Breakpoint) -> bool:
-        """Whether another one stops at the same place: two front ends may each have set one."""
+        """Whether another one stops at the same operators: two front ends may each have set one."""
         return (self.kind, self.what, self.after) == (other.kind, other.what, other.after)
 
     def may_stop(self, op: LoweredOp) -> bool:
@@ -156,16 +139,6 @@ def parse(text: str) -> Breakpoint:
         text: ``op mul``, ``var fc_0.w_0``, ``line net:3``, ``block 1@5``, ``at 0:12``, ``nan``, ``nan 1e6``,
             or ``when loss.mean() > 3``; ``, after 3`` at the end ignores three hits. A single word is the type of an
             operator.
-
-    Returns:
-        The breakpoint.
-
-    Raises:
-        OpValueError: it is not a breakpoint.
-
-    Example:
-        >>> parse("when loss.max() > 1, after 3").after, parse("sgd").text, parse("nan").kind
-        (3, 'op sgd', 'nan')
     """
     body, _, tail = text.strip().rpartition(", after ")
     if not body or not re.fullmatch(r"\d+( times)?", tail):
@@ -187,12 +160,6 @@ def has_nan(variable: Any, limit: float = np.inf) -> bool:
 
     Args:
         variable: the variable, or None.
-        limit: the largest absolute value allowed.
-
-    Example:
-        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.array([1.0, np.inf]))
-        >>> has_nan(scope.find_var("x")), has_nan(None)
-        (True, False)
     """
     value = None if variable is None else variable.value
     if isinstance(value, SelectedRows):

@@ -16,16 +16,17 @@ import numpy as np
 
 from fluidnb.debug.breakpoints import AFTER, BEFORE, Breakpoint
 from fluidnb.debug.change import Change, SetAttrs, SetTensor, names_of
+from fluidnb.debug.journal import wrote
 from fluidnb.debug.snapshot import Snapshot, frames_of
 from fluidnb.debug.stop import Direction, Stop, StopKind, stop_at
 from fluidnb.debug.tape import Tape, quiet
 from fluidnb.debug.view import NoValue, View, copied, has_value
-from fluidnb.debug.writes import wrote
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
 from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.runtime.executor import Prepared
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.interpreter.failed_run import FailedRun
+from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.runtime.results import fetched
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.values import CPUPlace, DeviceContext
@@ -33,40 +34,24 @@ from fluidnb.values.device_array import DeviceArray
 
 BACKWARD = Direction.BACKWARD
 _RUNNING = Stop(StopKind.RUNNING)
-
-#: Seconds between two snapshots of a program that runs.
-_INTERVAL = 0.1
+_INTERVAL = 0.1  # seconds between two snapshots of a running program
 
 
 class _Paused(BaseException):
-    """An operator gave up waiting: not an error, so no `except Exception` may report it as one."""
+    """An operator stopped waiting: no error, so no `except Exception` may report it as one."""
 
 
 class Debugger:
-    """Executes the commands of one session; everything but `pausing` belongs to the session's worker thread.
+    """Executes the commands of one session; everything but `pausing` belongs to the session's worker thread."""
 
-    Args:
-        budget: bytes that the journal may use.
-
-    Attributes:
-        tape: the recorded steps.
-        snapshot: the state; replaced, never changed.
-        breakpoints: where it stops.
-        watches: expressions that each snapshot evaluates.
-        wrote: the variables that the last step wrote.
-        error: the error of the next operator, or None.
-        pausing: set to let a running program pause.
-        between_steps: what to do between two steps of a running program.
-    """
-
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int) -> None:  # bytes of the journal
         self.tape = Tape(budget)
         self.tape.check = self._check
         self.snapshot = Snapshot("idle", Stop(StopKind.IDLE))
         self.breakpoints: list[Breakpoint] = []
         self.watches: list[str] = []
         self.wrote: tuple[str, ...] = ()
-        self.error: BaseException | None = None
+        self.error: BaseException | None = None  # of the next operator
         self.pausing = threading.Event()
         self.between_steps: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._last_number = 0
@@ -86,31 +71,31 @@ class Debugger:
 
     def begin(self, start: Prepared, paused: bool = True) -> Snapshot:
         """Begin a run at its first operator; ``paused=False``: it is about to continue, and is reported as running."""
-        number = next_run(start.plan, start.program, start.scope)
-        self.tape.begin(start.plan, start.scope, start.values, number)
+        number = next_run(start.lowered, start.program, start.scope)
+        self.tape.begin(start.lowered, start.scope, start.values, number)
         entry = Stop(StopKind.ENTRY)
         return self.stop(entry) if paused else self._publish("running", entry)
 
     def results(self, return_numpy: bool) -> list[Any]:
         """The values of the run's fetch list."""
-        machine = self.tape.machine
-        if not machine.done:
+        interpreter = self.tape.interpreter
+        if not interpreter.done:
             raise EnforceNotMet("The run is not over.", received=self.snapshot.text, hint="continue_() finishes it.")
-        return fetched(machine.plan, machine.stack[0].scope, return_numpy)
+        return fetched(interpreter.lowered, interpreter.stack[0].scope, return_numpy)
 
     def replay_failed(self, failed: FailedRun) -> Snapshot:
         """Replay a failed run up to the operator that failed."""
         program, scope = failed.program(), failed.scope()
         assert program is not None and scope is not None, "last_failed() gives only runs whose program is there"
-        plan = LoweredProgram(program.desc, tuple(failed.values), failed.fetches, failed.place, program.random_seed)
-        plan.check_nan = failed.check_nan
-        self._afterwards = Checkpoint(plan, scope)
+        lowered = LoweredProgram(program.desc, tuple(failed.values), failed.fetches, failed.place, program.random_seed)
+        lowered.check_nan = failed.check_nan
+        self._afterwards = Checkpoint(lowered, scope)
         if failed.before is not None:
             failed.before.restore()
-        self.tape.begin(plan, scope, failed.values, failed.number)
-        outside = {name for row in plan.outer.values() for name in row}
+        self.tape.begin(lowered, scope, failed.values, failed.number)
+        outside = {name for row in lowered.outer.values() for name in row}
         again: dict[str, None] = {}
-        with quiet(plan):
+        with quiet(lowered):
             while not self.tape.done and self._try_step():
                 again.update((name, None) for name in self.wrote if name in outside)
                 self._running(Stop(StopKind.REPLAYING))
@@ -129,35 +114,24 @@ class Debugger:
     # ---- forwards
 
     def step(self, count: int = 1) -> Snapshot:
-        """Take steps."""
-        left = [count]
-
-        def over() -> bool:
-            left[0] -= 1
-            return left[0] <= 0
-
-        return self._forward(over, Stop(StopKind.STEP, count=count))
+        """Run operators, entering the blocks that they run."""
+        left = iter(range(1, count))
+        return self._forward(lambda: next(left, None) is None, Stop(StopKind.STEP, count=count))
 
     def next(self) -> Snapshot:
         """Run one operator with the blocks that it runs."""
-        run, depth = self._depth()
-        return self._forward(
-            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth, Stop(StopKind.NEXT)
-        )
+        return self._forward(self._has_left(self._depth()), Stop(StopKind.NEXT))
 
     def out(self) -> Snapshot:
-        """Run to the end of this block."""
-        run, depth = self._depth()
-        return self._forward(
-            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) < depth, Stop(StopKind.OUT)
-        )
+        """Run to the end of this block, and of its iterations."""
+        return self._forward(self._has_left(self._depth() - 1), Stop(StopKind.OUT))
 
     def continue_(self, fresh: bool = False) -> Snapshot:
-        """Run to the next breakpoint; ``fresh``: also to one at the very first operator."""
+        """Run to the next breakpoint, or to the end; ``fresh``: also to one at the very first operator."""
         return self._forward(lambda: False, fresh=fresh)
 
     def run_to(self, where: Breakpoint) -> Snapshot:
-        """Run to a place, once."""
+        """Run to an operator, line, block or condition, once."""
         self.breakpoints.append(where)
         self._stopping.clear()
         try:
@@ -182,52 +156,51 @@ class Debugger:
 
     def step_back_over(self) -> Snapshot:
         """Step back over one operator with the blocks that it ran."""
-        run, depth = self._depth()
+        has_left = self._has_left(self._depth())
         while self.tape.can_back:
             self.tape.back()
-            if len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth:
+            if has_left():
                 return self.stop(Stop(StopKind.NEXT, BACKWARD))
         return self.stop(Stop(StopKind.START, BACKWARD))
 
     def reverse_continue(self) -> Snapshot:
-        """Go back to where a breakpoint would have stopped last."""
+        """Go back to where a breakpoint would have stopped last, or to the beginning."""
         self._require_run()
+        return self._back_until(self._stop_before) or self.stop(Stop(StopKind.START, BACKWARD))
+
+    def _stop_before(self, undo: Undo) -> Stop | None:
+        """The stop at a breakpoint before or after a step, going backwards."""
+        frame = undo.stack[-1]
+        if frame.pc == len(frame.block.ops) or undo.stack is self.tape.interpreter.stack:
+            return None
+        op = frame.block.ops[frame.pc]
+        before, after = ([b for b in bs if b.enabled and not b.logs_only] for bs in self._breakpoints_at(op))
+        hit = next((b for b in after if b.stops_after(op, undo, frame)), None)
+        hit = hit or next((b for b in before if b.stops_before(frame)), None)
+        return None if hit is None else stop_at(hit, BACKWARD)
+
+    def _back_until(self, stop_of: Callable[[Undo], Stop | None]) -> Snapshot | None:
+        """Step back to before the step that has a stop; None at the beginning."""
         while self.tape.can_back:
-            undo = self.tape.last()
-            frame = undo.stack[-1]
-            op = frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
-            hit = None
-            if op is not None and undo.stack is not self.tape.machine.stack:
-                before, after = ([b for b in bs if b.enabled and not b.logs_only] for bs in self._breakpoints_at(op))
-                hit = next((b for b in after if b.stops_after(op, undo, frame)), None)
-                hit = hit or next((b for b in before if b.stops_before(frame)), None)
+            stop = stop_of(self.tape.last())
             self.tape.back()
-            if hit is not None:
-                return self.stop(stop_at(hit, BACKWARD))
-            if self.pausing.is_set():
-                return self.stop(Stop(StopKind.PAUSE, BACKWARD))
+            if stop is not None or self.pausing.is_set():
+                return self.stop(stop or Stop(StopKind.PAUSE, BACKWARD))
             self._running(Stop(StopKind.RUNNING, BACKWARD))
-        return self.stop(Stop(StopKind.START, BACKWARD))
+        return None
 
     def last_write(self, name: str) -> Snapshot:
-        """Go back to just before a variable got its value."""
-        machine = self.tape.machine
-        variable = machine.stack[-1].scope.find_var(name)
+        """Go back to just before the step that gave a variable the value that it has here."""
+        names = names_of(self.tape.interpreter)
+        variable = self.tape.interpreter.stack[-1].scope.find_var(name)
         if variable is None:
-            raise NotFound(
-                f'"{name}" is not visible in this scope.', received=name, hint=near(name, names_of(machine)) or None
-            )
-        at = self.tape.at
-        while self.tape.can_back:
-            hit = wrote(self.tape.last(), variable)
-            self.tape.back()
-            if hit:
-                return self.stop(Stop(StopKind.WRITE, BACKWARD, names=(name,)))
-            if self.pausing.is_set():
-                return self.stop(Stop(StopKind.PAUSE, BACKWARD))
-            self._running(Stop(StopKind.RUNNING, BACKWARD))
-        self.go(at)
-        return self.stop(Stop(StopKind.NO_WRITE, BACKWARD, names=(name,)))
+            raise NotFound(f'"{name}" is not visible in this scope.', received=name, hint=near(name, names) or None)
+        at, stop = self.tape.at, Stop(StopKind.WRITE, BACKWARD, names=(name,))
+        snapshot = self._back_until(lambda undo: stop if wrote(undo, variable) else None)
+        if snapshot is None:
+            self.go(at)
+            snapshot = self.stop(Stop(StopKind.NO_WRITE, BACKWARD, names=(name,)))
+        return snapshot
 
     def restart(self) -> Snapshot:
         """Go back to the beginning of this run."""
@@ -236,7 +209,7 @@ class Debugger:
         return self.stop(Stop(StopKind.RESTART, BACKWARD))
 
     def go(self, at: int) -> Snapshot:
-        """Go to a step, backwards or forwards."""
+        """Go to a step, backwards or forwards; breakpoints do not stop it."""
         self._require_run()
         if not self.tape.forgotten <= at:
             raise OpValueError(
@@ -257,9 +230,9 @@ class Debugger:
 
     # ---- values
 
-    def value(self, name: str) -> Any:
-        """A copy of a variable's value."""
-        variable = self.tape.machine.stack[-1].scope.find_var(name)
+    def value(self, name: str, frame: int = -1) -> Any:
+        """A copy of a variable's value in a frame: ndarray, LoDTensor if there is LoD, list, SelectedRows."""
+        variable = self.tape.interpreter.stack[frame].scope.find_var(name)
         value = None if variable is None else variable.value
         if not has_value(value):
             raise NotFound(
@@ -268,11 +241,11 @@ class Debugger:
             )  # fmt: skip
         return copied(value)
 
-    def evaluate(self, text: str, around: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression, or of a variable whose name need not be a Python name."""
-        view = View(self.tape.machine.stack[-1].scope, around)
+    def evaluate(self, text: str, around: Mapping[str, Any] | None = None, frame: int = -1) -> Any:
+        """The value of an expression in a frame, or of a variable whose name need not be a Python name."""
+        view = View(self.tape.interpreter.stack[frame].scope, around)
         if text in view or self._writer_of(text):
-            return self.value(text)
+            return self.value(text, frame)
         try:
             result = view.evaluate(text)
         except FluidError:
@@ -286,13 +259,13 @@ class Debugger:
 
     def _writer_of(self, name: str) -> str:
         """A hint that names the first operator that writes a variable; empty if there is none."""
-        ops = (op for block in self.tape.machine.plan.blocks for op in block.ops)
+        ops = (op for block in self.tape.interpreter.lowered.blocks for op in block.ops)
         op = next((op for op in ops if name in op.writes()), None)
         return "" if op is None else f"{op.block}:{op.index} {op.desc.optype} writes it; until var {name} goes there."
 
     def names(self) -> list[str]:
-        """Variables that have a value here."""
-        return list(View(self.tape.machine.stack[-1].scope))
+        """The names of the variables that have a value here, innermost scope first."""
+        return list(View(self.tape.interpreter.stack[-1].scope))
 
     # ---- edits
 
@@ -301,8 +274,8 @@ class Debugger:
         return self._change(SetTensor(name, value, frame))
 
     def change_op(self, block: int, index: int, attrs: Mapping[str, Any]) -> Snapshot:
-        """Set attributes of an operator."""
-        blocks = self.tape.machine.plan.blocks
+        """Set attributes of an operator; stepping back undoes it."""
+        blocks = self.tape.interpreter.lowered.blocks
         ops = blocks[block].ops if 0 <= block < len(blocks) else []
         op = next((o for o in ops if o.index == index), None)
         if op is None:
@@ -324,7 +297,7 @@ class Debugger:
         self._settings_changed()
 
     def clear_breakpoints(self, number: int | None = None) -> None:
-        """Remove a breakpoint, or all."""
+        """Remove a breakpoint by its number; None for all."""
         if number is not None and all(b.number != number for b in self.breakpoints):
             raise NotFound(
                 f"There is no breakpoint {number}.", received=number,
@@ -335,24 +308,24 @@ class Debugger:
 
     def can_reach(self, where: Breakpoint) -> bool:
         """Whether a breakpoint can ever stop the current run; True before the first run."""
-        return not self.tape.runs or any(where.may_stop(op) for b in self.tape.machine.plan.blocks for op in b.ops)
+        if not self.tape.runs:
+            return True
+        return any(where.may_stop(op) for block in self.tape.interpreter.lowered.blocks for op in block.ops)
 
     def marks(self) -> set[tuple[int, int]]:
-        """Operators of the innermost block at which a breakpoint may stop."""
+        """(block, index) of the operators of the innermost block at which a breakpoint may stop."""
         if not self.tape.runs or not self.breakpoints:
             return set()
-        ops = self.tape.machine.stack[-1].block.ops
+        ops = self.tape.interpreter.stack[-1].block.ops
         named = [b for b in self.breakpoints if b.kind not in ("nan", "when")]
         return {(op.block, op.index) for op in ops if any(b.may_stop(op) for b in named)}
 
     def _breakpoints_at(self, op: LoweredOp) -> tuple[list[Breakpoint], list[Breakpoint]]:
         """The breakpoints that may stop before and after an operator."""
-        found = self._stopping.get(op)
-        if found is None:
+        if op not in self._stopping:
             mine = [b for b in self.breakpoints if b.may_stop(op)]
-            found = [b for b in mine if b.kind in BEFORE], [b for b in mine if b.kind in AFTER]
-            self._stopping[op] = found
-        return found
+            self._stopping[op] = [b for b in mine if b.kind in BEFORE], [b for b in mine if b.kind in AFTER]
+        return self._stopping[op]
 
     # ---- observers and watches
 
@@ -362,7 +335,7 @@ class Debugger:
         self._notify(observer)
 
     def forget(self, observer: Callable[[Snapshot], None]) -> None:
-        """Report to an observer no more."""
+        """Remove an observer."""
         self._observers.remove(observer)
 
     def watch(self, text: str) -> Snapshot:
@@ -372,7 +345,7 @@ class Debugger:
         return self._settings_changed()
 
     def unwatch(self, text: str | None = None) -> Snapshot:
-        """Evaluate it no more; None for all."""
+        """Remove a watch; None for all."""
         self.watches = [w for w in self.watches if text is not None and w != text]
         return self._settings_changed()
 
@@ -387,7 +360,7 @@ class Debugger:
     def _watch_value(self, text: str) -> str:
         if not self.tape.runs:
             return "—"
-        view = View(self.tape.machine.stack[-1].scope)
+        view = View(self.tape.interpreter.stack[-1].scope)
         try:
             value = view[text] if text in view else view.evaluate(text)
         except NotFound as error:
@@ -428,7 +401,7 @@ class Debugger:
 
     def _publish(self, state: str, stop: Stop) -> Snapshot:
         tape = self.tape
-        frames = frames_of(tape.machine.stack) if tape.runs else ()
+        frames = frames_of(tape.interpreter.stack) if tape.runs else ()
         self._reached = tape.at if state == "done" else max(tape.at, self._reached)
         return self._show(Snapshot(
             state, stop, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
@@ -438,7 +411,7 @@ class Debugger:
 
     def _device(self) -> str:
         """The device with its name; empty on the host."""
-        place = self.tape.machine.plan.place if self.tape.runs else CPUPlace()
+        place = self.tape.interpreter.lowered.place if self.tape.runs else CPUPlace()
         return "" if place.kind == "cpu" else f"{place}, {DeviceContext.get(place).name}"
 
     def _show(self, snapshot: Snapshot) -> Snapshot:
@@ -459,11 +432,15 @@ class Debugger:
 
     def _require_run(self) -> None:
         """Raise unless a run was begun."""
-        _ = self.tape.machine
+        _ = self.tape.interpreter
 
-    def _depth(self) -> tuple[int, int]:
-        depth = len(self.tape.machine.stack)
-        return len(self.tape.runs), depth
+    def _depth(self) -> int:
+        return len(self.tape.interpreter.stack)
+
+    def _has_left(self, depth: int) -> Callable[[], bool]:
+        """A test whether the session left this run, or all frames above a depth."""
+        run = len(self.tape.runs)
+        return lambda: len(self.tape.runs) != run or self._depth() <= depth
 
     def _forward(self, over: Callable[[], bool], stop: Stop | None = None, fresh: bool = False) -> Snapshot:
         """Take steps until ``over`` (that is ``stop``), a breakpoint, an error or the end."""
@@ -477,8 +454,8 @@ class Debugger:
     def _take_steps(self, over: Callable[[], bool], stop: Stop, fresh: bool) -> Snapshot:
         tape = self.tape
         while not tape.done:
-            machine = tape.machine
-            frame, op = machine.stack[-1], machine.here
+            interpreter = tape.interpreter
+            frame, op = interpreter.stack[-1], interpreter.here
             before, after = self._breakpoints_at(op) if op is not None and self.breakpoints else ((), ())
             if fresh:
                 for b in before:
@@ -503,8 +480,8 @@ class Debugger:
 
     def _try_step(self) -> bool:
         """Take one step; False if the operator failed, which leaves everything as it was."""
-        machine = self.tape.machine
-        stack, op = machine.stack, machine.here
+        interpreter = self.tape.interpreter
+        stack, op = interpreter.stack, interpreter.here
         if op is None and len(stack) > 1:  # what leaves a block may hand values to the block around
             op = stack[-2].block.ops[stack[-2].pc]
         try:

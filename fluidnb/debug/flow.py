@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.forward import forward_of
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import OpLocation, op_location
 from fluidnb.debug.tensor_stats import TensorStats, tensor_stats
 from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY, GRAD, has_grad
 from fluidnb.program import Program, default_main_program
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
+from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import Place
@@ -32,29 +32,15 @@ SMALL, LARGE = 1e-6, 1e3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Flow:
-    """The gradient of one parameter.
-
-    Args:
-        parameter: its name.
-        verdict: ``fine``, ``vanishing``, ``exploding``, ``dead`` (all zeros), ``NaN`` or ``disconnected`` (none).
-        weights: statistics of the parameter.
-        gradient: statistics of the gradient; None if there is none.
-        blocker: the operator that is the cause; None if the gradient is fine.
-        why: what that operator does, as text.
-        forward: its forward operator, or itself; None if there is none.
-
-    Example:
-        >>> Flow("w", "fine", TensorStats("w", norm=2.0), TensorStats("w@GRAD", norm=0.5)).share
-        0.25
-    """
+    """The gradient of one parameter."""
 
     parameter: str
-    verdict: str
-    weights: TensorStats
-    gradient: TensorStats | None = None
-    blocker: OpLocation | None = None
-    why: str = ""
-    forward: OpLocation | None = None
+    verdict: str  # ``fine``, ``vanishing``, ``exploding``, ``dead`` (all zeros), ``NaN`` or ``disconnected`` (none)
+    weights: TensorStats  # statistics of the parameter
+    gradient: TensorStats | None = None  # statistics of the gradient; None if there is none
+    blocker: OpLocation | None = None  # the operator that is the cause; None if the gradient is fine
+    why: str = ""  # what that operator does, as text
+    forward: OpLocation | None = None  # its forward operator, or itself; None if there is none
 
     @property
     def share(self) -> float:
@@ -83,28 +69,11 @@ def gradient_flow(
 
     Args:
         program: a program with backward; default the main program.
-        feed: what to feed.
         scope: the scope of the parameters; default the global scope.
         place: where to run; default the CPU.
 
     Returns:
         One for each trainable parameter, in the program's order.
-
-    Raises:
-        NotFound: the program has no backward.
-        FluidError: what ``exe.run`` would raise.
-
-    Example:
-        >>> x = fluid.layers.data("x", shape=[2])
-        >>> w = fluid.initializer.Constant(-1.0)
-        >>> h = fluid.layers.fc(x, 2, act="relu", param_attr=fluid.ParamAttr(initializer=w), bias_attr=False)
-        >>> y = fluid.layers.fc(h, 1, param_attr=fluid.ParamAttr(initializer=w), bias_attr=False)
-        >>> pairs = fluid.append_backward(fluid.layers.mean(y))
-        >>> exe = fluid.Executor(); ran = exe.run(fluid.default_startup_program())
-        >>> for flow in gradient_flow(feed={"x": np.ones((1, 2), "float32")}):
-        ...     print(flow.text)
-        fc_0.w_0  dead  gradient/weight 0  relu_grad turns norm 1.4 into 0: fc_0.tmp_1 is all 0
-        fc_1.w_0  dead  gradient/weight 0  mul_grad turns norm 1 into 0: fc_0.tmp_1 is all 0
     """
     program = default_main_program() if program is None else program
     if not any(role_of(op.desc) == "backward" for op in program.global_block().ops):
@@ -123,33 +92,29 @@ def gradient_flow(
 def flows(debugger: Debugger, program: Program) -> list[Flow]:
     """Run to the end, and judge the gradients; see `gradient_flow`."""
     tape = debugger.tape
-    scope = tape.machine.stack[0].scope
+    scope = tape.interpreter.stack[0].scope
     parameters = [p for p in program.all_parameters() if p.trainable]
-    weights = {p.name: tensor_stats(p.name, _value(scope, p.name)) for p in parameters}
+    weights = {p.name: _stats(scope, p.name) for p in parameters}
     stats: dict[str, TensorStats] = {}
     writers: dict[str, tuple[LoweredOp, float]] = {}
 
     while not tape.done:
-        machine = tape.machine
-        op = machine.here
-        at = machine.stack[-1].scope
+        op, inner = tape.interpreter.here, tape.interpreter.stack[-1].scope
         tape.forward()
         if op is None:
             continue
         for name in op.writes():
-            value = _value(at, name)
-            numbers = tensor_stats(name, value)
-            stats[name] = numbers
+            stats[name] = _stats(inner, name)
             if GRAD in name and name not in op.reads():
                 arriving = [stats[n].norm for n in op.reads() if GRAD in n and n in stats]
                 writers[name] = (op, max(arriving, default=0.0))
-    all_ops = [op for block in tape.machine.plan.blocks for op in block.ops]
+    all_ops = [op for block in tape.interpreter.lowered.blocks for op in block.ops]
     return [_flow(p.name, weights[p.name], stats, writers, program, all_ops) for p in parameters]
 
 
-def _value(scope: Any, name: str) -> Any:
+def _stats(scope: Scope, name: str) -> TensorStats:
     variable = scope.find_var(name)
-    return None if variable is None else variable.value
+    return tensor_stats(name, None if variable is None else variable.value)
 
 
 def _flow(
@@ -179,12 +144,22 @@ def _flow(
     return Flow(name, verdict, weights, gradient, op_location(blocker), why, _forward_of(blocker, ops))
 
 
+def forward_of(op: OpDesc, ops: Iterable[OpDesc]) -> OpDesc | None:
+    """The operator of the type without ``_grad`` that wrote what this one reads, or reads the gradient of."""
+    if not op.optype.endswith("_grad"):
+        return None
+    names = {name.partition(GRAD)[0] for name in op.input_arg_names()}
+    kind = op.optype.removesuffix("_grad")
+    same = (o for o in ops if o.optype == kind and role_of(o) == "forward")
+    return next((o for o in same if not names.isdisjoint(o.output_arg_names())), None)
+
+
 def _forward_of(op: LoweredOp, ops: list[LoweredOp]) -> OpLocation | None:
     """The forward operator of a gradient operator; itself, if it is a forward operator."""
     if role_of(op.desc) == "forward":
         return op_location(op)
-    found = forward_of(op.desc, (o.desc for o in ops))
-    return next((op_location(o) for o in ops if o.desc is found), None)
+    forward = forward_of(op.desc, (o.desc for o in ops))
+    return next((op_location(o) for o in ops if o.desc is forward), None)
 
 
 def _narrow(name: str, stats: Stats, writers: Writers, grows: bool, verdict: str) -> tuple[LoweredOp | None, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.journal import wrote
 from fluidnb.debug.snapshot import OpLocation, op_location
-from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.values.array_stats import stats_of
 from fluidnb.values.tensor import LoDTensor, array_of
@@ -17,32 +16,21 @@ from fluidnb.values.tensor import LoDTensor, array_of
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A step that read or wrote a variable.
+    """A step that read or wrote a variable."""
 
-    Args:
-        at: the step after it.
-        op: the operator.
-        role: ``forward``, ``backward`` or ``optimizer``.
-        name: the variable, or a gradient of it.
-        how: ``reads``, ``writes`` or ``changes`` (both).
-        iterations: of the blocks around the operator, outermost first.
-        shape: of its value after the step; None if it is not a tensor.
-        norm: the L2 norm of its value; None if it is not a tensor of numbers.
-    """
-
-    at: int
-    op: OpLocation
-    role: str
-    name: str
-    how: str
-    iterations: tuple[int, ...]
-    shape: tuple[int, ...] | None
-    norm: float | None
+    at: int  # the step after it
+    op: OpLocation  # the operator
+    role: str  # ``forward``, ``backward`` or ``optimizer``
+    name: str  # the variable, or a gradient of it
+    how: str  # ``reads``, ``writes`` or ``changes`` (both)
+    iterations: tuple[int, ...]  # of the blocks around the operator, outermost first
+    shape: tuple[int, ...] | None  # of its value after the step; None if it is not a tensor
+    norm: float | None  # the L2 norm of its value; None if it is not a tensor of numbers
 
 
 def accesses(debugger: Debugger, name: str) -> list[Access]:
     """Replay the current run up to here, and list each step that reads or writes a variable or its gradients."""
-    found: list[Access] = []
+    rows: list[Access] = []
     tape = debugger.tape
 
     def visit(undo: Undo) -> None:
@@ -63,21 +51,12 @@ def accesses(debugger: Debugger, name: str) -> list[Access]:
             if not does and touched not in reads:
                 continue
             how = "changes" if does and touched in reads else "writes" if does else "reads"
-            array = variable.value.array if type(variable.value) is LoDTensor else None
-            found.append(
-                Access(
-                    tape.at, op_location(op), role_of(op.desc), touched, how,
-                    tuple(f.control.iteration(f.k) for f in undo.stack if f.control is not None),
-                    None if array is None else tuple(array.shape),
-                    _norm(array_of(variable.value)),
-                )
-            )  # fmt: skip
+            tensor = variable.value.array if type(variable.value) is LoDTensor else None
+            array = array_of(variable.value)
+            norm = None if array is None or array.dtype.kind not in "fiu" else stats_of(array).norm(array)
+            iterations = tuple(f.control.iteration(f.k) for f in undo.stack if f.control is not None)
+            shape = None if tensor is None else tuple(tensor.shape)
+            rows.append(Access(tape.at, op_location(op), role_of(op.desc), touched, how, iterations, shape, norm))
 
     tape.replay(visit)
-    return found
-
-
-def _norm(array: Any) -> float | None:
-    if array is None or array.dtype.kind not in "fiu":
-        return None
-    return stats_of(array).norm(array)
+    return rows

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.variable import Variable
 
 #: Bytes of a record without its arrays: itself, its tuple of frames, its lists; and bytes of each row.
 _RECORD, _ROW = 520, 120
@@ -17,13 +19,6 @@ class Journal:
 
     A step that gives a variable a new array keeps a reference to the old one, a step that writes into an array keeps a
     copy of the old values. Both count, and so do the records themselves.
-
-    Args:
-        budget: bytes; the oldest records go when there are more, the newest one stays.
-
-    Attributes:
-        nbytes: bytes of all records.
-        dropped: the number of dropped records.
 
     Example:
         >>> journal = Journal(budget=1000)
@@ -36,7 +31,7 @@ class Journal:
     __slots__ = ("_costs", "_records", "budget", "dropped", "nbytes")
 
     def __init__(self, budget: int) -> None:
-        self.budget = budget
+        self.budget = budget  # bytes; the oldest records go when there are more, the newest one stays
         self.nbytes = 0
         self.dropped = 0
         self._records: deque[Undo] = deque()
@@ -71,17 +66,33 @@ class Journal:
             self.dropped += 1
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drops all entries."""
         self.keep(0)
 
 
-def cost_of(undo: Undo) -> int:
-    """The bytes that a record keeps alive, itself included.
+def wrote(undo: Undo, variable: Variable) -> bool:
+    """Whether a step gave a variable another value; called directly after the step.
 
-    Example:
-        >>> cost_of(Undo((), [], [(np.zeros(10), np.zeros(10))], [])) - cost_of(Undo((), [], [], []))
-        200
+    Returns:
+        Whether its memory was written, or it got other memory, another LoD or another object. An operator that only
+        has the variable as an output, as `while` when it begins, does not count.
     """
+    now: Any = variable.value
+    array = now.array if type(now) is LoDTensor else None
+    if array is not None and any(buffer is array for buffer, _ in undo.arrays):
+        return True
+    if isinstance(now, list) and any(items is now and items != old for items, old in undo.lists):
+        return True
+    for row, value, old, lod in undo.cells:
+        if row is variable and (value is not now or (array is not old if type(value) is LoDTensor else False)):
+            return True
+        if row is variable and type(now) is LoDTensor and now.lod_ != lod:
+            return True
+    return False
+
+
+def cost_of(undo: Undo) -> int:
+    """The bytes that a record keeps alive, itself included."""
     cost = _RECORD + _ROW * (len(undo.cells) + len(undo.arrays) + len(undo.lists))
     for variable, value, array, _ in undo.cells:
         now = variable.value

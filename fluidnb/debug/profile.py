@@ -6,9 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from fluidnb.errors import OpValueError, near
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.observers import observers
 from fluidnb.values.place import CPUPlace, Place
@@ -18,50 +19,29 @@ _HOST = CPUPlace()
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One operator that ran.
-
-    Args:
-        type: its type.
-        label: its index, type and block as text.
-        block: index of its block.
-        cell: the cell or file and the line that created it, or an empty text.
-        start: its start, in ns.
-        end: its end, in ns.
-        role: ``forward``, ``backward`` or ``optimizer``.
-        index: its index in its block; -1 if unknown.
-        place: where it ran; times on a device are those of the device's clock.
-    """
+    """One operator that ran."""
 
     type: str
-    label: str
-    block: int
-    cell: str
-    start: int
-    end: int
-    role: str = "forward"
-    index: int = -1
-    place: Place = _HOST
+    label: str  # its index, type and block as text
+    block: int  # index of its block
+    cell: str  # the cell or file and the line that created it, or an empty text
+    start: int  # its start, in ns
+    end: int  # its end, in ns
+    role: str = "forward"  # ``forward``, ``backward`` or ``optimizer``
+    index: int = -1  # its index in its block; -1 if unknown
+    place: Place = _HOST  # where it ran; times on a device are those of the device's clock
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table; times in ms.
+    """One line of the table; times in ms."""
 
-    Args:
-        event: the name of the group.
-        calls: number of calls.
-        total: their sum.
-        min: the shortest call.
-        max: the longest call.
-        ratio: the share of the total time.
-    """
-
-    event: str
+    event: str  # the name of the group
     calls: int
-    total: float
-    min: float
-    max: float
-    ratio: float
+    total: float  # their sum
+    min: float  # the shortest call
+    max: float  # the longest call
+    ratio: float  # the share of the total time
 
     @property
     def ave(self) -> float:
@@ -77,57 +57,29 @@ GROUPS: dict[str, Callable[[Event], str]] = {
     "cell": lambda e: e.cell or "?",
 }
 
-#: sorted_key -> the sort key of a row, the largest first
-ORDERS: dict[str, Callable[[Row], float]] = {
-    "calls": lambda r: r.calls,
-    "total": lambda r: r.total,
-    "max": lambda r: r.max,
-    "min": lambda r: r.min,
-    "ave": lambda r: r.ave,
-}
+#: The attributes of a row by which a table can be sorted, the largest first.
+ORDERS = ("calls", "total", "max", "min", "ave")
 
 
 @dataclass
 class Profile:
-    """The events of some runs.
+    """The events of some runs."""
 
-    Args:
-        events: the events, in the order of their ends.
-
-    Example:
-        >>> p = Profile([Event("mul", "op 0 (mul) in block 0", 0, "", 0, 2_000_000)])
-        >>> p.rows()[0].total
-        2.0
-    """
-
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)  # in the order of their ends
 
     @property
     def places(self) -> list[Place]:
         """The places where operators ran, the host first."""
-        found = dict.fromkeys(event.place for event in self.events)
-        return sorted(found, key=lambda place: (place is not _HOST, str(place)))
+        return sorted({event.place for event in self.events}, key=lambda place: (place is not _HOST, str(place)))
 
     def record(self, op: LoweredOp, start: int, end: int, place: Place) -> None:
         """Add an operator that ran; times in ns."""
-        where = op.where()
+        where, desc = op.where(), op.desc
         cell = "" if where is None else where.short()
-        role = role_of(op.desc)
-        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end, role, op.index, place))
+        self.events.append(Event(desc.optype, op.text(), op.block, cell, start, end, role_of(desc), op.index, place))
 
     def rows(self, by: str = "type", sorted_key: str | None = None) -> list[Row]:
-        """The table.
-
-        Args:
-            by: ``type``, ``op``, ``block`` or ``cell``.
-            sorted_key: ``calls``, ``total``, ``max``, ``min`` or ``ave``; None keeps the order of first appearance.
-
-        Returns:
-            One row for each group.
-
-        Raises:
-            OpValueError: another ``by`` or ``sorted_key``.
-        """
+        """The table; by default in the order of first appearance."""
         check_key(sorted_key)
         if by not in GROUPS:
             raise OpValueError(f"A profile cannot be grouped by {by!r}.", expected=", ".join(GROUPS), received=by)
@@ -139,15 +91,10 @@ class Profile:
             Row(name, len(ns), sum(ns) / 1e6, min(ns) / 1e6, max(ns) / 1e6, sum(ns) / everything)
             for name, ns in times.items()
         ]
-        return rows if sorted_key in (None, "default") else sorted(rows, key=ORDERS[str(sorted_key)], reverse=True)
+        return rows if sorted_key in (None, "default") else sorted(rows, key=attrgetter(str(sorted_key)), reverse=True)
 
     def text(self, by: str = "type", sorted_key: str | None = None) -> str:
-        """The table as text.
-
-        Args:
-            by: see `rows`.
-            sorted_key: see `rows`.
-        """
+        """The table as text."""
         rows = self.rows(by, sorted_key)
         width = max([24, *(len(r.event) for r in rows)]) + 2
         head = f"{'Event':<{width}}{'Calls':>8}{'Total':>12}{'Min.':>12}{'Max.':>12}{'Ave.':>12}{'Ratio':>9}"
@@ -182,21 +129,8 @@ class Profile:
 def profile_steps(run: Callable[[], object], steps: int = 1) -> tuple[Profile, list[int]]:
     """Profile some runs; another active profiler is not affected.
 
-    Args:
-        run: called for each run.
-        steps: the number of runs.
-
     Returns:
         The profile, and the number of events before each run.
-
-    Raises:
-        FluidError: what the runs raise.
-
-    Example:
-        >>> x = fluid.layers.mean(fluid.layers.data("x", shape=[2])); exe = fluid.Executor()
-        >>> profile, runs = profile_steps(lambda: exe.run(feed={"x": np.ones((1, 2), "float32")}, fetch_list=[x]), 3)
-        >>> [e.type for e in profile.events], runs
-        (['mean', 'mean', 'mean'], [0, 1, 2])
     """
     profile, starts = Profile(), []
     record = profile.record
@@ -211,11 +145,7 @@ def profile_steps(run: Callable[[], object], steps: int = 1) -> tuple[Profile, l
 
 
 def check_key(sorted_key: str | None) -> None:
-    """Raise an OpValueError unless a table can be sorted by a key, or None.
-
-    Example:
-        >>> check_key("total")
-    """
+    """Raise an OpValueError unless a table can be sorted by a key, or None."""
     if sorted_key not in (None, "default", *ORDERS):
         raise OpValueError(
             f"The sorted_key {sorted_key!r} is not known.",

@@ -14,15 +14,15 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from fluidnb.debug.breakpoints import Breakpoint, parse
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.history import Access, accesses
+from fluidnb.debug.expressions import code_of
+from fluidnb.debug.history import accesses
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
-from fluidnb.expressions import code_of
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.executor import Executor, Prepared
 from fluidnb.runtime.interpreter.failed_run import last_failed
@@ -31,14 +31,24 @@ from fluidnb.runtime.scope import Scope, global_scope
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace, Place
 
-#: The default for the bytes of the undo journal.
-BUDGET = 256 << 20
+BUDGET = 256 << 20  # bytes of the undo journal by default
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: The session that front ends use by default.
-_current: list[weakref.ref[Session]] = []
+_current: list[weakref.ref[Session]] = []  # the session that front ends use by default
+
+
+def _method(
+    request: Callable[Concatenate[Debugger, P], T], only_reads: bool = False
+) -> Callable[Concatenate[Session, P], T]:
+    """A method of a session that does a method of the debugger; observers may call those that only read."""
+
+    @wraps(request)
+    def method(self: Session, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.inspect(request, *args, **kwargs) if only_reads else self.do(request, *args, **kwargs)
+
+    return cast("Callable[Concatenate[Session, P], T]", method)
 
 
 class Stopped(FluidError):
@@ -51,35 +61,14 @@ class Session:
     Args:
         program: the program; default the main program.
         feed: what to feed; with it (``{}`` is enough) a run begins at once, paused at its first operator.
-        fetch_list: the variables of `results`.
         scope: the scope of persistable variables; default the global scope.
         place: where to run; default the CPU.
         budget: bytes of the undo journal; older steps are recomputed when they are needed.
 
     Attributes:
-        snapshot: the current state.
-        breakpoints: the breakpoints.
-        watches: expressions that each snapshot evaluates.
         around: the user's own names, for expressions; default those of ``__main__``.
-        waited_for: whether ``exe.run`` waits for the current run.
-        stop_at_entry: whether the next run in ``exe.run`` stops at its first operator, once.
         on_stop: called with the session, in the caller's thread, when a run in ``exe.run`` stops; default the
             ``(fluid)`` prompt in a terminal, else `Stopped` is raised.
-
-    Raises:
-        FluidError: what ``exe.run`` would raise about program, feed and fetch_list.
-
-    Example:
-        >>> x = fluid.layers.data("x", shape=[2])
-        >>> y = fluid.layers.scale(fluid.layers.relu(x), scale=3.0)
-        >>> d = fluid.debug(feed={"x": np.array([[-1.0, 2.0]], "float32")}, fetch_list=[y])
-        >>> d.step().op.type, d["relu_0.tmp_0"]
-        ('scale', array([[0., 2.]], dtype=float32))
-        >>> d.edit("relu_0.tmp_0", 5.0); d.continue_().state, d.results[0]
-        ('done', array([[15., 15.]], dtype=float32))
-        >>> d.back(2).op.type, d["relu_0.tmp_0"]
-        ('scale', array([[0., 2.]], dtype=float32))
-        >>> d.close()
 
     Source: DESIGN, "Notebook" and decisions 4 and 5; release note of Fluid 0.11 ("a debugger, like GDB").
     """
@@ -123,22 +112,8 @@ class Session:
 
     # ---- requests to the worker thread
 
-    def post(
-        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> Future[T]:
-        """Post a request without waiting for it; safe in any callback.
-
-        Args:
-            request: a method of `Debugger`, or a function of one; called in the worker thread.
-            args: its arguments.
-            kwargs: its arguments by name.
-
-        Returns:
-            What it will return.
-
-        Raises:
-            EnforceNotMet: the session is closed.
-        """
+    def post(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Post a method of `Debugger`, or a function of one, without waiting for it; safe in any callback."""
         self._require_open()
         posted = _Posted(partial(request, self._debugger, *args, **kwargs), self._debugger.pausing)
         with self._posting:  # what was posted last is what comes last
@@ -149,21 +124,7 @@ class Session:
         return posted.future
 
     def do(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Post a request and wait; Ctrl-C pauses the program, it does not stop it.
-
-        Args:
-            request: as in `post`.
-            args: its arguments.
-            kwargs: its arguments by name.
-
-        Returns:
-            What it returns.
-
-        Raises:
-            EnforceNotMet: an observer calls this: it is called in the middle of a request.
-            KeyboardInterrupt: Ctrl-C came before the wait began; the program pauses all the same.
-            Exception: what the request raises.
-        """
+        """Post a request and wait; Ctrl-C pauses the program, it does not stop it."""
         if threading.current_thread() is self._worker:
             raise EnforceNotMet(
                 "An observer may only inspect the session.", expected="values, names, expressions, breakpoints",
@@ -184,19 +145,7 @@ class Session:
             raise
 
     def inspect(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do a request that only reads; observers may call this too.
-
-        Args:
-            request: as in `post`.
-            args: its arguments.
-            kwargs: its arguments by name.
-
-        Returns:
-            What it returns.
-
-        Raises:
-            Exception: what the request raises.
-        """
+        """Do a request that only reads; observers may call this too."""
         if threading.current_thread() is self._worker:
             return request(self._debugger, *args, **kwargs)
         return self.do(request, *args, **kwargs)
@@ -204,43 +153,15 @@ class Session:
     def post_between_steps(
         self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """Post a request that need not wait until the program pauses; one that runs continues afterwards.
-
-        Args:
-            request: as in `post`.
-            args: its arguments.
-            kwargs: its arguments by name.
-
-        Returns:
-            What it will return.
-
-        Raises:
-            EnforceNotMet: the session is closed.
-        """
+        """Post a request that need not wait until the program pauses; one that runs continues afterwards."""
         self._require_open()
         posted = _Posted(partial(request, self._debugger, *args, **kwargs))
         self._debugger.between_steps.put(posted.run)
         self._inbox.put(_Posted(self._debugger.run_between_steps))
         return posted.future
 
-    def do_between_steps(
-        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """The same as `post_between_steps`, and wait.
-
-        Args:
-            request: as in `post`.
-            args: its arguments.
-            kwargs: its arguments by name.
-
-        Returns:
-            What it returns.
-
-        Raises:
-            EnforceNotMet: the session is closed.
-            KeyboardInterrupt: Ctrl-C came meanwhile; it is done all the same.
-            Exception: what the request raises.
-        """
+    def do_between_steps(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same as `post_between_steps`, and wait."""
         future = self.post_between_steps(request, *args, **kwargs)
         interrupted = False
         while not future.done():
@@ -269,39 +190,21 @@ class Session:
         Args:
             observer: called in the worker thread, now and from now on; what it raises is printed, and noted in the
                 next snapshot.
-
-        Returns:
-            The observer.
         """
         self.do(Debugger.observe, observer)
         return observer
 
     def forget(self, observer: Callable[[Snapshot], None]) -> None:
-        """Report to an observer no more.
-
-        Args:
-            observer: what was given to `observe`.
-        """
+        """Remove an observer."""
         self.do(Debugger.forget, observer)
 
     # ---- runs
 
     def begin(self, feed: Mapping[str, Any] | None = None, fetch_list: Any = None) -> Snapshot:
-        """Begin a run, paused at its first operator; earlier runs can still be stepped back to.
-
-        Args:
-            feed: as in ``exe.run``.
-            fetch_list: as in ``exe.run``.
-
-        Returns:
-            The snapshot.
-
-        Raises:
-            FluidError: what ``exe.run`` would raise.
-        """
+        """Begin a run, paused at its first operator; earlier runs can still be stepped back to."""
         scope = global_scope() if self._scope is None else self._scope
-        plan, values = Executor(self._place).prepare(self.program, feed, fetch_list, scope)
-        start = Prepared(plan, self.program, scope, values, True)
+        lowered, values = Executor(self._place).prepare(self.program, feed, fetch_list, scope)
+        start = Prepared(lowered, self.program, scope, values, True)
         return self.do(Debugger.begin, start)
 
     def __enter__(self) -> Session:
@@ -317,14 +220,7 @@ class Session:
         self._programs = []
 
     def attach(self, program: Program) -> None:
-        """From now on ``exe.run`` of a program runs in this session too; `program` is the one that ran last.
-
-        Args:
-            program: the program.
-
-        Raises:
-            EnforceNotMet: it is in another session.
-        """
+        """From now on ``exe.run`` of a program runs in this session too; `program` is the one that ran last."""
         state = program_state(program.desc)
         if state.attached is not None:
             raise EnforceNotMet("This program is in another debug session.", hint="close that one first.")
@@ -383,149 +279,62 @@ class Session:
         """The current state."""
         return self._debugger.snapshot
 
-    def step(self, count: int = 1) -> Snapshot:
-        """Run operators, entering the blocks that they run.
-
-        Args:
-            count: number of steps; entering a block is one, leaving one too.
-        """
-        return self.do(Debugger.step, count)
-
-    def next(self) -> Snapshot:
-        """Run one operator with the blocks that it runs."""
-        return self.do(Debugger.next)
-
-    def out(self) -> Snapshot:
-        """Run to the end of this block, and of its iterations."""
-        return self.do(Debugger.out)
+    step = _method(Debugger.step)
+    next = _method(Debugger.next)
+    out = _method(Debugger.out)
+    back = _method(Debugger.back)
+    step_back_over = _method(Debugger.step_back_over)
+    reverse_continue = _method(Debugger.reverse_continue)
+    last_write = _method(Debugger.last_write)
+    restart = _method(Debugger.restart)
+    go = _method(Debugger.go)
 
     def continue_(self) -> Snapshot:
         """Run to the next breakpoint, or to the end."""
         return self.do(Debugger.continue_)
 
     def run_to(self, where: str) -> Snapshot:
-        """Run to an operator, line, block or condition, once.
-
-        Args:
-            where: as in `stop_at`.
-        """
+        """Run to an operator, line, block or condition, once."""
         return self.do(Debugger.run_to, parse(where))
-
-    def back(self, count: int = 1) -> Snapshot:
-        """Take steps back.
-
-        Args:
-            count: number of steps.
-        """
-        return self.do(Debugger.back, count)
-
-    def step_back_over(self) -> Snapshot:
-        """Step back over one operator with the blocks that it ran."""
-        return self.do(Debugger.step_back_over)
-
-    def reverse_continue(self) -> Snapshot:
-        """Go back to where a breakpoint would have stopped last, or to the beginning."""
-        return self.do(Debugger.reverse_continue)
 
     #: Earlier names.
     go_on, back_over, back_on = continue_, step_back_over, reverse_continue
 
-    def last_write(self, name: str) -> Snapshot:
-        """Go back to just before the step that gave a variable the value that it has here.
-
-        Args:
-            name: the variable.
-        """
-        return self.do(Debugger.last_write, name)
-
-    def restart(self) -> Snapshot:
-        """Go back to the beginning of this run."""
-        return self.do(Debugger.restart)
-
-    def go(self, at: int) -> Snapshot:
-        """Go to a step, backwards or forwards; breakpoints do not stop it.
-
-        Args:
-            at: the number of the step.
-        """
-        return self.do(Debugger.go, at)
-
     # ---- values, edits, watches, breakpoints
 
-    def __getitem__(self, name: str) -> Any:
-        """A copy of a variable's value: ndarray, LoDTensor if there is LoD, list, SelectedRows.
-
-        Raises:
-            NotFound: it has no value here.
-        """
-        return self.inspect(Debugger.value, name)
+    __getitem__ = _method(Debugger.value, only_reads=True)
+    names = _method(Debugger.names, only_reads=True)
+    marks = _method(Debugger.marks, only_reads=True)
+    history = _method(accesses, only_reads=True)
+    unwatch = _method(Debugger.unwatch)
+    clear = _method(Debugger.clear_breakpoints)
 
     def evaluate(self, text: str) -> Any:
         """Evaluate a Python expression over the program's variables, then those in ``around``."""
         around = vars(sys.modules["__main__"]) if self.around is None else self.around
         return self.inspect(Debugger.evaluate, text, around)
 
-    def names(self) -> list[str]:
-        """The names of the variables that have a value here, innermost scope first."""
-        return self.inspect(Debugger.names)
-
-    def history(self, name: str) -> list[Access]:
-        """List the steps of this run so far that read or wrote a variable: forward, backward and optimizer.
-
-        Args:
-            name: the variable; its gradients are included.
-
-        Returns:
-            The steps that read or wrote it, in order.
-        """
-        return self.inspect(accesses, name)
-
     def edit(self, name: str, value: Any) -> None:
         """Set a variable; stepping back undoes it.
 
         Args:
-            name: the variable.
             value: a number, or an array of its shape.
         """
         self.do(Debugger.edit, name, value)
 
     def change_op(self, block: int, index: int, **attrs: Any) -> None:
-        """Set attributes of an operator; stepping back undoes it.
-
-        Args:
-            block: its block.
-            index: its index there.
-            attrs: attribute -> value.
-        """
+        """Set attributes of an operator; stepping back undoes it."""
         self.do(Debugger.change_op, block, index, attrs)
 
     def watch(self, text: str) -> None:
-        """Evaluate an expression in every snapshot.
-
-        Args:
-            text: a variable's name, or an expression as in `evaluate`.
-
-        Raises:
-            OpValueError: it is not a Python expression.
-        """
+        """Evaluate an expression in every snapshot."""
         self.check_watch(text)
         self.do(Debugger.watch, text)
 
     def check_watch(self, text: str) -> None:
-        """Check an expression for `watch`.
-
-        Args:
-            text: a variable's name, or an expression.
-
-        Raises:
-            OpValueError: it is neither.
-        """
+        """Check an expression for `watch`."""
         if text not in self.program.global_block().vars and not _is_expression(text):
             raise OpValueError("That cannot be watched.", expected="a variable, or a Python expression", received=text)
-
-    def unwatch(self, text: str | None = None) -> None:
-        """Remove a watch; None for all."""
-        self.do(Debugger.unwatch, text)
 
     def stop_at(self, where: str | Callable[..., Any], after: int = 0) -> Breakpoint:
         """Set a breakpoint.
@@ -533,27 +342,11 @@ class Session:
         Args:
             where: ``op mul``, ``var fc_0.w_0``, ``line net:3``, ``block 1@5``, ``at 0:12``, ``nan``,
                 ``when loss.mean() > 3``, or a function of a `View` that returns whether to stop.
-            after: the number of hits to ignore first.
-
-        Returns:
-            The breakpoint.
         """
         point = parse(where) if isinstance(where, str) else Breakpoint("when", where.__name__, test=where)
         point.after = after or point.after
         self.do(Debugger.add_breakpoint, point)
         return point
-
-    def clear(self, number: int | None = None) -> None:
-        """Remove a breakpoint.
-
-        Args:
-            number: its number; None for all.
-        """
-        self.do(Debugger.clear_breakpoints, number)
-
-    def marks(self) -> set[tuple[int, int]]:
-        """(block, index) of the operators of the innermost block at which a breakpoint may stop."""
-        return self.inspect(Debugger.marks)
 
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]:
@@ -578,36 +371,12 @@ class Session:
 
 
 def current() -> Session | None:
-    """The session that was begun last, if it is still open.
-
-    Example:
-        >>> current() is None or current().snapshot.state in ("idle", "paused", "running", "done")
-        True
-    """
+    """The session that was begun last, if it is still open."""
     session = _current[-1]() if _current else None
     return session if session is not None and not session.closed else None
 
 
-def debug(
-    program: Program | None = None,
-    feed: Mapping[str, Any] | None = None,
-    fetch_list: Any = None,
-    scope: Scope | None = None,
-    place: Place | None = None,
-    budget: int = BUDGET,
-) -> Session:
-    """Begin a debug session; see `Session`, whose arguments these are.
-
-    Example:
-        >>> y = fluid.layers.fill_constant([1], "float32", 2.0)
-        >>> with fluid.debug() as d:
-        ...     d.on_stop = lambda d: print(d.snapshot.text)
-        ...     stop = d.stop_at("op fill_constant")
-        ...     fluid.Executor().run(fetch_list=[y])
-        paused at step 0, breakpoint op fill_constant  0:0  fill_constant_0.tmp_0 = fill_constant()
-        [array([2.], dtype=float32)]
-    """
-    return Session(program, feed, fetch_list, scope, place, budget)
+debug = Session  # `fluid.debug(...)` begins a session
 
 
 def post_mortem(budget: int = BUDGET) -> Session:
@@ -618,24 +387,6 @@ def post_mortem(budget: int = BUDGET) -> Session:
 
     Args:
         budget: bytes of the undo journal.
-
-    Returns:
-        The session.
-
-    Raises:
-        NotFound: no run has failed, or its program or scope does not exist any more.
-
-    Example:
-        >>> x = fluid.layers.data("x", shape=[2])
-        >>> y = fluid.layers.reshape(fluid.layers.relu(x), [-1, 3])
-        >>> fluid.Executor().run(feed={"x": np.ones((2, 2), "float32")}, fetch_list=[y])
-        Traceback (most recent call last):
-        fluidnb.op.context.RuleError: X cannot be reshaped to Attr(shape) of reshape: sizes do not divide.
-          ...
-        >>> d = fluid.debug.post_mortem()
-        >>> d.snapshot.op.type, d["relu_0.tmp_0"].shape
-        ('reshape', (2, 2))
-        >>> d.close()
     """
     failed = last_failed()
     program = None if failed is None else failed.program()
@@ -650,13 +401,7 @@ def post_mortem(budget: int = BUDGET) -> Session:
 
 
 def stopped_error(snapshot: Snapshot) -> BaseException:
-    """The error of a paused run that nothing can continue: that of its operator, or `Stopped`.
-
-    Example:
-        >>> from fluidnb.debug.stop import Stop, StopKind
-        >>> type(stopped_error(Snapshot("paused", Stop(StopKind.PAUSE)))).__name__
-        'Stopped'
-    """
+    """The error of a paused run that nothing can continue: that of its operator, or `Stopped`."""
     if snapshot.error is not None:
         return snapshot.error
     return Stopped(

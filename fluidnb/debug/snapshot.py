@@ -7,89 +7,50 @@ from dataclasses import dataclass
 from fluidnb.debug.stop import Stop
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
-from fluidnb.visible import visible_line
+from fluidnb.utils.escapes import visible_line
 
 
 @dataclass(frozen=True, slots=True)
 class OpLocation:
-    """An operator of a program.
+    """An operator of a program."""
 
-    Args:
-        block: index of its block.
-        index: its index there.
-        type: its type.
-        text: the operator as a line of pseudo code.
-        where: the user's line, for example ``cell net, line 3``; empty if unknown.
-        file: that line's file; empty if unknown.
-        line: that line's number; 0 if unknown.
-    """
-
-    block: int
-    index: int
+    block: int  # index of its block
+    index: int  # its index there
     type: str
-    text: str
-    where: str = ""
-    file: str = ""
-    line: int = 0
+    text: str  # the operator as a line of pseudo code
+    where: str = ""  # the user's line, for example ``cell net, line 3``; empty if unknown
+    file: str = ""  # that line's file; empty if unknown
+    line: int = 0  # that line's number; 0 if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class FrameLocation:
-    """A block that is being run.
+    """A block that is being run."""
 
-    Args:
-        block: its index.
-        pc: the index of the next operator.
-        iteration: the iteration, from 0; of a gradient block, that of the forward block.
-        op: the next operator; None at the end of the block.
-    """
-
-    block: int
-    pc: int
-    iteration: int
-    op: OpLocation | None
+    block: int  # its index
+    pc: int  # the index of the next operator
+    iteration: int  # the iteration, from 0; of a gradient block, that of the forward block
+    op: OpLocation | None  # the next operator; None at the end of the block
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Snapshot:
-    """The state of a session.
+    """The state of a session."""
 
-    Args:
-        state: ``idle`` (no run yet), ``running``, ``paused``, ``done``.
-        stop: why it is there.
-        at: steps from the beginning.
-        run: the run of the session, from 0.
-        frames: the blocks that are being run, innermost last.
-        wrote: the variables that the last step wrote.
-        watches: (expression, value as text).
-        can_back: whether a step back is possible.
-        error: the error of the next operator, or None.
-        kept: bytes of the journal.
-        problems: errors of observers, as text.
-        reached: steps from the beginning to the furthest step so far.
-        closed: whether the session was closed.
-        device: the device on which it runs, with its name; empty on the host.
-
-    Example:
-        >>> from fluidnb.debug.stop import StopKind
-        >>> Snapshot("idle", Stop(StopKind.IDLE)).op is None
-        True
-    """
-
-    state: str
-    stop: Stop
-    at: int = 0
-    run: int = 0
-    frames: tuple[FrameLocation, ...] = ()
-    wrote: tuple[str, ...] = ()
-    watches: tuple[tuple[str, str], ...] = ()
-    can_back: bool = False
-    error: BaseException | None = None
-    kept: int = 0
-    problems: tuple[str, ...] = ()
-    reached: int = 0
-    closed: bool = False
-    device: str = ""
+    state: str  # ``idle`` (no run yet), ``running``, ``paused``, ``done``
+    stop: Stop  # why it is there  # the reason
+    at: int = 0  # steps from the beginning
+    run: int = 0  # the run of the session, from 0
+    frames: tuple[FrameLocation, ...] = ()  # the blocks that are being run, innermost last
+    wrote: tuple[str, ...] = ()  # the variables that the last step wrote
+    watches: tuple[tuple[str, str], ...] = ()  # (expression, value as text)
+    can_back: bool = False  # whether a step back is possible
+    error: BaseException | None = None  # the error of the next operator, or None
+    kept: int = 0  # bytes of the journal
+    problems: tuple[str, ...] = ()  # errors of observers, as text
+    reached: int = 0  # steps from the beginning to the furthest step so far
+    closed: bool = False  # whether the session was closed
+    device: str = ""  # the device on which it runs, with its name; empty on the host
 
     @property
     def op(self) -> OpLocation | None:
@@ -98,7 +59,7 @@ class Snapshot:
 
     @property
     def reason(self) -> str:
-        """Why it is there, in words."""
+        """The reason of the stop, as a sentence."""
         return self.stop.text
 
     @property

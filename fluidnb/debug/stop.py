@@ -1,4 +1,4 @@
-"""Why a debug session is where it is: facts as data, and the one sentence that is rendered from them."""
+"""The reason why a debug session is paused: facts as data, and the one sentence that is rendered from them."""
 
 from __future__ import annotations
 
@@ -43,39 +43,24 @@ class Direction(Enum):
     BACKWARD = "backward"
 
 
-#: Variables that a sentence names.
-_MOST = 4
+_MOST = 4  # variables that a sentence names
 #: kind of a breakpoint -> kind of the stop; the others are plain breakpoints
 _AT_BREAKPOINT = {"var": StopKind.WATCHPOINT, "nan": StopKind.NAN}
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a session is where it is.
+    """The reason why a session is paused, or that it runs."""
 
-    Args:
-        kind: what made it stop.
-        direction: which way it went.
-        count: steps that were taken; of ``GOTO`` the step that it went to.
-        breakpoint: as it was when it was reached; of ``END`` the one that was not reached.
-        names: variables: of ``WRITE``, ``NO_WRITE`` and ``EDIT``, or those changed before a failure without a copy.
-        op: the type of the operator whose attributes were edited.
-        attrs: (attribute, value as text) that were edited.
-        error: the type of the error that the expression of a breakpoint raised.
-
-    Example:
-        >>> Stop(StopKind.STEP, count=2).text
-        'after 2 steps'
-    """
-
-    kind: StopKind
-    direction: Direction = Direction.FORWARD
-    count: int = 1
-    breakpoint: Breakpoint | None = None
+    kind: StopKind  # what made it stop
+    direction: Direction = Direction.FORWARD  # which way it went
+    count: int = 1  # steps that were taken; of ``GOTO`` the step that it went to
+    breakpoint: Breakpoint | None = None  # as it was when it was reached; of ``END`` the one that was not reached
+    # variables: of ``WRITE``, ``NO_WRITE`` and ``EDIT``, or those changed before a failure without a copy
     names: tuple[str, ...] = ()
-    op: str = ""
-    attrs: tuple[tuple[str, str], ...] = ()
-    error: str = ""
+    op: str = ""  # the type of the operator whose attributes were edited
+    attrs: tuple[tuple[str, str], ...] = ()  # (attribute, value as text) that were edited
+    error: str = ""  # the type of the error that the expression of a breakpoint raised
 
     @property
     def text(self) -> str:
@@ -89,59 +74,43 @@ class Stop:
 
 
 def stop_at(breakpoint: Breakpoint, direction: Direction = Direction.FORWARD) -> Stop:
-    """The stop at a breakpoint.
-
-    Args:
-        breakpoint: the breakpoint; a copy is kept, for it may move later.
-        direction: which way the session went.
-
-    Example:
-        >>> stop_at(Breakpoint("var", "loss"), Direction.BACKWARD).kind
-        <StopKind.WATCHPOINT: 'watchpoint'>
-    """
+    """The stop at a breakpoint."""
     return Stop(_AT_BREAKPOINT.get(breakpoint.kind, StopKind.BREAKPOINT), direction, breakpoint=breakpoint.copy())
 
 
+#: kind -> its sentence, where that needs no other fact
+_SENTENCES = {
+    StopKind.IDLE: "no run yet",
+    StopKind.REPLAYING: "replaying the run that failed",
+    StopKind.ENTRY: "entry",
+    StopKind.OUT: "after the block",
+    StopKind.PAUSE: "paused",
+    StopKind.START: "the beginning",
+    StopKind.RESTART: "the beginning of the run",
+    StopKind.RESTART_BLOCK: "the beginning of the block",
+    StopKind.ERROR: "the operator failed",
+    StopKind.NO_ERROR: "the replay did not fail",
+}
+
+
 def stop_text(stop: Stop) -> str:
-    """The sentence for a stop; no other code writes one.
-
-    Args:
-        stop: the facts.
-
-    Example:
-        >>> stop_text(Stop(StopKind.EDIT, names=("loss",)))
-        'set loss'
-    """
+    """The sentence for a stop; no other code writes one."""
     back, name = stop.direction is Direction.BACKWARD, ", ".join(stop.names)
     where = "" if stop.breakpoint is None else stop.breakpoint.text
     match stop.kind:
-        case StopKind.IDLE:
-            return "no run yet"
         case StopKind.RUNNING:
             return "running backwards" if back else "running"
-        case StopKind.REPLAYING:
-            return "replaying the run that failed"
         case StopKind.STEP:
             steps = "1 step" if stop.count == 1 else f"{stop.count} steps"
             return f"after {steps} back" if back else f"after {steps}"
         case StopKind.NEXT:
             return "after 1 operator back" if back else "after 1 operator"
-        case StopKind.OUT:
-            return "after the block"
         case StopKind.BREAKPOINT | StopKind.WATCHPOINT | StopKind.NAN:
             return f"breakpoint {where}, backwards" if back else f"breakpoint {where}"
-        case StopKind.PAUSE:
-            return "paused"
         case StopKind.GOTO:
             return f"went to step {stop.count}"
         case StopKind.END:
             return f"the end; {where} was not reached" if where else "the end"
-        case StopKind.START:
-            return "the beginning"
-        case StopKind.RESTART:
-            return "the beginning of the run"
-        case StopKind.RESTART_BLOCK:
-            return "the beginning of the block"
         case StopKind.WRITE:
             return f"before {name} is written"
         case StopKind.NO_WRITE:
@@ -150,15 +119,10 @@ def stop_text(stop: Stop) -> str:
             return f"set {', '.join(f'{key}={value}' for key, value in stop.attrs)} of {stop.op}"
         case StopKind.EDIT:
             return f"set {name}"
-        case StopKind.ERROR:
-            return "the operator failed"
         case StopKind.POST_MORTEM:
             more = " ..." if len(stop.names) > _MOST else ""
             lost = ", ".join(stop.names[:_MOST]) + more
             return f"the operator failed; not restored: {lost}" if lost else "the operator failed"
-        case StopKind.NO_ERROR:
-            return "the replay did not fail"
         case StopKind.CONDITION_ERROR:
             return f"a breakpoint raised {stop.error}"
-        case StopKind.ENTRY:
-            return "entry"
+    return _SENTENCES[stop.kind]

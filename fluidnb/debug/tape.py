@@ -29,29 +29,17 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Run:
-    """A run on the tape.
+    """A run on the tape."""
 
-    Args:
-        plan: the lowered program.
-        scope: the user's scope.
-        feeds: copies of the fed values.
-        number: the number of the run; random numbers depend on it.
-        first: the step at which it begins.
-        start: the variables of the user's scope that it changes, as they were.
-        machine: its interpreter; None when it is over and its variables would take too much memory.
-        changes: the user's edits, by step.
-        kept: bytes of its variables after its end.
-    """
-
-    plan: LoweredProgram
-    scope: Scope
-    feeds: Mapping[str, Fed]
-    number: int
-    first: int
-    start: Checkpoint
-    machine: Interpreter | None
-    changes: dict[int, Change] = field(default_factory=dict)
-    kept: int = 0
+    lowered: LoweredProgram
+    scope: Scope  # the user's scope
+    feeds: Mapping[str, Fed]  # copies of the fed values
+    number: int  # the number of the run; random numbers depend on it
+    first: int  # the step at which it begins
+    start: Checkpoint  # the variables of the user's scope that it changes, as they were
+    interpreter: Interpreter | None  # None when it is finished and its variables would take too much memory
+    changes: dict[int, Change] = field(default_factory=dict)  # the user's edits, by step
+    kept: int = 0  # bytes of its variables after its end
 
     @property
     def nbytes(self) -> int:
@@ -60,41 +48,24 @@ class Run:
 
 
 class Tape:
-    """Steps runs forwards and backwards.
+    """Steps runs forwards and backwards."""
 
-    Args:
-        budget: bytes for the journal; as many again for the runs before the current one.
-
-    Attributes:
-        runs: the recorded runs, oldest first; the last one is the current one.
-        ahead: later runs, after steps back over their beginning; the next one last.
-        at: steps from the beginning to here.
-        journal: the newest steps.
-        forgotten: steps of runs that are not recorded any more.
-        check: raises if an operator that waits has to stop waiting.
-
-    Example:
-        >>> tape = Tape(budget=1 << 20)
-        >>> tape.at, tape.runs, tape.can_back
-        (0, [], False)
-    """
-
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int) -> None:  # bytes of the journal; as many again for the runs before the current one
         self.runs: list[Run] = []
-        self.ahead: list[Run] = []
+        self.ahead: list[Run] = []  # the runs after the current one, the next one last
         self.at = 0
-        self.forgotten = 0
+        self.forgotten = 0  # the first step that is still recorded
         self.journal = Journal(budget)
         self.check: Callable[[], None] = lambda: None
 
     @property
-    def machine(self) -> Interpreter:
-        """The machine of the current run; raises EnforceNotMet before the first run."""
+    def interpreter(self) -> Interpreter:
+        """The interpreter of the current run; raises EnforceNotMet before the first run."""
         if not self.runs:
             raise EnforceNotMet("No run was begun yet.", hint="begin(feed, fetch_list) begins one.")
-        machine = self.runs[-1].machine
-        assert machine is not None, "only runs that are over give their machine up"
-        return machine
+        interpreter = self.runs[-1].interpreter
+        assert interpreter is not None, "only finished runs drop their interpreter"
+        return interpreter
 
     @property
     def can_back(self) -> bool:
@@ -104,36 +75,38 @@ class Tape:
     @property
     def done(self) -> bool:
         """Whether the current run is over, and no run comes after it."""
-        return not self.ahead and self.machine.done
+        return not self.ahead and self.interpreter.done
 
     # ---- forwards
 
     def begin(
-        self, plan: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()
+        self, lowered: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()
     ) -> None:
         """Begin a run; the one before stays where it is. ``ahead``: the runs after it, the next one last."""
         feeds = {name: (copy_of(array), lod) for name, (array, lod) in feeds.items()}
-        start = Checkpoint(plan, scope)
+        start = Checkpoint(lowered, scope)
         if self.runs:
             _hide(self.runs[-1])
-            self.runs[-1].kept = _bytes_in(self.machine.stack[0].scope)
+            self.runs[-1].kept = _bytes_in(self.interpreter.stack[0].scope)
         self.ahead = list(ahead)
-        self.runs.append(Run(plan, scope, feeds, number, self.at, start, self._machine(plan, scope, feeds, number)))
+        self.runs.append(
+            Run(lowered, scope, feeds, number, self.at, start, self._interpreter(lowered, scope, feeds, number))
+        )
         self._save_memory()
 
     def forward(self) -> Undo:
         """Take one step, at the end of a run into the next recorded one; an operator that fails changes nothing."""
-        if self.machine.done:
+        if self.interpreter.done:
             self._enter_run()
-        self.machine.step()
+        self.interpreter.step()
         self.at += 1
         return self.journal[-1]
 
     def change(self, change: Change) -> None:
         """Apply an edit as a step; one that is not possible raises a FluidError and changes nothing."""
         run = self.runs[-1]
-        self.journal.append(change.apply(self.machine))
-        run.plan = self.machine.plan
+        self.journal.append(change.apply(self.interpreter))
+        run.lowered = self.interpreter.lowered
         run.changes[self.at] = change
         self.at += 1
 
@@ -155,10 +128,10 @@ class Tape:
         run = self.runs[-1]
         change = run.changes.pop(self.at - 1, None)
         if change is None:
-            self.machine.back()
+            self.interpreter.back()
         else:
-            change.undo(self.machine, self.journal.pop())
-            run.plan = self.machine.plan
+            change.undo(self.interpreter, self.journal.pop())
+            run.lowered = self.interpreter.lowered
         self.at -= 1
 
     def go(self, at: int) -> None:
@@ -178,22 +151,10 @@ class Tape:
         self._replay(self.at, visit)
 
     def visit(self, at: int, function: Callable[[], T]) -> T:
-        """Call a function at another step, and return here; edits between the two steps are applied again.
-
-        Args:
-            at: the count of steps; where the program ends before it, the function is called at the end.
-            function: what is called.
-
-        Returns:
-            What the function returns.
-
-        Raises:
-            IndexError: the tape does not begin that early.
-            FluidError: an operator in between failed; the tape is paused before it.
-        """
+        """Call a function at another step, or at the end before it, and return here with edits applied again."""
         here, first = self.at, self.runs[-1].first
         edits = {step: change for run in self.runs for step, change in run.changes.items() if step >= at}
-        with quiet(self.runs[-1].plan):
+        with quiet(self.runs[-1].lowered):
             if at < here:
                 self.go(at)
             while self.at < at and not self.done:
@@ -217,39 +178,39 @@ class Tape:
 
     # ---- helpers
 
-    def _machine(self, plan: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Interpreter:
-        machine = Executor.machine(plan, scope, feeds, number)
-        machine.journal, machine.check = self.journal, self.check
-        return machine
+    def _interpreter(self, lowered: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Interpreter:
+        interpreter = Executor.interpreter(lowered, scope, feeds, number)
+        interpreter.journal, interpreter.check = self.journal, self.check
+        return interpreter
 
     def _enter_run(self) -> None:
         """From the end of a run to the beginning of the one after it."""
         later = self.ahead.pop()
-        self.begin(later.plan, later.scope, later.feeds, later.number, self.ahead)
+        self.begin(later.lowered, later.scope, later.feeds, later.number, self.ahead)
 
     def _leave_run(self) -> None:
         """Go from the beginning of a run to the end of the one before it."""
-        gone = self.runs.pop()
-        gone.start.restore()
-        _hide(gone)
-        self.ahead.append(gone)
+        left = self.runs.pop()
+        left.start.restore()
+        _hide(left)
+        self.ahead.append(left)
         run = self.runs[-1]
-        if run.machine is None:
+        if run.interpreter is None:
             self._replay(self.at)
         else:
-            run.scope.kids.append(run.machine.stack[0].scope)
+            run.scope.kids.append(run.interpreter.stack[0].scope)
 
     def _rewind(self) -> None:
         """Go to the beginning of the current run, at once."""
         run = self.runs[-1]
         _hide(run)
         run.start.restore()
-        if run.machine is not None:
+        if run.interpreter is not None:
             for change in reversed(list(run.changes.values())):
-                change.restore_program(run.machine)
-            run.plan = run.machine.plan
+                change.restore_program(run.interpreter)
+            run.lowered = run.interpreter.lowered
         run.changes = {}
-        run.machine = self._machine(run.plan, run.scope, run.feeds, run.number)
+        run.interpreter = self._interpreter(run.lowered, run.scope, run.feeds, run.number)
         self.journal.clear()
         self.at = run.first
 
@@ -257,7 +218,7 @@ class Tape:
         """Replay the current run from its beginning to a count of steps."""
         changes = self.runs[-1].changes
         self._rewind()
-        with quiet(self.runs[-1].plan):
+        with quiet(self.runs[-1].lowered):
             while self.at < at:
                 change = changes.get(self.at)
                 if change is None:
@@ -269,16 +230,16 @@ class Tape:
 
     def _save_memory(self) -> None:
         """Drop the variables of finished runs, oldest first, then whole runs, while they take too much memory."""
-        held = sum(run.nbytes for run in self.runs[:-1])
+        nbytes = sum(run.nbytes for run in self.runs[:-1])
         for i, run in enumerate(self.runs[:-1]):
-            if held <= self.journal.budget:
+            if nbytes <= self.journal.budget:
                 return
-            if run.machine is not None and not run.changes:
-                held -= run.kept
-                run.machine, run.kept = None, 0
+            if run.interpreter is not None and not run.changes:
+                nbytes -= run.kept
+                run.interpreter, run.kept = None, 0
                 self.journal.keep(self.at - self.runs[i + 1].first)
-        while len(self.runs) > 1 and held > self.journal.budget:
-            held -= self.runs[0].nbytes
+        while len(self.runs) > 1 and nbytes > self.journal.budget:
+            nbytes -= self.runs[0].nbytes
             _hide(self.runs.pop(0))
             self.forgotten = self.runs[0].first
         self.journal.keep(self.at - self.forgotten)
@@ -286,7 +247,7 @@ class Tape:
 
 def _hide(run: Run) -> None:
     """Remove a run's scope from the user's."""
-    local = None if run.machine is None else run.machine.stack[0].scope
+    local = None if run.interpreter is None else run.interpreter.stack[0].scope
     if local is not None and local in run.scope.kids:
         run.scope.kids.remove(local)
 
@@ -299,9 +260,9 @@ def _bytes_in(scope: Scope) -> int:
 
 
 @contextlib.contextmanager
-def quiet(plan: LoweredProgram) -> Iterator[None]:
+def quiet(lowered: LoweredProgram) -> Iterator[None]:
     """Inside a ``with``, replayed operators do not print again."""
-    if any(op.desc.optype in ("print", "py_func") for block in plan.blocks for op in block.ops):
+    if any(op.desc.optype in ("print", "py_func") for block in lowered.blocks for op in block.ops):
         with contextlib.redirect_stdout(io.StringIO()):
             yield
     else:

@@ -12,34 +12,17 @@ from fluidnb.values.tensor import array_of
 
 @dataclass(frozen=True, slots=True)
 class TensorStats:
-    """Statistics of a variable's tensor.
+    """Statistics of a variable's tensor."""
 
-    Args:
-        name: the variable.
-        dtype: its dtype's name; empty if it is not a tensor.
-        shape: its shape.
-        nan: number of elements that are NaN.
-        inf: number of infinite elements.
-        low: the smallest finite element, or None.
-        high: the largest finite element, or None.
-        norm: the L2 norm of the finite elements.
-        zeros: number of elements that are 0.
-
-    Example:
-        >>> tensor = fluid.LoDTensor(); tensor.set(np.array([3.0, -4.0, np.nan]))
-        >>> tensor_stats("x", tensor).text
-        'x  float64[3]  1 NaN  -4 … 3'
-    """
-
-    name: str
-    dtype: str = ""
+    name: str  # the variable
+    dtype: str = ""  # its dtype's name; empty if it is not a tensor
     shape: tuple[int, ...] = ()
-    nan: int = 0
-    inf: int = 0
-    low: float | None = None
-    high: float | None = None
-    norm: float = 0.0
-    zeros: int = 0
+    nan: int = 0  # number of elements that are NaN
+    inf: int = 0  # number of infinite elements
+    low: float | None = None  # the smallest finite element, or None
+    high: float | None = None  # the largest finite element, or None
+    norm: float = 0.0  # the L2 norm of the finite elements
+    zeros: int = 0  # number of elements that are 0
 
     @property
     def text(self) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.debug.expressions import code_of
 from fluidnb.errors import NotFound, near
-from fluidnb.expressions import code_of
 from fluidnb.program import Variable
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
@@ -19,14 +19,7 @@ from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
 
 class NoValue(NotFound):
-    """A variable without a value.
-
-    Args:
-        name: the variable.
-        received: what asked for it: the name, or an expression.
-        similar: a hint with similar names; empty if there is none.
-        otherwise: the hint where there is none.
-    """
+    """A variable without a value."""
 
     def __init__(self, name: str, received: str, similar: str, otherwise: str) -> None:
         expected = "a variable that has a value" if received == name else None
@@ -37,18 +30,7 @@ class NoValue(NotFound):
 
 
 class View(Mapping[str, Any]):
-    """The variables visible from a scope, by name, as read-only arrays.
-
-    Args:
-        scope: the scope.
-        around: the user's own names, for expressions; the program's variables come first.
-
-    Example:
-        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"))
-        >>> view = View(scope)
-        >>> view["x"].sum(), list(view), "y" in view
-        (np.float32(3.0), ['x'], False)
-    """
+    """The variables visible from a scope, by name, as read-only arrays."""
 
     __slots__ = ("_around", "_scope")
 
@@ -58,7 +40,7 @@ class View(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         variable = self._scope.find_var(name)
         value = None if variable is None else variable.value
-        if value is None or (type(value) is LoDTensor and value.array is None):
+        if not has_value(value):
             raise NoValue(name, name, near(name, list(self)), "step until something has written it.")
         return as_numpy(value)
 
@@ -82,25 +64,7 @@ class View(Mapping[str, Any]):
         return View(self._scope, around)
 
     def evaluate(self, text: str) -> Any:
-        """Evaluate a Python expression over the variables; ``np`` is numpy.
-
-        Names that are no Python names are written ``v["fc_0.w_0"]``.
-
-        Args:
-            text: the expression, for example ``loss.mean() > 3``.
-
-        Returns:
-            Its value.
-
-        Raises:
-            NotFound: it uses a name that has no value.
-            Exception: whatever else the expression raises.
-
-        Example:
-            >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"))
-            >>> View(scope).evaluate("x.sum() == 3 and v['x'][0] > 0")
-            np.True_
-        """
+        """Evaluate a Python expression; ``v['fc_0.w_0']`` is a variable of any name, ``np`` is numpy."""
         try:
             known = {"np": np, "v": self, **vars(builtins)}
             return eval(code_of(text, "<watch>"), known, _Names(self, self._around))
@@ -120,36 +84,24 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name in self._view:
             return self._view[name]
-        found = self._around[name]
-        if not isinstance(found, Variable):
-            return found
-        if found.name not in self._view:  # a symbolic variable means its value, and it has none
+        value = self._around[name]
+        if not isinstance(value, Variable):
+            return value
+        if value.name not in self._view:  # a symbolic variable means its value, and it has none
             raise KeyError(name)
-        return self._view[found.name]
+        return self._view[value.name]
 
 
 def has_value(value: Any) -> bool:
-    """Whether a runtime variable's value is set.
-
-    Example:
-        >>> has_value(None), has_value(LoDTensor())
-        (False, False)
-    """
+    """Whether a runtime variable's value is set."""
     return value is not None and not (type(value) is LoDTensor and value.array is None)
 
 
 def as_numpy(value: Any) -> Any:
     """A variable's value for reading: tensors and arrays of tensors as read-only numpy arrays.
 
-    Args:
-        value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
-
     Returns:
         An ndarray, a list of them, or the value itself; of a device a `DeviceArray`, which copies only what is read.
-
-    Example:
-        >>> as_numpy(LoDTensorArray())
-        []
     """
     if type(value) is LoDTensor:
         if is_on_device(value.array):
@@ -163,19 +115,7 @@ def as_numpy(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A copy of a variable's value, which stays as it is while the program runs.
-
-    Args:
-        value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
-
-    Returns:
-        An ndarray, a LoDTensor where there is LoD, a list, or the value.
-
-    Example:
-        >>> tensor = LoDTensor(); tensor.set(np.ones(2, "float32"))
-        >>> kept = copied(tensor); tensor.set(np.zeros(2, "float32")); kept
-        array([1., 1.], dtype=float32)
-    """
+    """A copy of a variable's value: an ndarray, a LoDTensor where there is LoD, a list, or the value."""
     if type(value) is LoDTensor:
         return value._copy() if value.lod_ else np.array(np.asarray(value), order="C")
     if isinstance(value, LoDTensorArray):

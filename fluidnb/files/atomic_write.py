@@ -58,27 +58,10 @@ def atomic_write(
     is no regular file (a pipe, ``/dev/stdout``) is written directly.
 
     Args:
-        path: the file; symbolic links are followed.
         text: True opens it for UTF-8 text, False for bytes.
         overwrite: False refuses a path that exists.
         parents: True creates missing folders.
         size: bytes that will be written, if known; reported when the disk is full.
-
-    Yields:
-        The open file.
-
-    Raises:
-        EnforceNotMet: the file cannot be written (disk full, no permission, name too long ...), or it exists and
-            `overwrite` is False.
-
-    Example:
-        >>> import tempfile
-        >>> path = os.path.join(tempfile.mkdtemp(), "weights")
-        >>> with atomic_write(path) as file:
-        ...     _ = file.write(b"all"); os.path.exists(path)
-        False
-        >>> os.listdir(os.path.dirname(path))
-        ['weights']
     """
     name = os.fspath(path)
     if not overwrite and os.path.exists(name):
@@ -149,8 +132,8 @@ def _locked(partial: str) -> io.FileIO:
         handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         file = io.FileIO(handle, "w")
         try:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_uid != os.geteuid():
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != os.geteuid():
                 # Another user may have put it into a shared folder, to be written through.
                 raise OSError(errno.EPERM, "the temporary file belongs to another user", partial)
             try:

@@ -10,21 +10,7 @@ from fluidnb.errors import EnforceNotMet
 
 
 def cache_folder(name: str) -> Path:
-    """Folder for compiled kernels of one kind, created with mode 0700 and checked.
-
-    Args:
-        name: the kind, for example ``emulator``.
-
-    Returns:
-        The folder: below FLUIDNB_CACHE in the environment, else ``~/.cache/fluidnb`` (or XDG_CACHE_HOME).
-
-    Raises:
-        EnforceNotMet: another user owns the folder, can write to it, or can replace it.
-
-    Example:
-        >>> folder = cache_folder("example"); oct(folder.stat().st_mode & 0o777)
-        '0o700'
-    """
+    """Checked folder of mode 0700, below FLUIDNB_CACHE or else the user's cache (XDG_CACHE_HOME)."""
     chosen = os.environ.get("FLUIDNB_CACHE")
     base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluidnb"
     folder = base / name
@@ -32,16 +18,16 @@ def cache_folder(name: str) -> Path:
     base.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     folder = folder.resolve()
-    found = folder.stat()
-    if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+    status = folder.stat()
+    if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
         folder.chmod(0o700)  # created by hand, readable for others: nothing in it can be forged
     else:
-        raise _refusal(folder, f"owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):o}")
+        raise _refusal(folder, f"owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}")
     for parent in folder.parents:
-        found = parent.stat()
-        open_to_all = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
-        if open_to_all or found.st_uid not in (0, os.geteuid()):
-            raise _refusal(parent, f"owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):o}")
+        status = parent.stat()
+        open_to_all = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
+        if open_to_all or status.st_uid not in (0, os.geteuid()):
+            raise _refusal(parent, f"owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}")
     return folder
 
 

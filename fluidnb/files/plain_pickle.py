@@ -116,50 +116,19 @@ def loads(data: bytes, source: str, encoding: str = "ASCII") -> Any:
     """Plain value of a pickle: numbers, text, bytes, containers of them, numpy arrays and scalars.
 
     Args:
-        data: the pickle, written by Python 2 or 3.
-        source: its file, for errors.
         encoding: for text of Python 2; "bytes" keeps it as bytes.
-
-    Returns:
-        The value; arrays are read-only.
-
-    Raises:
-        EnforceNotMet: it references anything but plain values, or is damaged.
-
-    Example:
-        >>> loads(pickle.dumps(([1, 2], "a", np.array([3.0]))), "a sample")
-        ([1, 2], 'a', array([3.]))
-        >>> loads(pickle.dumps(print), "a sample")
-        Traceback (most recent call last):
-        fluidnb.errors.EnforceNotMet: a sample is not plain data: it references builtins.print, which is not plain data.
-          ...
     """
     try:
         _check_memo(data)
         return _resolved(_Plain(io.BytesIO(data), encoding=encoding).load(), {})
     except Exception as e:  # a damaged pickle can raise anything
         raise EnforceNotMet(
-            f"{source} is not plain data: {e}.",
-            hint="reading stopped there; do not use files of unknown origin.",
+            f"{source} is not plain data: {e}.", hint="reading stopped there; do not use files of unknown origin."
         ) from None
 
 
 def load(file: BinaryIO) -> Any:
-    """Plain value of a pickle in an open file; a safe ``pickle.load``.
-
-    Args:
-        file: open for binary reading.
-
-    Returns:
-        The value.
-
-    Raises:
-        EnforceNotMet: as for `loads`.
-
-    Example:
-        >>> load(io.BytesIO(pickle.dumps([1, 2])))
-        [1, 2]
-    """
+    """Plain value of a pickle in an open file; a safe ``pickle.load``."""
     return loads(file.read(), str(getattr(file, "name", "a file")))
 
 

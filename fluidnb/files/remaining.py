@@ -7,19 +7,7 @@ from typing import IO
 
 
 def remaining(file: IO[bytes]) -> int:
-    """Bytes from the position of a file to its end; the position does not change.
-
-    Args:
-        file: open for binary reading, seekable.
-
-    Returns:
-        The number of bytes.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO(b"abc"); _ = file.read(1); remaining(file)
-        2
-    """
+    """Bytes from the position of a file to its end; the position does not change."""
     position = file.tell()
     end = file.seek(0, os.SEEK_END)
     file.seek(position)

@@ -15,36 +15,22 @@ from fluidnb.initializer.constants import array_attrs as array_attrs
 from fluidnb.initializer.constants import number_attrs as number_attrs
 from fluidnb.initializer.defaults import default_bias_initializer, default_weight_initializer, set_defaults
 from fluidnb.initializer.draws import (
+    MSRA,
+    MSRAInitializer,
     Normal,
     NormalInitializer,
     TruncatedNormal,
     TruncatedNormalInitializer,
     Uniform,
     UniformInitializer,
+    Xavier,
+    XavierInitializer,
 )
-from fluidnb.initializer.scaled import MSRA, MSRAInitializer, Xavier, XavierInitializer
-from fluidnb.initializer.scaled import fans as fans
+from fluidnb.initializer.draws import fans as fans
 
 __all__ = [
-    "Bilinear",
-    "BilinearInitializer",
-    "Constant",
-    "ConstantInitializer",
-    "Initializer",
-    "MSRA",
-    "MSRAInitializer",
-    "Normal",
-    "NormalInitializer",
-    "NumpyArrayInitializer",
-    "TruncatedNormal",
-    "TruncatedNormalInitializer",
-    "Uniform",
-    "UniformInitializer",
-    "Xavier",
-    "XavierInitializer",
-    "default_bias_initializer",
-    "default_weight_initializer",
-    "force_init_on_cpu",
-    "init_on_cpu",
-    "set_defaults",
-]
+    "Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "Initializer", "MSRA", "MSRAInitializer",
+    "Normal", "NormalInitializer", "NumpyArrayInitializer", "TruncatedNormal", "TruncatedNormalInitializer",
+    "Uniform", "UniformInitializer", "Xavier", "XavierInitializer", "default_bias_initializer",
+    "default_weight_initializer", "force_init_on_cpu", "init_on_cpu", "set_defaults",
+]  # fmt: skip

@@ -62,14 +62,7 @@ def _of_32_bits(seed: int) -> int:
 
 
 def check_initializer(value: object) -> None:
-    """Raise unless a value can serve as an initializer.
-
-    Args:
-        value: an `Initializer`, or any callable that takes a variable and a block.
-
-    Raises:
-        OpTypeError: it is neither.
-    """
+    """Raise unless a value can serve as an initializer."""
     if not callable(value):
         raise OpTypeError(
             "An initializer is wanted here.", expected="an Initializer, for example Constant(0.0)",

@@ -72,13 +72,6 @@ class ConstantInitializer(Initializer):
 def number_attrs(value: float, dtype: Any) -> dict[str, Any]:
     """The attributes of fill_constant for a number: a 32-bit float, and its text where that is not exact.
 
-    Args:
-        value: the number.
-        dtype: dtype of what is filled.
-
-    Returns:
-        ``value``, and ``str_value`` when it is needed.
-
     Example:
         >>> number_attrs(0.1, "float32"), number_attrs(0.1, "float64")
         ({'value': 0.1}, {'value': 0.1, 'str_value': '0.1'})
@@ -99,9 +92,6 @@ class NumpyArrayInitializer(Initializer):
 
     Args:
         value: the array; its shape is the parameter's.
-
-    Raises:
-        OpTypeError: it is not an array.
 
     Example:
         >>> w = fluid.layers.create_parameter([2], "float32", attr=NumpyArrayInitializer(np.array([1.0, 2.0])))
@@ -133,16 +123,6 @@ _MOST = 1024 * 1024
 
 def array_attrs(array: np.ndarray[Any, Any], dtype: Any) -> dict[str, Any]:
     """The attributes of assign_value for an array.
-
-    Args:
-        array: the values.
-        dtype: dtype of the variable.
-
-    Returns:
-        ``shape``, ``dtype`` and the attribute with the values.
-
-    Raises:
-        OpValueError: more than a million elements, or a dtype that the operator cannot hold.
 
     Example:
         >>> array_attrs(np.array([4, 5]), "int32")

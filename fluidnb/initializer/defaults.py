@@ -6,8 +6,7 @@ from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError, near
 from fluidnb.initializer.base import Initializer
 from fluidnb.initializer.constants import Constant
-from fluidnb.initializer.draws import Uniform
-from fluidnb.initializer.scaled import Xavier
+from fluidnb.initializer.draws import Uniform, Xavier
 
 #: name of a set of defaults -> (for weights, for biases)
 _DEFAULTS: dict[str, tuple[Initializer, Initializer]] = {
@@ -28,9 +27,6 @@ def set_defaults(name: str) -> str:
     Returns:
         The name that was in force before.
 
-    Raises:
-        OpValueError: there is no such set.
-
     Example:
         >>> fluid.layers.set_defaults("seed")
         'fluid'
@@ -48,20 +44,10 @@ def set_defaults(name: str) -> str:
 
 
 def default_weight_initializer() -> Initializer:
-    """The initializer of weights that do not name one.
-
-    Example:
-        >>> default_weight_initializer().operator((13, 1))[0]
-        'uniform_random'
-    """
+    """The initializer of weights that do not name one."""
     return _DEFAULTS[_chosen][0]
 
 
 def default_bias_initializer() -> Initializer:
-    """The initializer of biases that do not name one.
-
-    Example:
-        >>> default_bias_initializer()
-        ConstantInitializer(value=0.0, force_cpu=False)
-    """
+    """The initializer of biases that do not name one."""
     return _DEFAULTS[_chosen][1]

@@ -1,4 +1,4 @@
-"""The fully connected layer."""
+"""The fully connected layer, and one that is linear in each of two inputs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 from fluidnb.errors import Operand, OpValueError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.one_op import several
 from fluidnb.op import product, takes
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
+
+__all__ = ["bilinear_tensor_product", "fc"]
 
 
 def operands(variables: Sequence[Variable]) -> list[Operand]:
@@ -47,7 +50,6 @@ def fc(
         The output [d0, …, size], with the LoD of the input; ``out.param`` is the first weight.
 
     Raises:
-        OpTypeError: an input is not a Variable.
         OpValueError: an unknown size would be flattened, or ``num_flatten_dims`` or ``size`` is out of range.
 
     Example:
@@ -65,8 +67,15 @@ def fc(
             "fc needs at least one output feature.", slots=operands(helper.multiple_input()), expected="size > 0",
             received=f"size = {size}", hint="size is the number of output features.", argument="size",
         )  # fmt: skip
-    products = []
+    products: list[Variable] = []
     for x, attr in helper.iter_inputs_and_params():
+        if len(x.shape) < 2:
+            raise OpValueError(
+                f"fc needs an input of rank 2 or more, and {x.name} is {list(x.shape)}.",
+                slots=operands([x]), expected="[batch, features] or more axes", received=list(x.shape),
+                hint=f"layers.data adds the batch unless append_batch_size=False; layers.reshape({x.name}, "
+                f"[1, {x.shape[0] if x.shape else 1}]) makes a batch of one row.",
+            )  # fmt: skip
         if not 0 < num_flatten_dims < len(x.shape):
             raise OpValueError(
                 f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.",
@@ -82,11 +91,47 @@ def fc(
                 hint="the weight has one row for each input feature; give the sizes to layers.data or layers.reshape.",
             )  # fmt: skip
         weight = helper.create_parameter(attr if attr is not None else False, [width, int(size)], dtype)
-        out = helper.create_tmp_variable(dtype)
-        helper.append_op(
-            type="mul", inputs={"X": [x], "Y": [weight]}, outputs={"Out": [out]},
-            attrs={"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1},
-        )  # fmt: skip
-        products.append(out)
+        attrs = {"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1}
+        products += several("mul", {"X": x, "Y": weight}, {"Out": dtype}, attrs, helper=helper)
     total = helper.append_bias_op(helper.append_sum(products), dim_start=num_flatten_dims)
     return helper.append_activation(total)
+
+
+@naming.layer
+def bilinear_tensor_product(
+    x: Variable,
+    y: Variable,
+    size: int,
+    act: Any = None,
+    name: str | None = None,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+) -> Variable:
+    """Features that are linear in each of two inputs: ``act(x · weight[i] · y + bias[i])`` for each feature i.
+
+    Args:
+        x: [N, D].
+        y: [N, E].
+        size: number of features.
+        param_attr: description of the weight [size, D, E].
+        bias_attr: description of the bias [1, size]; False leaves it out.
+
+    Returns:
+        [N, size].
+
+    Example:
+        >>> x, y = fluid.layers.data("x", [5]), fluid.layers.data("y", [4])
+        >>> fluid.layers.bilinear_tensor_product(x, y, size=10).shape
+        (-1, 10)
+    """
+    helper = LayerHelper("bilinear_tensor_product", name=name, act=act, param_attr=param_attr, bias_attr=bias_attr)
+    for argument, v in (("x", x), ("y", y)):
+        if len(v.shape) != 2 or v.shape[1] < 0:
+            raise OpValueError(
+                f"{argument} of bilinear_tensor_product must be a matrix.", expected="[rows, a known width]",
+                received=list(v.shape), hint="layers.flatten() makes one.",
+            )  # fmt: skip
+    weight = helper.create_parameter(helper.param_attr or False, [size, x.shape[1], y.shape[1]], x.dtype)
+    bias = helper.create_parameter(helper.bias_attr, [1, size], x.dtype, is_bias=True) if helper.bias_attr else None
+    inputs = {"X": x, "Y": y, "Weight": weight, "Bias": bias}
+    return helper.append_activation(several("bilinear_tensor_product", inputs, {"Out": x.dtype}, helper=helper)[0])

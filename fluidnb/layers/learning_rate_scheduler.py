@@ -17,13 +17,17 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers import creation as tensor
-from fluidnb.layers.activation import sqrt, square
+from fluidnb.layers.activation import ceil, cos, exp, floor, sqrt, square
 from fluidnb.layers.control_flow.switch import Switch
-from fluidnb.layers.elementwise import elementwise_max, elementwise_min
-from fluidnb.layers.functions import ceil, cos, exp, floor
-from fluidnb.layers.reduce import reduce_sum
+from fluidnb.layers.math import elementwise_max, elementwise_min, reduce_sum
+from fluidnb.layers.one_op import family
 from fluidnb.program import OpRole, Parameter, Variable, default_main_program, unique_name
 from fluidnb.program import layer_calls as naming
+
+__all__ = [
+    "append_LARS", "autoincreased_step_counter", "cosine_decay", "exponential_decay", "inverse_time_decay",
+    "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay",
+]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,10 +132,6 @@ def noam_decay(
     Returns:
         Float32 [1].
 
-    Raises:
-        OpTypeError: an argument is no number.
-        OpValueError: ``d_model`` or ``warmup_steps`` is not above 0.
-
     Example:
         >>> rate = fluid.layers.noam_decay(d_model=512, warmup_steps=4000)
         >>> optimizer = fluid.optimizer.Adam(learning_rate=rate)
@@ -144,12 +144,16 @@ def noam_decay(
     return learning_rate * d_model**-0.5 * elementwise_min(falling, growing)
 
 
-@naming.layer
+@family
 @_schedule
-def exponential_decay(
-    learning_rate: float | Variable, decay_steps: int, decay_rate: float | Variable, staircase: bool = False
+def _decay(
+    name: str,
+    learning_rate: float | Variable,
+    decay_steps: int,
+    decay_rate: float | Variable,
+    staircase: bool = False,
 ) -> Variable:
-    """Multiplied by ``decay_rate`` every ``decay_steps`` steps: ``learning_rate · decay_rate^(step / decay_steps)``.
+    """{summary}.
 
     Args:
         learning_rate: the rate at step 0.
@@ -160,72 +164,28 @@ def exponential_decay(
     Returns:
         Float32 [1].
 
-    Raises:
-        OpTypeError: ``decay_steps`` is no number.
-        OpValueError: it is not above 0.
-
     Example:
-        >>> rate = fluid.layers.exponential_decay(1.0, decay_steps=1, decay_rate=0.5)
-        >>> exe = fluid.Executor(fluid.CPUPlace())
-        >>> out = exe.run(fluid.default_startup_program())
-        >>> [float(exe.run(fetch_list=[rate])[0][0]) for _ in range(3)]
-        [1.0, 0.5, 0.25]
-    """
-    return learning_rate * decay_rate ** _periods(decay_steps, staircase)
-
-
-@naming.layer
-@_schedule
-def natural_exp_decay(
-    learning_rate: float | Variable, decay_steps: int, decay_rate: float | Variable, staircase: bool = False
-) -> Variable:
-    """Falls by powers of e: ``learning_rate · exp(-decay_rate · step / decay_steps)``.
-
-    Args:
-        learning_rate: the rate at step 0.
-        decay_steps: see above.
-        decay_rate: see above.
-        staircase: whether the rate keeps its value for ``decay_steps`` steps instead of falling in each.
-
-    Returns:
-        Float32 [1].
-
-    Raises:
-        OpTypeError: ``decay_steps`` is no number.
-        OpValueError: it is not above 0.
-
-    Example:
-        >>> fluid.layers.natural_exp_decay(0.1, decay_steps=100, decay_rate=0.5).shape
+        >>> fluid.layers.{name}(0.1, decay_steps=100, decay_rate=0.5).shape
         (1,)
     """
-    return learning_rate * exp(-1 * decay_rate * _periods(decay_steps, staircase))
+    periods = _periods(decay_steps, staircase)
+    if name == "exponential_decay":
+        return learning_rate * decay_rate**periods
+    if name == "natural_exp_decay":
+        return learning_rate * exp(-1 * decay_rate * periods)
+    return learning_rate / (1 + decay_rate * periods)
 
 
-@naming.layer
-@_schedule
-def inverse_time_decay(
-    learning_rate: float | Variable, decay_steps: int, decay_rate: float | Variable, staircase: bool = False
-) -> Variable:
-    """Falls like one over the step: ``learning_rate / (1 + decay_rate · step / decay_steps)``.
-
-    Args:
-        learning_rate: the rate at step 0.
-        decay_steps: see above.
-        decay_rate: see above.
-        staircase: whether the rate keeps its value for ``decay_steps`` steps instead of falling in each.
-
-    Returns:
-        Float32 [1].
-
-    Raises:
-        OpTypeError: ``decay_steps`` is no number.
-        OpValueError: it is not above 0.
-
-    Example:
-        >>> fluid.layers.inverse_time_decay(0.1, decay_steps=100, decay_rate=0.5).shape
-        (1,)
-    """
-    return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
+exponential_decay = _decay(
+    "exponential_decay",
+    "Multiplied by ``decay_rate`` every ``decay_steps`` steps: ``learning_rate · decay_rate^(step / decay_steps)``",
+)
+natural_exp_decay = _decay(
+    "natural_exp_decay", "Falls by powers of e: ``learning_rate · exp(-decay_rate · step / decay_steps)``"
+)
+inverse_time_decay = _decay(
+    "inverse_time_decay", "Falls like one over the step: ``learning_rate / (1 + decay_rate · step / decay_steps)``"
+)
 
 
 @naming.layer
@@ -250,10 +210,6 @@ def polynomial_decay(
 
     Returns:
         Float32 [1].
-
-    Raises:
-        OpTypeError: ``decay_steps`` is no number.
-        OpValueError: it is not above 0.
 
     Example:
         >>> fluid.layers.polynomial_decay(0.1, decay_steps=100, end_learning_rate=0.01, power=2.0).shape
@@ -285,10 +241,6 @@ def cosine_decay(learning_rate: float | Variable, step_each_epoch: int, epochs: 
 
     Returns:
         Float32 [1].
-
-    Raises:
-        OpTypeError: ``step_each_epoch`` or ``epochs`` is no number.
-        OpValueError: one of them is not above 0.
 
     Example:
         >>> fluid.layers.cosine_decay(0.1, step_each_epoch=1000, epochs=90).shape
@@ -355,10 +307,6 @@ def linear_lr_warmup(learning_rate: float | Variable, warmup_steps: int, start_l
     Returns:
         Float32 [1], persistable.
 
-    Raises:
-        OpTypeError: ``warmup_steps`` is no number.
-        OpValueError: it is not above 0.
-
     Example:
         >>> rate = fluid.layers.linear_lr_warmup(0.5, warmup_steps=2, start_lr=0.0, end_lr=0.5)
         >>> exe = fluid.Executor(fluid.CPUPlace())
@@ -393,9 +341,6 @@ def append_LARS(
         learning_rate: the rate before: a number, or what a schedule gave.
         weight_decay: how much the size of the parameter counts beside that of the gradient.
 
-    Raises:
-        ArgumentError: an entry is no parameter with a gradient.
-
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))
         >>> optimizer = fluid.optimizer.SGD(0.1)
@@ -404,8 +349,6 @@ def append_LARS(
         >>> ops = optimizer.apply_gradients(pairs)
         >>> [op.type for op in fluid.default_main_program().global_block().ops][-2:]
         ['elementwise_div', 'sgd']
-
-    Source: Fluid's layers.append_LARS; You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks" (2017).
     """
     for param, grad in params_grads:
         program = param.block.program

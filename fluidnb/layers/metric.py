@@ -1,14 +1,15 @@
-"""Measures of a prediction: the best classes, and how often they are right."""
+"""Measures of predictions: the best classes, accuracy, area under a curve, intersection over union."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable
+from fluidnb.layers.one_op import as_attr, as_input, several
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
+
+__all__ = ["accuracy", "auc", "mean_iou", "topk"]
 
 
 @naming.layer
@@ -18,7 +19,6 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     Args:
         input: any shape.
         k: how many; a number, or an int32 variable of shape [1].
-        name: name of the layer.
 
     Returns:
         (values [..., k], int64 indices [..., k]).
@@ -32,16 +32,8 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
 
 
 def _top_k(helper: LayerHelper, input: Variable, k: int | Variable) -> tuple[Variable, Variable]:
-    check_variable(input, "input", helper.layer_type)
-    values = helper.create_tmp_variable(input.dtype)
-    indices = helper.create_tmp_variable("int64", stop_gradient=True)
-    inputs: dict[str, Any] = {"X": [input]}
-    attrs: dict[str, Any] = {}
-    if isinstance(k, Variable):
-        inputs["K"] = [k]
-    else:
-        attrs["k"] = k
-    helper.append_op(type="top_k", inputs=inputs, outputs={"Out": [values], "Indices": [indices]}, attrs=attrs)
+    inputs, outputs = {"X": input, "K": as_input(k)}, {"Out": input.dtype, "Indices": "int64"}
+    values, indices = several("top_k", inputs, outputs, {"k": as_attr(k)}, constant=("Indices",), helper=helper)
     return values, indices
 
 
@@ -69,14 +61,84 @@ def accuracy(
     """
     helper = LayerHelper("accuracy")
     values, indices = _top_k(helper, input, k)
-    share = helper.create_tmp_variable("float32", stop_gradient=True)
-    if correct is None:
-        correct = helper.create_tmp_variable("int32", stop_gradient=True)
-    if total is None:
-        total = helper.create_tmp_variable("int32", stop_gradient=True)
-    helper.append_op(
-        type="accuracy",
-        inputs={"Out": [values], "Indices": [indices], "Label": [label]},
-        outputs={"Accuracy": [share], "Correct": [correct], "Total": [total]},
-    )
-    return share
+    inputs = {"Out": values, "Indices": indices, "Label": label}
+    counts = ["int32" if existing is None else existing for existing in (correct, total)]
+    outputs = dict(zip(("Accuracy", "Correct", "Total"), ["float32", *counts], strict=True))
+    return several("accuracy", inputs, outputs, constant=tuple(outputs), helper=helper)[0]
+
+
+@naming.layer
+@takes(input="auc.Predict")
+def auc(
+    input: Variable,
+    label: Variable,
+    curve: str = "ROC",
+    num_thresholds: int = 4095,
+    topk: int = 1,
+    slide_steps: int = 1,
+) -> tuple[Variable, Variable, list[Variable]]:
+    """The area under the curve of true against false positives, over all batches and over the last ones.
+
+    How many rows have a score between two thresholds is counted in persistable variables; a run adds its batch.
+
+    Args:
+        input: probabilities [N, 2]; the last column is that of the positive class.
+        label: int64 [N, 1]: 0 or 1.
+        curve: ``"ROC"``, or ``"PR"`` for precision against recall.
+        num_thresholds: number of thresholds that divide the scores.
+        topk: kept for old scripts; it changes nothing.
+        slide_steps: over how many of the last batches the second area goes.
+
+    Returns:
+        (float64 [1] over all batches, float64 [1] over the last batches, the four variables with the counts).
+
+    Example:
+        >>> p, label = fluid.layers.data("p", [2]), fluid.layers.data("label", [1], dtype="int64")
+        >>> area, last, counts = fluid.layers.auc(p, label, num_thresholds=200)
+        >>> area.shape, [v.shape for v in counts]
+        ((1,), [(1, 201), (1, 201), (1, 201), (1, 201)])
+    """
+    helper = LayerHelper("auc")
+    counts: list[Variable] = []
+    areas: list[Variable] = []
+    for steps in (slide_steps, 0):
+        state = [
+            helper.create_global_variable(
+                True, dtype="int64", shape=[max(steps, 1), num_thresholds + 1], stop_gradient=True
+            )
+            for _ in range(2)
+        ]
+        for variable in state:
+            helper.set_variable_initializer(variable, Constant(0.0, force_cpu=True))
+        inputs = {"Predict": input, "Label": label, "StatPos": state[0], "StatNeg": state[1]}
+        outputs = {"AUC": "float64", "StatPosOut": state[0], "StatNegOut": state[1]}
+        attrs = {"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps}
+        areas.append(several("auc", inputs, outputs, attrs, constant=("AUC",), helper=helper)[0])
+        counts += state
+    return areas[1], areas[0], counts
+
+
+@naming.layer
+@takes(input="mean_iou.Predictions", label="mean_iou.Labels")
+def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
+    """The mean over classes of intersection over union: correct elements among those of a class or taken for it.
+
+    Args:
+        input: the class of each element, int32 or int64, any shape.
+        label: its right class, the same shape.
+        num_classes: how many classes there are.
+
+    Returns:
+        (the mean, float32 [1]; wrong elements of each class, int32 [num_classes]; correct ones, the same).
+
+    Example:
+        >>> guess = fluid.layers.data("guess", [8, 8], dtype="int32")
+        >>> truth = fluid.layers.data("truth", [8, 8], dtype="int32")
+        >>> mean, wrong, correct = fluid.layers.mean_iou(guess, truth, num_classes=5)
+        >>> mean.shape, wrong.shape
+        ((1,), (5,))
+    """
+    inputs = {"Predictions": input, "Labels": label}
+    outputs = {"OutMeanIou": "float32", "OutWrong": "int32", "OutCorrect": "int32"}
+    mean, wrong, correct = several("mean_iou", inputs, outputs, {"num_classes": num_classes}, constant=tuple(outputs))
+    return mean, wrong, correct

@@ -7,14 +7,15 @@ from typing import Any
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant, Normal
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import one_op
+from fluidnb.layers.conv import check_image
+from fluidnb.layers.one_op import one_op, several
 from fluidnb.op import product, takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
 
-__all__ = ["batch_norm", "group_norm", "layer_norm", "spectral_norm"]
+__all__ = ["batch_norm", "group_norm", "layer_norm", "lrn", "spectral_norm"]
 
 
 @naming.layer
@@ -43,13 +44,11 @@ def batch_norm(
 
     Args:
         input: [batch, channels], [batch, channels, …] or, with ``data_layout="NHWC"``, [batch, …, channels].
-        act: activation.
         is_test: normalise with the running moments and leave them alone; ``clone(for_test=True)`` sets it.
         momentum: momentum of the running mean and variance.
         epsilon: keeps the divisor from zero, at most 0.001.
         param_attr: description of the scale [channels]; 1 at first unless it says otherwise.
         bias_attr: description of the bias [channels]; 0 at first.
-        data_layout: ``"NCHW"`` or ``"NHWC"``.
         in_place: whether the output takes the place of the input's variable.
         name: name of the layer; scale, bias, running mean and variance are ``name.w_0``, ``.b_0``, ``.w_1``, ``.w_2``.
         moving_mean_name: name of the running mean.
@@ -62,16 +61,13 @@ def batch_norm(
         A variable of the input's shape.
 
     Raises:
-        OpTypeError: the input is not a Variable.
-        OpValueError: the channels are not known, an attribute is out of range, or a parameter is described as False.
+        OpValueError: the channels are not known, or a parameter is described as False.
 
     Example:
         >>> with fluid.unique_name.guard(), fluid.program_guard(fluid.Program(), fluid.Program()):
         ...     y = fluid.layers.batch_norm(fluid.layers.data("x", [3, 8, 8]), act="relu")
         >>> y.shape, [p.name for p in y.block.all_parameters() if p.trainable]
         ((-1, 3, 8, 8), ['batch_norm_0.w_0', 'batch_norm_0.b_0'])
-
-    Source: Fluid's layers.batch_norm.
     """
     helper = LayerHelper("batch_norm", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = helper.input_dtype()
@@ -140,23 +136,14 @@ def layer_norm(
         epsilon: keeps the divisor from zero, at most 0.001.
         param_attr: description of the gain [length of a row]; 1 at first unless it says otherwise.
         bias_attr: description of the bias [length of a row]; 0 at first.
-        act: activation.
-        name: name of the layer.
 
     Returns:
         A variable of the input's shape.
 
-    Raises:
-        OpTypeError: the input is not a Variable.
-        OpValueError: the length of a row is not known, or an attribute is out of range.
-
     Example:
-        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
-        ...     y = fluid.layers.layer_norm(fluid.layers.data("x", [4, 6]), begin_norm_axis=2)
+        >>> y = fluid.layers.layer_norm(fluid.layers.data("x", [4, 6]), begin_norm_axis=2)
         >>> y.shape, [p.shape for p in y.block.all_parameters()]
         ((-1, 4, 6), [(6,), (6,)])
-
-    Source: Fluid's layers.layer_norm.
     """
     helper = LayerHelper("layer_norm", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = helper.input_dtype()
@@ -193,24 +180,13 @@ def group_norm(
         epsilon: keeps the divisor from zero.
         param_attr: description of the gain [channels], 1 at first; False leaves it out.
         bias_attr: description of the bias [channels], 0 at first; False leaves it out.
-        act: activation.
-        data_layout: ``"NCHW"`` or ``"NHWC"``.
-        name: name of the layer.
 
     Returns:
         A variable of the input's shape.
 
-    Raises:
-        OpTypeError: the input is not a Variable.
-        OpValueError: the groups do not divide the channels, or an attribute is out of range.
-
     Example:
-        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
-        ...     y = fluid.layers.group_norm(fluid.layers.data("x", [8, 6, 6]), groups=4)
-        >>> y.shape
+        >>> fluid.layers.group_norm(fluid.layers.data("x", [8, 6, 6]), groups=4).shape
         (-1, 8, 6, 6)
-
-    Source: Fluid's layers.group_norm.
     """
     helper = LayerHelper("group_norm", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = helper.input_dtype()
@@ -232,23 +208,19 @@ def spectral_norm(
         dim: the dimension that makes the rows of the matrix.
         power_iters: steps of power iteration.
         eps: keeps divisors from zero.
-        name: name of the layer.
 
     Returns:
         A variable of the weight's shape. The vectors are parameters that are not trained.
 
     Raises:
-        OpTypeError: the weight is not a Variable.
-        OpValueError: there is no such dimension, or a size is not known.
+        OpValueError: a size is not known.
 
     Example:
-        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
-        ...     weight = fluid.layers.create_parameter([4, 3, 2], "float32")
-        ...     y = fluid.layers.spectral_norm(weight, power_iters=2)
-        >>> y.shape
+        >>> weight = fluid.layers.create_parameter([4, 3, 2], "float32")
+        >>> fluid.layers.spectral_norm(weight, power_iters=2).shape
         (4, 3, 2)
 
-    Source: Miyato et al., "Spectral Normalization for GANs" (2018); Fluid's layers.spectral_norm.
+    Source: Miyato et al., "Spectral Normalization for GANs" (2018).
     """
     shape = weight.shape
     if not -len(shape) <= dim < len(shape) or min(shape, default=0) < 0:
@@ -282,3 +254,32 @@ def _normalised(
         type=op_type, inputs=inputs, outputs={"Y": [out], "Mean": [moments[0]], "Variance": [moments[1]]}, attrs=attrs
     )
     return helper.append_activation(out)
+
+
+@naming.layer
+def lrn(
+    input: Variable, n: int = 5, k: float = 1.0, alpha: float = 0.0001, beta: float = 0.75, name: str | None = None
+) -> Variable:
+    """Each element of an image over a power of the squares of the channels around it.
+
+    ``out = input / (k + alpha · sum of the squares of the n channels around)^beta``
+
+    Args:
+        input: images [batch, channels, height, width].
+        n: how many channels count.
+        k: what is added to the squares.
+        alpha: factor of the squares.
+        beta: the power.
+
+    Returns:
+        A variable of the input's shape.
+
+    Example:
+        >>> fluid.layers.lrn(fluid.layers.data("x", [8, 6, 6]), n=5).shape
+        (-1, 8, 6, 6)
+
+    Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks" (2012).
+    """
+    check_image(input, 2, "lrn")
+    outputs, attrs = {"Out": input.dtype, "MidOut": input.dtype}, {"n": n, "k": k, "alpha": alpha, "beta": beta}
+    return several("lrn", {"X": input}, outputs, attrs, name=name, constant=("MidOut",))[0]

@@ -11,6 +11,8 @@ from fluidnb.errors import OpValueError
 from fluidnb.program import Variable
 from fluidnb.values.place import CPUPlace, CUDAPlace, Place
 
+__all__ = ["ParallelDo", "get_places"]
+
 
 @checked
 def get_places(device_count: Count | None = None, device_type: str | None = None) -> list[Place]:
@@ -22,9 +24,6 @@ def get_places(device_count: Count | None = None, device_type: str | None = None
 
     Returns:
         The places.
-
-    Raises:
-        OpValueError: another type, or a negative count.
 
     Example:
         >>> fluid.layers.get_places()
@@ -57,8 +56,6 @@ class ParallelDo:
         ...     pd.write_output(fluid.layers.scale(pd.read_input(x), scale=2.0))
         >>> pd().shape
         (-1, 4)
-
-    Source: Fluid's layers.ParallelDo of version 0.11.
     """
 
     def __init__(self, places: Any, use_nccl: bool = False, name: str | None = None) -> None:
@@ -70,33 +67,15 @@ class ParallelDo:
         yield
 
     def read_input(self, var: Variable) -> Variable:
-        """Gives the share of a variable that a device takes: all of it.
-
-        Args:
-            var: the variable.
-
-        Returns:
-            The same.
-        """
+        """Gives the share of a variable that a device takes: all of it."""
         return var
 
     def write_output(self, var: Variable) -> None:
-        """Makes a variable a result of the part.
-
-        Args:
-            var: the variable.
-        """
+        """Makes a variable a result of the part."""
         self._outputs.append(var)
 
     def __call__(self) -> Any:
-        """The results of the part, put together from all devices.
-
-        Returns:
-            A variable, or a list of several.
-
-        Raises:
-            OpValueError: `write_output` was not called.
-        """
+        """The results of the part, put together from all devices: a variable, or a list of several."""
         if not self._outputs:
             raise OpValueError("This ParallelDo has no output.", hint="call write_output(variable) inside do().")
         return self._outputs[0] if len(self._outputs) == 1 else list(self._outputs)

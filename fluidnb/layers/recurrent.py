@@ -8,8 +8,7 @@ from typing import Any
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.fc import fc, operands
-from fluidnb.layers.one_op import check_variable
-from fluidnb.layers.several import several
+from fluidnb.layers.one_op import several
 from fluidnb.layers.shape import concat
 from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
@@ -21,9 +20,8 @@ __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm", "
 ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
 
 
-def _width(input: Variable, size: int, times: int, layer: str) -> int:
+def _width(size: int, times: int, layer: str) -> int:
     """The width behind a size that counts all gates."""
-    check_variable(input, "input", layer)
     if size <= 0 or size % times:
         raise OpValueError(
             f"size of {layer} counts the columns of all gates.", expected=f"{times} · width", received=size,
@@ -40,27 +38,22 @@ def _bias(bias_attr: ParamAttrLike, layer: str) -> None:
         )  # fmt: skip
 
 
-def _initial(h_0: Variable | None, c_0: Variable | None, layer: str) -> dict[str, Variable]:
+def _initial(h_0: Variable | None, c_0: Variable | None, layer: str) -> dict[str, Variable | None]:
     """The first states, which are given both or not at all."""
-    given = {slot: v for slot, v in (("H0", h_0), ("C0", c_0)) if v is not None}
-    if len(given) == 1:
+    if (h_0 is None) != (c_0 is None):
         raise OpTypeError(
             f"h_0 and c_0 of {layer} are given both or not at all.", expected="two Variables",
             received="h_0 alone" if c_0 is None else "c_0 alone",
             hint="without both they are zeros; layers.fill_constant_batch_size_like makes zeros for one of them.",
         )  # fmt: skip
-    return given
+    return {"H0": h_0, "C0": c_0}
 
 
 @naming.layer
 @takes(
-    input="lstm.Input",
-    h_0="lstm.H0",
-    c_0="lstm.C0",
-    gate_activation="lstm.gate_activation",
-    cell_activation="lstm.cell_activation",
-    candidate_activation="lstm.candidate_activation",
-)
+    input="lstm.Input", h_0="lstm.H0", c_0="lstm.C0", gate_activation="lstm.gate_activation",
+    cell_activation="lstm.cell_activation", candidate_activation="lstm.candidate_activation",
+)  # fmt: skip
 def dynamic_lstm(
     input: Variable,
     size: int,
@@ -89,60 +82,40 @@ def dynamic_lstm(
         param_attr: description of the weight [width, 4 · width], from the hidden state.
         bias_attr: description of the bias [1, 4 · width], or with peepholes [1, 7 · width]: three more weights for
             each cell.
-        use_peepholes: whether the gates see the cell.
-        is_reverse: whether time runs from the last row of a sequence to the first.
-        gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
-        cell_activation: activation of the cell state before the output gate.
-        candidate_activation: of the candidate, alike.
         dtype: dtype of the parameters.
-        name: name of the layer.
 
     Returns:
         Hidden state and cell after each row, both [rows, width] with the LoD of the input. Gradients pass through the
         hidden state alone, as in Fluid.
-
-    Raises:
-        OpTypeError: an argument is not a Variable, or only one of the first states is given.
-        OpValueError: sizes that do not fit, an unknown activation, or ``bias_attr=False``.
 
     Example:
         >>> x = fluid.layers.data("x", [32], lod_level=1)
         >>> hidden, cell = fluid.layers.dynamic_lstm(fluid.layers.fc(x, 4 * 16), size=4 * 16, use_peepholes=False)
         >>> hidden.shape, hidden.lod_level, hidden.param.shape
         ((-1, 16), 1, (16, 64))
-
-    Source: Fluid's layers.dynamic_lstm.
     """
-    width = _width(input, size, 4, "dynamic_lstm")
+    width = _width(size, 4, "dynamic_lstm")
     _bias(bias_attr, "dynamic_lstm")
     first = _initial(h_0, c_0, "dynamic_lstm")
     helper = LayerHelper("lstm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     weight = helper.create_parameter(helper.param_attr or False, [width, size], dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
-    outs = {s: helper.create_tmp_variable(dtype) for s in ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")}
+    outputs = dict.fromkeys(("Hidden", "Cell", "BatchGate", "BatchCellPreAct"), dtype)
     attrs = {
         "use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
         "cell_activation": cell_activation, "candidate_activation": candidate_activation,
     }  # fmt: skip
     inputs = {"Input": input, "Weight": weight, "Bias": bias, **first}
-    helper.append_op(type="lstm", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
-    return outs["Hidden"], outs["Cell"]
-
-
-def _lists(variables: dict[str, Variable]) -> dict[str, list[Variable]]:
-    return {slot: [v] for slot, v in variables.items()}
+    hidden, cell, *_ = several("lstm", inputs, outputs, attrs, helper=helper)
+    return hidden, cell
 
 
 @naming.layer
 @takes(
-    input="lstmp.Input",
-    h_0="lstmp.H0",
-    c_0="lstmp.C0",
-    gate_activation="lstmp.gate_activation",
-    cell_activation="lstmp.cell_activation",
-    candidate_activation="lstmp.candidate_activation",
+    input="lstmp.Input", h_0="lstmp.H0", c_0="lstmp.C0", gate_activation="lstmp.gate_activation",
+    cell_activation="lstmp.cell_activation", candidate_activation="lstmp.candidate_activation",
     proj_activation="lstmp.proj_activation",
-)
+)  # fmt: skip
 def dynamic_lstmp(
     input: Variable,
     size: int,
@@ -173,14 +146,8 @@ def dynamic_lstmp(
         param_attr: description of the weight [proj_size, 4 · width]; the projection's weight [width, proj_size] follows
             it, and is called ``<name>_proj`` where it has a name.
         bias_attr: description of the bias, as in `dynamic_lstm`.
-        use_peepholes: whether the gates see the cell.
-        is_reverse: whether time runs from the last row of a sequence to the first.
-        gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
-        cell_activation: activation of the cell state before the output gate.
-        candidate_activation: of the candidate, alike.
         proj_activation: of the projection, alike.
         dtype: dtype of the parameters.
-        name: name of the layer.
         h_0: [sequences, proj_size]: projections before the first step; zeros without.
         c_0: [sequences, width]: cells before the first step; given with ``h_0``.
         cell_clip: bound of the cell's values; None for none.
@@ -189,19 +156,13 @@ def dynamic_lstmp(
     Returns:
         Projection [rows, proj_size] and cell [rows, width] after each row, with the LoD of the input.
 
-    Raises:
-        OpTypeError: an argument is not a Variable, or only one of the first states is given.
-        OpValueError: sizes that do not fit, an unknown activation, or ``bias_attr=False``.
-
     Example:
         >>> x = fluid.layers.data("x", [4 * 16], lod_level=1)
         >>> projection, cell = fluid.layers.dynamic_lstmp(x, size=4 * 16, proj_size=8)
         >>> projection.shape, cell.shape
         ((-1, 8), (-1, 16))
-
-    Source: Fluid's layers.dynamic_lstmp.
     """
-    width = _width(input, size, 4, "dynamic_lstmp")
+    width = _width(size, 4, "dynamic_lstmp")
     _bias(bias_attr, "dynamic_lstmp")
     first = _initial(h_0, c_0, "dynamic_lstmp")
     helper = LayerHelper("lstmp", param_attr=param_attr, bias_attr=bias_attr, name=name)
@@ -212,16 +173,15 @@ def dynamic_lstmp(
     weight = helper.create_parameter(described or False, [proj_size, size], dtype)
     projection = helper.create_parameter(other or False, [width, proj_size], dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
-    slots = ("Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden")
-    outs = {slot: helper.create_tmp_variable(dtype) for slot in slots}
+    outputs = dict.fromkeys(("Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden"), dtype)
     attrs = {
         "use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
         "cell_activation": cell_activation, "candidate_activation": candidate_activation,
         "proj_activation": proj_activation, "cell_clip": cell_clip or 0.0, "proj_clip": proj_clip or 0.0,
     }  # fmt: skip
     inputs = {"Input": input, "Weight": weight, "ProjWeight": projection, "Bias": bias, **first}
-    helper.append_op(type="lstmp", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
-    return outs["Projection"], outs["Cell"]
+    projected, cell, *_ = several("lstmp", inputs, outputs, attrs, helper=helper)
+    return projected, cell
 
 
 @naming.layer
@@ -247,46 +207,32 @@ def dynamic_gru(
         param_attr: description of the weight [size, 3 · size]; its memory holds [size, 2 · size] for the gates and then
             [size, size] for the candidate.
         bias_attr: description of the bias [1, 3 · size]; False leaves it out.
-        is_reverse: whether time runs from the last row of a sequence to the first.
-        gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
-        candidate_activation: of the candidate, alike.
         h_0: [sequences, size]: states before the first step; zeros without.
         origin_mode: whether the update gate is the share of the old state (Cho et al. 2014) or that of the candidate.
 
     Returns:
         The state after each row [rows, size], with the LoD of the input.
 
-    Raises:
-        OpTypeError: an argument is not a Variable.
-        OpValueError: sizes that do not fit, or an unknown activation.
-
     Example:
         >>> x = fluid.layers.data("x", [32], lod_level=1)
         >>> hidden = fluid.layers.dynamic_gru(fluid.layers.fc(x, 3 * 16), size=16)
         >>> hidden.shape, hidden.lod_level
         ((-1, 16), 1)
-
-    Source: Fluid's layers.dynamic_gru.
     """
     helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
-    inputs = {"Input": input, **_gru_parameters(helper, size, input.dtype)}
-    if h_0 is not None:
-        inputs["H0"] = h_0
-    slots = ("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden")
-    outs = {slot: helper.create_tmp_variable(input.dtype) for slot in slots}
+    inputs = {"Input": input, **_gru_parameters(helper, size, input.dtype), "H0": h_0}
+    outputs = dict.fromkeys(("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden"), input.dtype)
     attrs = {
         "is_reverse": is_reverse, "gate_activation": gate_activation, "activation": candidate_activation,
         "origin_mode": origin_mode,
     }  # fmt: skip
-    helper.append_op(type="gru", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
-    return outs["Hidden"]
+    return several("gru", inputs, outputs, attrs, helper=helper)[0]
 
 
-def _gru_parameters(helper: LayerHelper, width: int, dtype: Any) -> dict[str, Variable]:
+def _gru_parameters(helper: LayerHelper, width: int, dtype: Any) -> dict[str, Any]:
     weight = helper.create_parameter(helper.param_attr or False, [width, 3 * width], dtype)
-    if helper.bias_attr is None:
-        return {"Weight": weight}
-    return {"Weight": weight, "Bias": helper.create_parameter(helper.bias_attr, [1, 3 * width], dtype, is_bias=True)}
+    bias = helper.bias_attr and helper.create_parameter(helper.bias_attr, [1, 3 * width], dtype, is_bias=True)
+    return {"Weight": weight, "Bias": bias}
 
 
 @naming.layer
@@ -321,19 +267,13 @@ def gru_unit(
         The new state [batch, width], the old state times the reset gate [batch, width], and the gates
         [batch, 3 · width]. Gradients pass through the new state alone.
 
-    Raises:
-        OpTypeError: an argument is not a Variable.
-        OpValueError: sizes that do not fit, or an unknown activation.
-
     Example:
         >>> x, h = fluid.layers.data("x", [3 * 16]), fluid.layers.data("h", [16])
         >>> new, reset, gates = fluid.layers.gru_unit(x, h, size=3 * 16)
         >>> new.shape, gates.shape
         ((-1, 16), (-1, 48))
-
-    Source: Fluid's layers.gru_unit.
     """
-    width = _width(input, size, 3, "gru_unit")
+    width = _width(size, 3, "gru_unit")
     numbers = {}
     for argument, name in (("activation", activation), ("gate_activation", gate_activation)):
         if name not in ACTIVATIONS:
@@ -343,10 +283,10 @@ def gru_unit(
         numbers[argument] = ACTIVATIONS.index(name)
     helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
     inputs = {"Input": input, "HiddenPrev": hidden, **_gru_parameters(helper, width, input.dtype)}
-    outs = {slot: helper.create_tmp_variable(input.dtype) for slot in ("Gate", "ResetHiddenPrev", "Hidden")}
     attrs = {**numbers, "origin_mode": origin_mode}
-    helper.append_op(type="gru_unit", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
-    return outs["Hidden"], outs["ResetHiddenPrev"], outs["Gate"]
+    outputs = dict.fromkeys(("Gate", "ResetHiddenPrev", "Hidden"), input.dtype)
+    gates, reset, new = several("gru_unit", inputs, outputs, attrs, helper=helper)
+    return new, reset, gates
 
 
 @naming.layer
@@ -369,26 +309,18 @@ def lstm_unit(
         forget_bias: added to the forget gate.
         param_attr: description of the fc's weight [width of ``x_t`` + width, 4 · width].
         bias_attr: description of the fc's bias [4 · width]; False leaves it out.
-        name: name of the layer.
 
     Returns:
         The new hidden state and the new cell, both [batch, width].
-
-    Raises:
-        OpTypeError: an argument is not a Variable.
-        OpValueError: an argument is no matrix, or sizes do not fit.
 
     Example:
         >>> x, h, c = (fluid.layers.data(n, [size]) for n, size in (("x", 10), ("h", 16), ("c", 16)))
         >>> hidden, cell = fluid.layers.lstm_unit(x, h, c, forget_bias=1.0)
         >>> hidden.shape, cell.shape
         ((-1, 16), (-1, 16))
-
-    Source: Fluid's layers.lstm_unit.
     """
     arguments = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
     for argument, variable in arguments.items():
-        check_variable(variable, argument, "lstm_unit")
         _require(len(variable.shape) == 2, f"Rank of {argument} must be 2.", arguments)
     heights = {v.shape[0] for v in arguments.values()} - {-1}
     _require(len(heights) <= 1, "The 1st dimensions of x_t, hidden_t_prev and cell_t_prev must be the same.", arguments)
@@ -450,17 +382,12 @@ def lstm(
         The hidden states of the last layer [time, batch, hidden_size], twice as wide with ``is_bidirec``; the last
         hidden states and the last cells, as ``init_h``.
 
-    Raises:
-        RuleError: the shapes do not fit.
-
     Example:
         >>> x = fluid.layers.data("x", [20, 4, 8], append_batch_size=False)
         >>> state = fluid.layers.fill_constant([2, 4, 16], "float32", 0.0)
         >>> out, last_h, last_c = fluid.layers.lstm(x, state, state, 20, 16, num_layers=2)
         >>> out.shape, last_h.shape, fluid.default_main_program().global_block().all_parameters()[0].shape
         ((20, 4, 16), (2, 4, 16), (3840,))
-
-    Source: Fluid's layers.lstm.
     """
     helper = LayerHelper("cudnn_lstm", name=name)
     features, sides = input.shape[-1], 2 if is_bidirec else 1
@@ -468,11 +395,11 @@ def lstm(
     weight = helper.create_parameter(
         helper.param_attr, [4 * sides * hidden_size * rows], input.dtype, default_initializer=default_initializer
     )
-    outs = {slot: helper.create_tmp_variable(input.dtype) for slot in ("Out", "last_h", "last_c", "Reserve")}
     attrs = {
         "max_len": max_len, "is_bidirec": is_bidirec, "input_size": features, "hidden_size": hidden_size,
         "num_layers": num_layers, "is_test": is_test, "dropout_prob": dropout_prob, "seed": seed,
     }  # fmt: skip
     inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight}
-    helper.append_op(type="cudnn_lstm", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
-    return outs["Out"], outs["last_h"], outs["last_c"]
+    outputs = dict.fromkeys(("Out", "last_h", "last_c", "Reserve"), input.dtype)
+    out, last_h, last_c, _ = several("cudnn_lstm", inputs, outputs, attrs, helper=helper)
+    return out, last_h, last_c

@@ -8,6 +8,8 @@ from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
+__all__ = ["get_tensor_from_selected_rows", "merge_selected_rows"]
+
 
 @naming.layer
 def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
@@ -40,7 +42,6 @@ def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Varia
 
     Args:
         x: SelectedRows.
-        name: name of the layer.
 
     Returns:
         [rows held, …], in the order in which they are held.

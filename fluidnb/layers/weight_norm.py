@@ -8,11 +8,12 @@ from typing import Any
 from fluidnb.errors import OpValueError
 from fluidnb.layers.activation import sqrt, square
 from fluidnb.layers.creation import assign
-from fluidnb.layers.elementwise import elementwise_div, elementwise_mul
-from fluidnb.layers.reduce import reduce_sum
+from fluidnb.layers.math import elementwise_div, elementwise_mul, reduce_sum
 from fluidnb.layers.shape import reshape
 from fluidnb.param_attr import ParamAttr, WeightNormParamAttr
-from fluidnb.program import Block, Parameter, Variable, program_guard
+from fluidnb.program import Block, Parameter, Variable, hooks, program_guard
+
+__all__: list[str] = []  # it fills in a hook
 
 #: ``make(attr, shape, initializer)`` creates a parameter; without an initializer it takes the one of its description.
 Make = Callable[[ParamAttr, Sequence[int], Any], Parameter]
@@ -22,23 +23,6 @@ def normalized(attr: WeightNormParamAttr, shape: Sequence[int], make: Make) -> V
     """A weight ``g · v / |v|`` from two parameters: direction ``name_v`` and length ``name_g``.
 
     The initial length is that of the direction, so that the initial weight is the initializer's.
-
-    Args:
-        attr: its description, with a name.
-        shape: its shape.
-        make: creates the parameters.
-
-    Returns:
-        The weight, a variable.
-
-    Raises:
-        OpValueError: the shape has no such axis.
-
-    Example:
-        >>> attr = fluid.WeightNormParamAttr(dim=1, name="w")
-        >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, param_attr=attr, bias_attr=False)
-        >>> [(p.name, p.shape) for p in y.params]
-        [('w_v', (3, 2)), ('w_g', (1, 2))]
     """
     axis = attr.dim
     if axis is not None and not -len(shape) <= axis < len(shape):
@@ -71,3 +55,6 @@ class _Length:
     def __call__(self, var: Variable, block: Block) -> Any:
         with program_guard(block.program):
             return assign(_length(block.var(self._direction), self._axis), output=var)
+
+
+hooks.normalized_weight = normalized

@@ -1,4 +1,4 @@
-"""Memory: one pool per place over a system allocator, arrays that live in it, statistics, flags and VLOG.
+"""Memory: one pool per place over a system allocator, arrays in it, statistics, flags and VLOG.
 
 Example:
     >>> from fluidnb import memory
@@ -18,36 +18,8 @@ from fluidnb.memory.views import Reserve, strided, view_of
 from fluidnb.memory.vlog import VLOG, init_glog, vlog_is_on
 
 __all__ = [
-    "VLOG",
-    "Block",
-    "BuddyAllocator",
-    "CPUAllocator",
-    "Chunk",
-    "OutOfMemory",
-    "PlaceLike",
-    "Reserve",
-    "Span",
-    "Stats",
-    "SystemAllocator",
-    "alloc",
-    "arena_map",
-    "contains",
-    "define_flag",
-    "empty",
-    "free",
-    "get_flags",
-    "init_glog",
-    "owner",
-    "poison",
-    "pool",
-    "raw",
-    "register_allocator",
-    "set_flags",
-    "size_text",
-    "stats",
-    "strided",
-    "tag",
-    "used",
-    "view_of",
-    "vlog_is_on",
-]
+    "VLOG", "Block", "BuddyAllocator", "CPUAllocator", "Chunk", "OutOfMemory", "PlaceLike", "Reserve", "Span", "Stats",
+    "SystemAllocator", "alloc", "arena_map", "contains", "define_flag", "empty", "free", "get_flags", "init_glog",
+    "owner", "poison", "pool", "raw", "register_allocator", "set_flags", "size_text", "stats", "strided", "tag", "used",
+    "view_of", "vlog_is_on",
+]  # fmt: skip

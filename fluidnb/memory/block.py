@@ -1,4 +1,4 @@
-"""numpy arrays that live in a pool and give their block back when the last view of them dies."""
+"""numpy arrays in a pool's memory, which is freed with the last view of them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,9 @@ Array: TypeAlias = np.ndarray[Any, Any]
 class Block:
     """A block of a pool as an object: numpy keeps it as the base of arrays over it, and its end frees the memory.
 
-    Args:
-        pool: the pool to take it from.
-        nbytes: its size.
-
     Example:
         >>> from fluidnb.values import CPUPlace
-        >>> block = Block(pool(CPUPlace()), 100)
-        >>> np.asarray(block).shape
+        >>> np.asarray(Block(pool(CPUPlace()), 100)).shape
         (100,)
     """
 
@@ -58,22 +53,15 @@ class Block:
 
 
 def empty(place: PlaceLike, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Array:
-    """A new array in the memory of a host place; freed when the last array or view over it dies.
+    """A new array in the memory of a host place; freed with the last array or view over it.
 
     Args:
-        place: where.
-        shape: its sizes.
         dtype: what `np.dtype` understands; no Python objects.
         order: axes from the outermost to the innermost in memory; None is C order. (1, 2, 3, 0) keeps the batch
             of an NCHW array innermost.
 
     Returns:
         The array, 64-byte aligned, its content undefined (NaN or 0xAA under FLAGS_init_allocated_mem).
-
-    Raises:
-        OpValueError: a negative size, or an order that is no permutation.
-        OpTypeError: a dtype that holds Python objects.
-        OutOfMemory: not enough memory.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -97,14 +85,7 @@ def empty(place: PlaceLike, shape: Sequence[int], dtype: Any, order: Sequence[in
 
 
 def raw(place: PlaceLike, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Allocates a span of bytes in the memory of a host place.
-
-    Args:
-        place: where.
-        nbytes: how many.
-
-    Returns:
-        A uint8 array, 64-byte aligned; freed like one of `empty`.
+    """Allocates bytes in the memory of a host place: a uint8 array, 64-byte aligned, freed like one of `empty`.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -115,13 +96,7 @@ def raw(place: PlaceLike, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def owner(array: Any) -> Block | None:
-    """The block under an array, through any chain of views.
-
-    Args:
-        array: any array.
-
-    Returns:
-        Its block, or None when its memory is not a pool's.
+    """The block under an array, through any chain of views; None when its memory is not a pool's.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -133,37 +108,20 @@ def owner(array: Any) -> Block | None:
         if type(array) is Block:
             return array
         if not isinstance(array, np.ndarray | memoryview) and hasattr(array, "data"):  # of a device
-            held = getattr(getattr(array.data, "mem", None), "_owner", None)
-            return held if type(held) is Block else None
+            block = getattr(getattr(array.data, "mem", None), "_owner", None)
+            return block if type(block) is Block else None
         # as_strided puts a helper with .base between; a memoryview calls it .obj
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return None
 
 
 def contains(place: PlaceLike, ptr: int) -> bool:
-    """Whether an address belongs to the memory of a place's pool.
-
-    Args:
-        place: where.
-        ptr: any address.
-
-    Returns:
-        True or False.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> contains(CPUPlace(), empty(CPUPlace(), (3,), "int64").ctypes.data), contains(CPUPlace(), 8)
-        (True, False)
-    """
+    """Whether an address belongs to the memory of a place's pool."""
     return pool(place).contains(ptr)
 
 
 def tag(array: Any, text: str) -> None:
     """Labels the memory of an array with its owner (variable, operator, cell); ignores memory outside the pools.
-
-    Args:
-        array: an array over a pool's block.
-        text: the name shown in statistics, pictures and out-of-memory errors.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -176,10 +134,7 @@ def tag(array: Any, text: str) -> None:
 
 
 def poison(array: Array) -> None:
-    """Fill with values that show up when used: NaN, or 0xAA in every byte where the dtype has no NaN.
-
-    Args:
-        array: what to fill, of any strides.
+    """Fills with values that show up when used: NaN, or 0xAA in every byte where the dtype has no NaN.
 
     Example:
         >>> a = np.zeros(2, "uint8"); poison(a); a

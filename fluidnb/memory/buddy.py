@@ -14,7 +14,7 @@ from fluidnb.memory.vlog import VLOG, vlog_is_on
 
 
 class OutOfMemory(EnforceNotMet, MemoryError):
-    """A place has no memory left for a request; the text names what holds the most."""
+    """A place has too little memory for a request; the text names the largest owners."""
 
 
 class BuddyAllocator:
@@ -23,15 +23,13 @@ class BuddyAllocator:
     Sizes are rounded up to `min_chunk`; requests above `max_chunk` go straight to the system allocator, and so does one
     for which no new chunk can be had. All bookkeeping is outside the memory itself, so that it works for devices too.
     Safe to use from several threads, from destructors that run at any moment (`free_later`), and after an exception
-    that came in the middle (Ctrl-C): then the books are made up again from what is live.
+    that came in the middle (Ctrl-C): then the free lists are rebuilt from the live blocks.
 
     Args:
         system: where chunks come from.
         min_chunk: granularity in bytes, a power of two.
         max_chunk: bytes of a chunk of the arena, a multiple of `min_chunk`.
         label: the place's name in messages.
-
-    Source: Fluid's memory::detail::BuddyAllocator.
 
     Example:
         >>> from fluidnb.memory.system_allocator import CPUAllocator
@@ -55,22 +53,10 @@ class BuddyAllocator:
         self._direct: dict[int, tuple[int, int]] = {}  # block straight from the system -> (size, system index)
         self._dead: deque[int] = deque()
         self._lock = threading.Lock()
-        self._busy = False  # whether somebody is, or was left, in the middle of a change
+        self._busy = False  # whether a change is in progress, or was interrupted
 
     def alloc(self, size: int) -> int:
-        """Hand out a block.
-
-        Args:
-            size: bytes, 0 or more; at least one `min_chunk` is taken.
-
-        Returns:
-            The block's address, aligned to `min_chunk` within its chunk.
-
-        Raises:
-            OpTypeError: a size that is no int.
-            OpValueError: a negative size.
-            OutOfMemory: neither the arena nor the system has that much.
-        """
+        """The address of a new block of at least ``size`` bytes, aligned to `min_chunk` within its chunk."""
         try:
             size = operator.index(size)
         except TypeError:
@@ -95,14 +81,7 @@ class BuddyAllocator:
         return ptr
 
     def free(self, ptr: int) -> None:
-        """Take a block back.
-
-        Args:
-            ptr: an address that `alloc` gave.
-
-        Raises:
-            OpValueError: no live block starts there.
-        """
+        """Frees the block at an address that `alloc` returned."""
         with self._lock:
             self._start()
             known = ptr in self._live
@@ -118,24 +97,17 @@ class BuddyAllocator:
             )
 
     def free_later(self, ptr: int) -> None:
-        """Take a block back now or, when the pool is busy, at the end of what it is doing.
+        """Frees a block now or, when the pool is busy, at the end of its current operation.
 
-        A destructor may run inside `alloc` of the same thread (the garbage collector starts wherever it likes), where
+        A destructor may run inside `alloc` of the same thread (the garbage collector starts at any moment), where
         taking the lock would hang. So the block is queued, and whoever holds the lock frees it.
-
-        Args:
-            ptr: an address that `alloc` gave.
         """
         self._dead.append(ptr)
         self._free_left_behind()
 
     def release_idle(self) -> int:
-        """Give chunks in which nothing lives back to the system.
-
-        Returns:
-            How many bytes went back.
-        """
-        given = 0
+        """Returns chunks without live blocks to the system; their total bytes."""
+        released = 0
         with self._lock:
             self._start()
             self._free_dead()
@@ -144,37 +116,30 @@ class BuddyAllocator:
                     self._unlist(chunk)
                     del self._chunks[chunk]
                     self.system.free(chunk, size, index)
-                    given += size
+                    released += size
             self._busy = False
         self._free_left_behind()
-        return given
+        return released
 
     def contains(self, ptr: int) -> bool:
-        """Whether an address belongs to memory of this pool.
-
-        Args:
-            ptr: any address.
-
-        Returns:
-            True inside a chunk of the arena or a block straight from the system, live or free.
-        """
+        """Whether an address is in a chunk of this pool or a block straight from the system, live or free."""
         with self._lock:
-            held = [*self._chunks.items(), *self._direct.items()]
-        return any(start <= ptr < start + size for start, (size, _) in held)
+            ranges = [*self._chunks.items(), *self._direct.items()]
+        return any(start <= ptr < start + size for start, (size, _) in ranges)
 
     def reset_peak(self) -> None:
-        """Let the peak start again from what is used now."""
+        """Resets the peak to the current use."""
         with self._lock:
             self.peak = self.used
 
     def stats(self) -> Stats:
-        """Numbers about this pool now: see `fluidnb.memory.Stats`."""
+        """The current `fluidnb.memory.Stats` of this pool."""
         with self._lock:
             self._start()
             self._free_dead()
             self._busy = False
             reserved = sum(size for size, _ in [*self._chunks.values(), *self._direct.values()])
-            live = [Span(p, s, asked, self.tags.get(p, "")) for p, (s, asked) in self._live.items()]
+            live = [Span(p, s, requested, self.tags.get(p, "")) for p, (s, requested) in self._live.items()]
             free = sum(self._free_size.values())
             largest = self._free[-1][0] if self._free else 0
             result = Stats(self.label, self.used, self.peak, reserved, free, largest, self.allocations, live)
@@ -187,18 +152,18 @@ class BuddyAllocator:
             self._start()
             self._free_dead()
             self._busy = False
-            blocks = [Span(p, s, asked, self.tags.get(p, "")) for p, (s, asked) in self._live.items()]
+            blocks = [Span(p, s, requested, self.tags.get(p, "")) for p, (s, requested) in self._live.items()]
             blocks += [Span(p, s, None, "") for p, s in self._free_size.items()]
-            held = sorted((p, s) for p, (s, _) in [*self._chunks.items(), *self._direct.items()])
+            chunks = sorted((p, s) for p, (s, _) in [*self._chunks.items(), *self._direct.items()])
         self._free_left_behind()
         blocks.sort(key=lambda b: b.ptr)
         starts = [b.ptr for b in blocks]
-        return [(p, s, blocks[bisect_left(starts, p) : bisect_left(starts, p + s)]) for p, s in held]
+        return [(p, s, blocks[bisect_left(starts, p) : bisect_left(starts, p + s)]) for p, s in chunks]
 
     # What follows runs under the lock.
 
     def _start(self) -> None:
-        """Begin a change; when the last one was left in the middle, first make the books up from what is live."""
+        """Begins a change; after an interrupted one, first rebuilds the free lists from the live blocks."""
         if self._busy:
             self._free.clear()
             self._free_size.clear()
@@ -214,15 +179,15 @@ class BuddyAllocator:
                     at = ptr + self._live[ptr][0] if ptr in self._live and ptr < chunk + size else ptr
         self._busy = True
 
-    def _take(self, rounded: int, asked: int) -> int:
+    def _take(self, rounded: int, requested: int) -> int:
         if rounded > self.max_chunk:
-            return self._take_direct(rounded, asked)
+            return self._take_direct(rounded, requested)
         i = bisect_left(self._free, (rounded, 0))
         if i == len(self._free):
             try:
                 chunk, index = self.system.alloc(self.max_chunk)
             except MemoryError:  # no whole chunk left: maybe just this much
-                return self._take_direct(rounded, asked)
+                return self._take_direct(rounded, requested)
             self._chunks[chunk] = (self.max_chunk, index)
             self._list(chunk, self.max_chunk)
             i = bisect_left(self._free, (rounded, 0))
@@ -230,16 +195,16 @@ class BuddyAllocator:
         self._unlist(ptr)
         if size > rounded:
             self._list(ptr + rounded, size - rounded)
-        self._live[ptr] = (rounded, asked)
+        self._live[ptr] = (rounded, requested)
         return ptr
 
-    def _take_direct(self, rounded: int, asked: int) -> int:
+    def _take_direct(self, rounded: int, requested: int) -> int:
         try:
             ptr, index = self.system.alloc(rounded)
         except MemoryError as e:
-            raise self._out_of_memory(asked, str(e)) from None
+            raise self._out_of_memory(requested, str(e)) from None
         self._direct[ptr] = (rounded, index)
-        self._live[ptr] = (rounded, asked)
+        self._live[ptr] = (rounded, requested)
         return ptr
 
     def _give_back(self, ptr: int) -> None:
@@ -280,23 +245,23 @@ class BuddyAllocator:
         while self._dead:
             self._give_back(self._dead.popleft())
 
-    def _out_of_memory(self, asked: int, why: str) -> OutOfMemory:
+    def _out_of_memory(self, requested: int, why: str) -> OutOfMemory:
         top = sorted(self._live.items(), key=lambda kv: -kv[1][0])[:5]
-        held = [f"{self.tags.get(p, hex(p))} {size_text(s)}" for p, (s, _) in top]
+        holders = [f"{self.tags.get(p, hex(p))} {size_text(s)}" for p, (s, _) in top]
         reserved = sum(size for size, _ in [*self._chunks.values(), *self._direct.values()])
         largest = self._free[-1][0] if self._free else 0
         return OutOfMemory(
-            f"Out of memory on {self.label}: cannot allocate {size_text(asked)}" + (f" ({why})." if why else "."),
+            f"Out of memory on {self.label}: cannot allocate {size_text(requested)}" + (f" ({why})." if why else "."),
             expected=f"at most {size_text(max(self.system.total() - reserved, largest))}",
-            received=f"{size_text(asked)} while {size_text(self.used)} are in use and "
+            received=f"{size_text(requested)} while {size_text(self.used)} are in use and "
             f"{size_text(reserved - self.used)} of the pool are free"
-            + (f"; the most is held by {', '.join(held)}" if held else ""),
+            + (f"; the most is held by {', '.join(holders)}" if holders else ""),
             hint="use a smaller batch, drop scopes and tensors you no longer need, or raise "
             f"FLAGS_fraction_of_{'gpu' if self.system.use_gpu() else 'cpu'}_memory_to_use.",
         )
 
     def _free_left_behind(self) -> None:
-        """Free what destructors queued while the lock was held; not under the lock."""
+        """Frees the blocks that destructors queued while the lock was held; not under the lock."""
         while self._dead and self._lock.acquire(False):
             try:
                 self._start()

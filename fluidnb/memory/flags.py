@@ -18,7 +18,7 @@ class Flag(NamedTuple):
     rule: str = ""
 
 
-#: Every flag, by its name without the FLAGS_ prefix.
+#: Every flag, by its name without the prefix ``FLAGS_``.
 FLAGS: dict[str, Flag] = {}
 
 #: The value of every flag now; hot paths read it directly.
@@ -28,17 +28,14 @@ _TRUE, _FALSE = ("1", "true", "yes", "on", "t", "y"), ("0", "false", "no", "off"
 
 
 def define_flag(name: str, default: Any, doc: str, check: Callable[[Any], bool] | None = None, rule: str = "") -> None:
-    """Add a flag; its value comes from the environment variable FLAGS_<name> when that is set.
+    """Adds a flag; its value comes from the environment variable ``FLAGS_name`` where that is set.
 
     Args:
-        name: without the FLAGS_ prefix.
+        name: without the prefix ``FLAGS_``.
         default: bool, int, float or str; also fixes the flag's type.
         doc: one sentence of meaning.
-        check: says whether a value is allowed.
+        check: whether a value is allowed.
         rule: the check in words.
-
-    Raises:
-        OpValueError: the environment holds a text that is no such value.
 
     Example:
         >>> define_flag("docs_example", 3, "Only an example.")
@@ -52,14 +49,10 @@ def define_flag(name: str, default: Any, doc: str, check: Callable[[Any], bool] 
 
 
 def set_flags(flags: Mapping[str, Any]) -> None:
-    """Change flags; all of them or, when one is wrong, none.
+    """Changes flags; all of them or, when one is wrong, none.
 
     Args:
-        flags: name (with or without FLAGS_) to value; texts are read as from the environment.
-
-    Raises:
-        OpTypeError: `flags` is not a mapping.
-        OpValueError: an unknown name or a value that does not fit.
+        flags: name (with or without ``FLAGS_``) to value; texts are read as from the environment.
 
     Example:
         >>> set_flags({"FLAGS_check_nan_inf": True})
@@ -76,13 +69,7 @@ def get_flags(names: str | Iterable[str] | None = None) -> dict[str, Any]:
     """The values of flags.
 
     Args:
-        names: one name, several, or None for all; with or without FLAGS_.
-
-    Returns:
-        name, spelled as in the request, to value.
-
-    Raises:
-        OpValueError: a name that is not a flag.
+        names: one name, several, or None for all; with or without ``FLAGS_``.
 
     Example:
         >>> get_flags(["FLAGS_fraction_of_gpu_memory_to_use"])
@@ -116,15 +103,11 @@ def _convert(name: str, value: Any) -> Any:
     return result
 
 
-def _is_fraction(value: float) -> bool:
-    return 0 < value <= 1
-
-
 for _name, _default, _doc in (
     ("fraction_of_cpu_memory_to_use", 1.0, "Share of the host's memory that the CPU pool may plan with."),
     ("fraction_of_gpu_memory_to_use", 0.92, "Share of a device's memory that its pool may plan with."),
 ):
-    define_flag(_name, _default, _doc, _is_fraction, "a fraction: more than 0, at most 1")
+    define_flag(_name, _default, _doc, lambda value: 0 < value <= 1, "a fraction: more than 0, at most 1")
 for _name, _switch, _doc in (
     ("use_pinned_memory", False, "Lock the pages of new CPU chunks, so that they are never swapped out."),
     ("check_nan_inf", False, "Look for NaN and infinity in every output of every operator."),

@@ -40,10 +40,9 @@ _lock = threading.Lock()
 def register_allocator(
     kind: str, factory: Callable[[int], SystemAllocator], min_chunk: int = 4096, chunk_share: int = 32
 ) -> None:
-    """Say where places of a kind get their memory.
+    """Registers the system allocator of a kind of places.
 
     Args:
-        kind: the places' `kind`, for example ``"cpu"``.
         factory: device number -> system allocator; called once per place.
         min_chunk: granularity of the pool in bytes.
         chunk_share: a chunk of the arena is the allocator's total divided by this.
@@ -55,25 +54,15 @@ def register_allocator(
 
 
 def pool(place: PlaceLike) -> BuddyAllocator:
-    """The pool of a place; it is made at the first call, with the flags of that moment.
-
-    Args:
-        place: any place with `kind` and `device`.
-
-    Returns:
-        The one BuddyAllocator of that place.
-
-    Raises:
-        EnforceNotMet: no allocator is registered for the place's kind.
-        OpTypeError: it is no place.
+    """The pool of a place, created at the first call with the flags of that moment.
 
     Example:
         >>> from fluidnb.values import CPUPlace
         >>> pool(CPUPlace()) is pool(CPUPlace())
         True
     """
-    found = _pools.get(place)
-    return found if found is not None else _make(place)
+    existing = _pools.get(place)
+    return existing if existing is not None else _make(place)
 
 
 def _make(place: PlaceLike) -> BuddyAllocator:
@@ -97,19 +86,7 @@ def _make(place: PlaceLike) -> BuddyAllocator:
 
 
 def alloc(place: PlaceLike, size: int) -> int:
-    """Take a block of bytes; `free` gives it back.
-
-    Args:
-        place: where.
-        size: bytes.
-
-    Returns:
-        Its address, at least 64-byte aligned.
-
-    Raises:
-        OutOfMemory: the place has not enough memory.
-
-    Source: Fluid's memory::Alloc<Place>.
+    """The address of a new block of bytes, at least 64-byte aligned; `free` returns it.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -123,86 +100,27 @@ def alloc(place: PlaceLike, size: int) -> int:
 
 
 def free(place: PlaceLike, ptr: int) -> None:
-    """Give a block back that `alloc` took on the same place.
-
-    Args:
-        place: where it is.
-        ptr: its address.
-
-    Raises:
-        OpValueError: there is no such block (freed before, or of another place).
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> free(CPUPlace(), alloc(CPUPlace(), 1))
-    """
+    """Frees a block that `alloc` returned for the same place."""
     pool(place).free(ptr)
 
 
 def used(place: PlaceLike) -> int:
-    """Bytes handed out on a place now, rounding included.
-
-    Args:
-        place: where.
-
-    Returns:
-        Bytes.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> used(CPUPlace()) >= 0
-        True
-    """
+    """Bytes in use on a place now, rounding included."""
     return pool(place).used
 
 
 def stats(place: PlaceLike) -> Stats:
-    """Used, peak, reserved, fragmentation and the live blocks of a place.
-
-    Args:
-        place: where.
-
-    Returns:
-        A `Stats`; `str` of it is one line.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> stats(CPUPlace()).place
-        'CPUPlace'
-    """
+    """Used, peak, reserved, fragmentation and the live blocks of a place; ``str`` of it is one line."""
     return pool(place).stats()
 
 
 def places() -> list[PlaceLike]:
-    """The places whose pool has been made.
-
-    Returns:
-        The places, in the order in which their pools were made.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> stats(CPUPlace()).place, CPUPlace() in places()
-        ('CPUPlace', True)
-    """
+    """The places with a pool, in order of creation."""
     return list(_pools)
 
 
 def arena_map(place: PlaceLike) -> list[Chunk]:
-    """The memory map of a place, for drawing.
-
-    Args:
-        place: where.
-
-    Returns:
-        The chunks by address, each with its live and free spans.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> p = alloc(CPUPlace(), 1)
-        >>> any(span.ptr == p for chunk in arena_map(CPUPlace()) for span in chunk.spans)
-        True
-        >>> free(CPUPlace(), p)
-    """
+    """The memory map of a place: its chunks by address, each with its live and free spans."""
     return [Chunk(ptr, size, spans) for ptr, size, spans in pool(place).spans()]
 
 

@@ -7,27 +7,22 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A span of memory: address and size in bytes, requested bytes (`asked`, None: free), and owner."""
+    """A span of memory: address and size in bytes, `requested` bytes (None: free), and owner."""
 
     ptr: int
     size: int
-    asked: int | None
+    requested: int | None
     tag: str
+
+    @property
+    def asked(self) -> int | None:
+        """`requested`, by its earlier name."""
+        return self.requested
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stats:
     """Numbers about the pool of one place, in bytes.
-
-    Args:
-        place: the place's name.
-        used: handed out now, rounding included.
-        peak: the most that was handed out at once.
-        reserved: taken from the system.
-        free: reserved and not handed out.
-        largest_free: the largest block that fits without memory from the system.
-        allocations: how many blocks were ever handed out.
-        live: the blocks handed out now.
 
     Example:
         >>> s = Stats("CPUPlace", 4096, 8192, 12288, 8192, 4096, 3, [Span(0, 4096, 100, "x")])
@@ -35,14 +30,14 @@ class Stats:
         (0.5, 3996)
     """
 
-    place: str
-    used: int
-    peak: int
-    reserved: int
-    free: int
-    largest_free: int
-    allocations: int
-    live: list[Span] = field(default_factory=list)
+    place: str  # the place's name
+    used: int  # in use now, rounding included
+    peak: int  # the maximum of ``used``
+    reserved: int  # taken from the system
+    free: int  # reserved and not in use
+    largest_free: int  # the largest block that fits without memory from the system
+    allocations: int  # number of allocations so far
+    live: list[Span] = field(default_factory=list)  # the blocks in use now
 
     @property
     def fragmentation(self) -> float:
@@ -52,7 +47,7 @@ class Stats:
     @property
     def slack(self) -> int:
         """Bytes lost to rounding sizes up."""
-        return sum(s.size - (s.asked or 0) for s in self.live)
+        return sum(s.size - (s.requested or 0) for s in self.live)
 
     def __str__(self) -> str:
         parts = [f"{size_text(self.used)} used", f"peak {size_text(self.peak)}", f"{size_text(self.reserved)} reserved"]
@@ -64,26 +59,14 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One stretch of memory from the system, and its spans in order; they cover it without gaps.
+    """One stretch of memory from the system, and its spans in order; they cover it without gaps."""
 
-    Args:
-        ptr: address.
-        size: bytes.
-        spans: live and free spans, by address.
-    """
-
-    ptr: int
-    size: int
-    spans: list[Span]
+    ptr: int  # address
+    size: int  # bytes
+    spans: list[Span]  # live and free spans, by address
 
     def text(self, width: int = 64) -> str:
-        """One line: ``#`` in use, ``.`` free, drawn to scale.
-
-        Args:
-            width: characters.
-
-        Returns:
-            The line.
+        """One line of ``width`` characters: ``#`` in use, ``.`` free, drawn to scale.
 
         Example:
             >>> Chunk(0, 100, [Span(0, 25, 25, "a"), Span(25, 75, None, "")]).text(8)
@@ -91,7 +74,7 @@ class Chunk:
         """
         line = ["."] * width
         for span in self.spans:
-            if span.asked is not None:
+            if span.requested is not None:
                 first = (span.ptr - self.ptr) * width // self.size
                 last = max(first + 1, (span.ptr + span.size - self.ptr) * width // self.size)
                 line[first:last] = "#" * (last - first)
@@ -100,12 +83,6 @@ class Chunk:
 
 def size_text(n: float) -> str:
     """A number of bytes for people.
-
-    Args:
-        n: bytes.
-
-    Returns:
-        For example ``4.0 KB``.
 
     Example:
         >>> size_text(4096), size_text(12), size_text(3 << 30)

@@ -15,16 +15,13 @@ from fluidnb.memory.stats import size_text
 
 
 class SystemAllocator(Protocol):
-    """A source of large chunks. `index` identifies the allocation method of a chunk for `free`.
-
-    Source: Fluid's SystemAllocator (Alloc, Free, UseGpu).
-    """
+    """A source of large chunks. `index` identifies the allocation method of a chunk for `free`."""
 
     def alloc(self, size: int) -> tuple[int, int]:
         """A chunk of `size` bytes as (address, index); raises MemoryError when there is none."""
 
     def free(self, ptr: int, size: int, index: int) -> None:
-        """Give a chunk back."""
+        """Returns a chunk to the system."""
 
     def use_gpu(self) -> bool:
         """Whether the chunks are device memory."""
@@ -53,20 +50,10 @@ class CPUAllocator:
     def __init__(self, pinned: bool = False) -> None:
         self.pinned = pinned
         self._maps: dict[int, mmap.mmap] = {}
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._maps))  # never collected, and so nothing that it holds
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._maps))  # never collected, nor are its values
 
     def alloc(self, size: int) -> tuple[int, int]:
-        """Map `size` bytes.
-
-        Args:
-            size: bytes.
-
-        Returns:
-            (address, PINNED when the pages could be locked, else PAGEABLE).
-
-        Raises:
-            MemoryError: the system refuses.
-        """
+        """(address, PINNED when the pages could be locked, else PAGEABLE) of a new mapping of ``size`` bytes."""
         if size > _CHECKED and size > (free := host_available()):
             raise MemoryError(f"the machine has {size_text(free)} left")  # else it would be killed at the first touch
         pages = map_pages(size)
@@ -76,13 +63,7 @@ class CPUAllocator:
         return ptr, self.PINNED if pin and _lock_pages(ptr, size) else self.PAGEABLE
 
     def free(self, ptr: int, size: int, index: int) -> None:
-        """Unmap a chunk; a locked one is unlocked by that.
-
-        Args:
-            ptr: its address.
-            size: its bytes.
-            index: as `alloc` gave it.
-        """
+        """Unmaps, and so unlocks, a chunk."""
         self._maps.pop(ptr).close()
 
     def use_gpu(self) -> bool:
@@ -95,15 +76,7 @@ class CPUAllocator:
 
 
 def host_memory() -> int:
-    """Bytes of memory this process may use: the machine's, or the container's limit if that is lower.
-
-    Returns:
-        Bytes.
-
-    Example:
-        >>> host_memory() > 1 << 20
-        True
-    """
+    """Bytes of memory this process may use: the machine's, or the container's limit if that is lower."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -114,12 +87,7 @@ def host_memory() -> int:
 
 
 def host_available() -> int:
-    """Bytes of memory that this process can still take without swapping: what the system calls available.
-
-    Example:
-        >>> 0 < host_available() <= host_memory()
-        True
-    """
+    """Bytes of memory that this process can still take without swapping: the system's "available"."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -129,14 +97,7 @@ def host_available() -> int:
 
 
 def map_pages(size: int) -> mmap.mmap:
-    """Anonymous pages, which cost nothing until they are touched.
-
-    Args:
-        size: bytes.
-
-    Raises:
-        MemoryError: the system refuses.
-    """
+    """Anonymous pages for ``size`` bytes, without cost until they are touched."""
     try:
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
     except (OSError, ValueError, OverflowError) as e:

@@ -20,7 +20,6 @@ def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple
     """The bytes that a view reaches, relative to its first element.
 
     Args:
-        shape: its sizes.
         strides: bytes from element to element along each axis.
         itemsize: bytes of an element.
 
@@ -39,17 +38,6 @@ def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple
 
 def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """A view that begins at an array's first element and has its own shape and strides.
-
-    Args:
-        array: an array of any strides.
-        shape: the view's sizes.
-        strides: the view's bytes from element to element along each axis.
-
-    Returns:
-        The view; it reaches no byte before the array's first or behind its last one.
-
-    Raises:
-        OpValueError: a negative size, or a view that would reach outside the array.
 
     Example:
         >>> x = np.arange(4)
@@ -75,25 +63,21 @@ def view_of(
 
     Args:
         buffer: what has memory: a contiguous array, a `mmap.mmap`.
-        shape: sizes.
-        dtype: numpy dtype.
         offset: byte of the buffer at which the first element begins.
         strides: bytes from element to element along each axis; default those of C order.
 
     Returns:
         The array, which keeps the buffer alive.
 
-    Raises:
-        OpValueError: it would reach outside the buffer.
-
     Example:
         >>> view_of(np.arange(4, dtype="int32"), (2,), "int32", offset=4).tolist()
         [1, 2]
     """
-    shape, dtype = tuple(shape), np.dtype(dtype)
     size = buffer.nbytes if isinstance(buffer, np.ndarray) else len(buffer)
-    first, end = (0, dtype.itemsize * prod(shape)) if strides is None else extent(shape, strides, dtype.itemsize)
-    if offset + first < 0 or offset + end > size:  # numpy itself takes a negative offset
+    itemsize = np.dtype(dtype).itemsize
+    # numpy takes a negative offset, and strides whose product with a size overflows
+    first, end = (0, itemsize * prod(shape)) if strides is None else extent(shape, strides, itemsize)
+    if offset + first < 0 or offset + end > size or min(shape, default=0) < 0:
         raise OpValueError(
             f"An array of shape {list(shape)} would reach outside its buffer.",
             expected=f"bytes 0 to {size}", received=f"{offset + first} to {offset + end}",
@@ -104,7 +88,7 @@ def view_of(
 class Reserve:
     """Address space for arrays of which only shape, strides and identity are used, never elements.
 
-    The pages exist: reading one by mistake gives zeros of the reserve, never other memory.
+    The pages exist: reading one by mistake returns zeros of the reserve, never other memory.
 
     Example:
         >>> Reserve()((2, 3), "float32").strides
@@ -116,9 +100,7 @@ class Reserve:
 
     def __call__(self, shape: Sequence[int], dtype: Any) -> Array:
         """An array of this shape and dtype in C order; several share the same addresses."""
-        size = np.dtype(dtype).itemsize
-        for n in shape:
-            size *= n
+        size = prod(shape) * np.dtype(dtype).itemsize
         if size > len(self._pages):
             try:
                 self._pages = map_pages(2 * size)

@@ -18,7 +18,7 @@ class _Levels:
 
 
 def init_glog(v: int | None = None, vmodule: str | None = None) -> None:
-    """Choose which VLOG lines are written.
+    """Selects which VLOG lines are written.
 
     Args:
         v: highest level to write; None reads GLOG_v from the environment (0 when unset).
@@ -39,27 +39,12 @@ def init_glog(v: int | None = None, vmodule: str | None = None) -> None:
 
 
 def vlog_is_on(level: int) -> bool:
-    """Whether any module logs this level; a cheap check before building a message.
-
-    Args:
-        level: as given to `VLOG`.
-
-    Returns:
-        False when `VLOG` of that level writes nothing in any module.
-
-    Example:
-        >>> vlog_is_on(0)
-        True
-    """
+    """Whether any module logs this level; a cheap check before building a message."""
     return level <= _Levels.top
 
 
 def VLOG(level: int, message: str) -> None:  # noqa: N802 - Fluid's name
-    """Write one line to stderr when the level is on for the calling module.
-
-    Args:
-        level: 0 is always on; 1 and up need GLOG_v.
-        message: the text.
+    """Writes one line to stderr when the level is on for the calling module; level 0 is always on.
 
     Example:
         >>> VLOG(99, "only with GLOG_v=99")

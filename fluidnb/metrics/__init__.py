@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import near
 from fluidnb.metrics.base import CompositeMetric, MetricBase
-from fluidnb.metrics.binary import Auc, Precision, Recall
-from fluidnb.metrics.counts import Accuracy, ChunkEvaluator, EditDistance
-from fluidnb.metrics.detection import DetectionMAP
+from fluidnb.metrics.measures import Accuracy, Auc, ChunkEvaluator, DetectionMAP, EditDistance, Precision, Recall
 
 __all__ = [
-    "Accuracy",
-    "Auc",
-    "ChunkEvaluator",
-    "CompositeMetric",
-    "DetectionMAP",
-    "EditDistance",
-    "MetricBase",
-    "Precision",
-    "Recall",
-]
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "DetectionMAP", "EditDistance", "MetricBase",
+    "Precision", "Recall",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import Any
 
 import numpy as np
 
 from fluidnb.arguments import Checked, shown
 from fluidnb.errors import OpValueError
+from fluidnb.program.shared_docs import document
 
 
 class MetricBase(Checked):
@@ -34,6 +36,11 @@ class MetricBase(Checked):
 
     #: What a message says where one is expected.
     argument_hint = "for example fluid.metrics.Accuracy()."
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("fluidnb."):
+            cls.__doc__ = document(cls.__doc__, inspect.signature(cls.__init__).parameters, {"name": "its name."})
 
     def __init__(self, name: str | None = None) -> None:
         self._name = type(self).__name__ if name is None else str(name)
@@ -78,9 +85,6 @@ class MetricBase(Checked):
 class CompositeMetric(MetricBase):
     """Several metrics over the same predictions.
 
-    Args:
-        name: its name.
-
     Example:
         >>> both = fluid.metrics.CompositeMetric()
         >>> both.add_metric(fluid.metrics.Precision())
@@ -99,9 +103,6 @@ class CompositeMetric(MetricBase):
 
         Args:
             metric: it.
-
-        Raises:
-            OpTypeError: it is no metric.
         """
         self._metrics.append(metric)
 
@@ -119,18 +120,7 @@ class CompositeMetric(MetricBase):
 
 
 def check_numbers(name: str, value: object) -> None:
-    """Raise unless a value is an array of numbers.
-
-    Args:
-        name: the argument's name.
-        value: its value.
-
-    Raises:
-        OpValueError: it is not.
-
-    Example:
-        >>> check_numbers("preds", np.ones(2))
-    """
+    """Raise unless a value is an array of numbers."""
     if not isinstance(value, np.ndarray):
         raise OpValueError(
             f"The '{name}' must be a numpy ndarray.", received=shown(value),
@@ -141,14 +131,5 @@ def check_numbers(name: str, value: object) -> None:
 
 
 def share(part: float, whole: float) -> float:
-    """A quotient that is 0 where there is nothing to divide by.
-
-    Args:
-        part: what is divided.
-        whole: what it is divided by.
-
-    Example:
-        >>> share(1, 4), share(0, 0)
-        (0.25, 0.0)
-    """
+    """A quotient that is 0 where there is nothing to divide by."""
     return float(part) / whole if whole else 0.0

@@ -6,14 +6,12 @@ from typing import Any
 
 from fluidnb import layers
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.net.base import attempt
+from fluidnb.net.base import Error, OpContext, OptAttrs, attempted
 from fluidnb.net.plain import PlainNet
-from fluidnb.net.result import Error, OpContext, OptAttrs
 from fluidnb.op import get_op
 from fluidnb.program import Variable, program_guard
 from fluidnb.program.snapshot import Snapshot
 from fluidnb.runtime import Scope
-from fluidnb.where import capture
 
 
 class NetBuilder:
@@ -21,12 +19,6 @@ class NetBuilder:
 
     Args:
         net: the network; default a new one.
-
-    Attributes:
-        net: the network.
-
-    Raises:
-        OpTypeError: it is not a PlainNet.
 
     Example:
         >>> from fluidnb.net import NetDesc, Scope, var_def
@@ -41,16 +33,13 @@ class NetBuilder:
         >>> scope.var("label").get_tensor().set(np.array([[0], [2]]), fluid.CPUPlace())
         >>> builder.run(scope)
         <Error: none>
-
-    Source: design document "Network", section on NetBuilder. There a rebuilt network is never marked as such; here
-    backward and optimizer operators are added once, and again after `add_op`.
     """
 
     def __init__(self, net: PlainNet | None = None) -> None:
         self.net = PlainNet() if net is None else net
         if not isinstance(self.net, PlainNet):
             raise OpTypeError(
-                "A NetBuilder builds a PlainNet.", where=capture(), expected="a PlainNet",
+                "A NetBuilder builds a PlainNet.", expected="a PlainNet",
                 received=f"{net!r} ({type(net).__name__})"[:200],
             )  # fmt: skip
         self._cost: Variable | None = None
@@ -77,11 +66,8 @@ class NetBuilder:
 
         Returns:
             The Variable that it gives, or a list of them.
-
-        Raises:
-            FluidError: the operator is not known, or breaks a rule; nothing has changed then.
         """
-        self._back_to_forward()
+        self._drop_backward()
         block = self.net.program.global_block()
         activation = config.pop("activation", None)
         if activation is not None:
@@ -92,77 +78,63 @@ class NetBuilder:
             if callable(function):
                 return function(*map(self._known, inputs), **config)
             definition = get_op(type)
-            given = {**dict(zip(definition.inputs, map(self._known, inputs), strict=False)), **config}
-            outs = {slot: given.pop(slot) for slot in definition.outputs if slot in given}
+            arguments = {**dict(zip(definition.inputs, map(self._known, inputs), strict=False)), **config}
+            outs = {slot: arguments.pop(slot) for slot in definition.outputs if slot in arguments}
             for slot in definition.outputs.values():
                 if not slot.dispensable:
                     outs.setdefault(slot.name, block.create_var())
-            ins = {slot: given.pop(slot) for slot in definition.inputs if slot in given}
-            block.append_op(type, ins, outs, given)
-        made = list(outs.values())
-        return made[0] if len(made) == 1 else made
+            ins = {slot: arguments.pop(slot) for slot in definition.inputs if slot in arguments}
+            block.append_op(type, ins, outs, arguments)
+        results = list(outs.values())
+        return results[0] if len(results) == 1 else results
 
     def _known(self, value: Any) -> Any:
         """A variable of the network for its name; all else as it is."""
         if isinstance(value, list):
             return [self._known(v) for v in value]
-        found = self.net.program.global_block().find_var(value) if isinstance(value, str) else None
-        return value if found is None else found
+        variable = self.net.program.global_block().find_var(value) if isinstance(value, str) else None
+        return value if variable is None else variable
 
-    def backward_from(self, cost: Variable | str) -> Error:
-        """Say what training makes small.
+    @attempted
+    def backward_from(self, cost: Variable | str) -> None:
+        """Set the cost that training minimizes.
 
         Args:
             cost: a variable of the network, or its name.
-
-        Returns:
-            False when all is well, else what went wrong.
         """
-        return attempt(lambda: self._backward_from(cost))
-
-    def _backward_from(self, cost: Variable | str) -> None:
-        self._back_to_forward()
+        self._drop_backward()
         self._cost = self.net.var(cost) if isinstance(cost, str) else cost
 
-    def add_optimization(self, learning_rate: float, type: str = "sgd", **settings: Any) -> Error:
-        """Say how training goes.
+    @attempted
+    def add_optimization(self, learning_rate: float, type: str = "sgd", **settings: Any) -> None:
+        """Set the optimizer.
 
         Args:
-            learning_rate: step size.
             type: which optimizer, for example ``adam``.
             settings: its further arguments.
-
-        Returns:
-            False when all is well, else what went wrong.
         """
-        return attempt(lambda: self._add_optimization(OptAttrs(type, learning_rate, **settings)))
-
-    def _add_optimization(self, attrs: OptAttrs) -> None:
-        self._back_to_forward()
+        attrs = OptAttrs(type, learning_rate, **settings)
+        self._drop_backward()
         self._attrs = attrs
 
     def run(self, scope: Scope | None = None, context: OpContext | None = None, need_backward: bool = True) -> Error:
         """Run the network.
 
         Args:
-            scope: where the variables are; default the global scope.
-            context: where to run; default the CPU.
             need_backward: whether to train: the first such run adds backward and optimizer operators (SGD with 0.01
                 unless `add_optimization` says otherwise). Else only the forward operators run, and parameters stay.
-
-        Returns:
-            False when all is well, else what went wrong.
         """
         if need_backward:
-            return attempt(self._rebuild) or self.net.run(scope, context)
+            return self._rebuild() or self.net.run(scope, context)
         return self.net.run(scope, context, 0, self.last_forward_op) if self.last_forward_op >= 0 else Error()
 
+    @attempted
     def _rebuild(self) -> None:
         if self._forward is not None:
             return
         if self._cost is None:
             raise OpValueError(
-                "The builder does not know what to make small.", where=capture(3), expected="backward_from(cost) first",
+                "The builder has no cost to minimize.", expected="backward_from(cost) first",
                 received="a run with need_backward=True", hint="run(scope, need_backward=False) runs forward only.",
             )  # fmt: skip
         self._forward = self.net.program.snapshot(), self.net.startup.snapshot()
@@ -170,11 +142,11 @@ class NetBuilder:
             self.net.add_backward_ops(self._cost).check()
             self.net.add_optimizer_ops(self._attrs).check()
         except BaseException:
-            self._back_to_forward()
+            self._drop_backward()
             raise
 
-    def _back_to_forward(self) -> None:
-        """Take backward and optimizer operators away, so that more can be added before them."""
+    def _drop_backward(self) -> None:
+        """Remove backward and optimizer operators, so that more can be added before them."""
         if self._forward is not None:
             main, startup = self._forward
             self.net.program.restore(main)

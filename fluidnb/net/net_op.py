@@ -7,20 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
-from fluidnb.net.base import attempt
-from fluidnb.net.desc import var_def
+from fluidnb.net.base import OpContext, attempted, var_def
 from fluidnb.net.net_pb2 import NetDesc, OpDef
 from fluidnb.net.plain import PlainNet
-from fluidnb.net.result import Error, OpContext
-from fluidnb.net.scope import held
+from fluidnb.net.scope import value_of
 from fluidnb.op import EMPTY
 from fluidnb.runtime import Scope
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.where import capture
 
 
 class NetOp:
-    """Operators, and networks as operators, under one roof with the inputs and outputs of the whole.
+    """Operators and networks as one operator, with the inputs and outputs of the whole.
 
     It takes operators until `complete_add_op` seals it; from then on it can run, and be part of another one.
 
@@ -36,8 +33,6 @@ class NetOp:
             Op(sigmoid), inputs:{X[pre_activation]}, outputs:{Out[fc.out]}.
         >>> fc.output_vars()
         ['fc.out']
-
-    Source: Paddle's NetOp of 2017.
     """
 
     def __init__(self) -> None:
@@ -58,15 +53,7 @@ class NetOp:
         return self._sealed
 
     def append_op(self, op: OpDef | NetOp) -> None:
-        """Add an operator or a network at the end.
-
-        Args:
-            op: the operator; or a network, which is sealed.
-
-        Raises:
-            EnforceNotMet: this network is sealed, or the other one is not.
-            OpTypeError: it is neither.
-        """
+        """Add an operator or a network at the end."""
         self._insert(len(self._ops), op, "AppendOp")
 
     def insert_op(self, index: int, op: OpDef | NetOp) -> None:
@@ -74,25 +61,21 @@ class NetOp:
 
         Args:
             index: where, from 0 to the number of operators.
-            op: the operator or network.
-
-        Raises:
-            OpValueError: there is no such place.
         """
         if not 0 <= index <= len(self._ops):
-            raise OpValueError(f"The network has no place {index}.", where=capture(), expected=f"0 to {len(self._ops)}")
+            raise OpValueError(f"The network has no place {index}.", expected=f"0 to {len(self._ops)}")
         self._insert(index, op, "InsertOp")
 
     def _insert(self, index: int, op: OpDef | NetOp, what: str) -> None:
         if self._sealed:
             raise EnforceNotMet(
-                f"Cannot {what} when this network is sealed", where=capture(2),
-                received="a call after complete_add_op()", hint="make another NetOp with this one in it.",
+                f"Cannot {what} when this network is sealed", received="a call after complete_add_op()",
+                hint="make another NetOp with this one in it.",
             )  # fmt: skip
         if isinstance(op, NetOp):
             if not op._sealed:
                 raise EnforceNotMet(
-                    "Must clone a sealed NetOp, invoke Net::CompleteAddOp before clone", where=capture(2),
+                    "Must clone a sealed NetOp, invoke Net::CompleteAddOp before clone",
                     received=f"a NetOp of {len(op._ops)} operators that is not sealed",
                     hint="complete_add_op() seals it.",
                 )  # fmt: skip
@@ -103,7 +86,7 @@ class NetOp:
             self._ops.insert(index, copy)
         else:
             raise OpTypeError(
-                "A NetOp holds operators and networks.", where=capture(2), expected="an OpDef or a NetOp",
+                "A NetOp holds operators and networks.", expected="an OpDef or a NetOp",
                 received=f"{op!r} ({type(op).__name__})"[:200],
             )  # fmt: skip
 
@@ -146,36 +129,23 @@ class NetOp:
             else:
                 yield op
 
-    def infer_shape(self, scope: Scope) -> Error:
-        """Create what it writes in a scope, with the shapes that it will have.
+    @attempted
+    def infer_shape(self, scope: Scope) -> None:
+        """Create what it writes in a scope, with the shapes that it will have."""
+        self._plain(scope).infer_shape(scope).check()
 
-        Args:
-            scope: the scope, with what it reads.
-
-        Returns:
-            False when all is well, else what went wrong.
-        """
-        return attempt(lambda: self._plain(scope).infer_shape(scope).check())
-
-    def run(self, scope: Scope, context: OpContext | None = None) -> Error:
-        """Run its operators on the variables of a scope.
-
-        Args:
-            scope: the scope, with what it reads.
-            context: where to run; default the CPU.
-
-        Returns:
-            False when all is well, else what went wrong: it is not sealed, a value is missing, an operator failed.
-        """
-        return attempt(lambda: self._plain(scope).run_in(scope, context or OpContext()))
+    @attempted
+    def run(self, scope: Scope, context: OpContext | None = None) -> None:
+        """Run its operators on the variables of a scope."""
+        self._plain(scope).run_in(scope, context or OpContext())
 
     def _plain(self, scope: Scope) -> PlainNet:
         """The network without its inner ones, its inputs declared as the scope holds them."""
         if not self._sealed:
-            raise EnforceNotMet("A NetOp runs once it is sealed.", where=capture(3), hint="complete_add_op() seals it.")
+            raise EnforceNotMet("A NetOp runs once it is sealed.", hint="complete_add_op() seals it.")
         variables = []
         for name in self._inputs:
-            value = held(scope, name)
+            value = value_of(scope, name)
             if isinstance(value, LoDTensor):
                 array = np.asarray(value)
                 variables.append(var_def(name, array.shape, array.dtype, lod_level=len(value.lod_)))
@@ -214,14 +184,6 @@ def _names(op: OpDef | NetOp) -> tuple[set[str], set[str]]:
 
 def op_line(type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> str:
     """An operator as text, as Fluid writes it.
-
-    Args:
-        type: its type.
-        inputs: slot -> names.
-        outputs: the same for outputs.
-
-    Returns:
-        One line.
 
     Example:
         >>> op_line("sum", {"X": ["a", "b"]}, {"Out": ["c"]})

@@ -1,10 +1,4 @@
-"""The protobuf messages of net.proto, in the descriptor pool of framework.proto.
-
-Example:
-    >>> from fluidnb.net import net_pb2
-    >>> net_pb2.OpDef(type="relu").SerializeToString()
-    b'\\x1a\\x04relu'
-"""
+"""The protobuf messages of net.proto, in the descriptor pool of framework.proto."""
 
 from __future__ import annotations
 

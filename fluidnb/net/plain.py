@@ -8,15 +8,12 @@ from weakref import WeakSet
 
 from fluidnb.backward import append_backward
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.net.base import Net, attempt, span
-from fluidnb.net.desc import declare, net_desc, startup_program
+from fluidnb.net.base import Net, OpContext, OptAttrs, attempted, declare, net_desc, span, startup_program
 from fluidnb.net.net_pb2 import NetDesc, OpDef
-from fluidnb.net.result import Error, OpContext, OptAttrs
 from fluidnb.op import Slot, get_op
 from fluidnb.program import Operator, OpRole, Program, Variable, program_guard
 from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime import Scope, create_variables, global_scope, run_ops
-from fluidnb.where import capture
 
 
 class PlainNet(Net):
@@ -30,9 +27,6 @@ class PlainNet(Net):
         startup: the program that initializes persistable variables. A run first does what of it is
             missing in the scope.
 
-    Raises:
-        FluidError: an operator of the description breaks a rule.
-
     Example:
         >>> from fluidnb.net import NetDesc, OptAttrs, Scope, var_def
         >>> net = PlainNet(NetDesc(vars=[var_def("x", [-1, 2]), var_def("w", [2, 1], parameter=True)]))
@@ -43,8 +37,6 @@ class PlainNet(Net):
         >>> scope = Scope(); scope.var("x").get_tensor().set(np.ones((4, 2), "float32"), fluid.CPUPlace())
         >>> net.run(scope)
         <Error: none>
-
-    Source: design document "Network", section on PlainNet.
     """
 
     def __init__(self, desc: NetDesc | bytes | None = None) -> None:
@@ -70,14 +62,7 @@ class PlainNet(Net):
         return next((i for i, r in enumerate(roles) if r & (OpRole.Backward | OpRole.Optimize)), len(roles)) - 1
 
     def var(self, name: str) -> Variable:
-        """One of its variables.
-
-        Args:
-            name: its name.
-
-        Raises:
-            NotFound: it has no such variable.
-        """
+        """One of its variables."""
         return self.program.global_block().var(name)
 
     def add_op(self, type: OpDef | str, inputs: Any = None, outputs: Any = None, attrs: Any = None) -> int:
@@ -95,27 +80,24 @@ class PlainNet(Net):
             block.append_op(type, ins, outs, attrs)
         else:
             raise OpTypeError(
-                "add_op takes an OpDef, or an operator's type.", where=capture(), expected="an OpDef or a str",
+                "add_op takes an OpDef, or an operator's type.", expected="an OpDef or a str",
                 received=f"{type!r} ({type.__class__.__name__})"[:200],
             )  # fmt: skip
         return len(block.desc.ops) - 1
 
-    def add_backward_ops(self, cost: Any = None) -> Error:
-        return attempt(lambda: self._backward(cost))
-
-    def _backward(self, cost: Any) -> None:
+    @attempted
+    def add_backward_ops(self, cost: Any = None) -> None:
         if self._params_grads:
             raise OpValueError(
-                "The network has its backward operators already.", where=capture(3), expected="one call",
+                "The network has its backward operators already.", expected="one call",
                 received=f"{len(self.ops)} operators, {self.last_forward_op + 1} of them forward",
             )  # fmt: skip
         if cost is None:
             outputs = self.ops[-1].output_arg_names if self.ops else []
             if len(outputs) != 1:
                 raise OpValueError(
-                    "What is to be differentiated is not clear.", where=capture(3),
-                    expected="a last operator with one output", received=", ".join(outputs) or "no operators",
-                    hint='add_backward_ops("cost") names it.',
+                    "What is to be differentiated is not clear.", expected="a last operator with one output",
+                    received=", ".join(outputs) or "no operators", hint='add_backward_ops("cost") names it.',
                 )  # fmt: skip
             cost = outputs[0]
         self._params_grads = append_backward(self.var(cost) if isinstance(cost, str) else cost)
@@ -124,38 +106,26 @@ class PlainNet(Net):
         """Note that the operators of `add_backward_ops` have been taken away."""
         self._params_grads = []
 
-    def add_optimizer_ops(self, attrs: OptAttrs | None = None) -> Error:
-        return attempt(lambda: self._optimize(attrs or OptAttrs()))
-
-    def _optimize(self, attrs: OptAttrs) -> None:
+    @attempted
+    def add_optimizer_ops(self, attrs: OptAttrs | None = None) -> None:
         if not self._params_grads:
             raise OpValueError(
-                "There are no gradients to optimize with.", where=capture(3), expected="add_backward_ops() first",
+                "There are no gradients to optimize with.", expected="add_backward_ops() first",
                 received=f"{len(self.ops)} operators, none of which gives a parameter its gradient",
             )  # fmt: skip
         with program_guard(self.program, self.startup):
-            attrs.make().apply_gradients(self._params_grads)
+            (attrs or OptAttrs()).make().apply_gradients(self._params_grads)
 
-    def infer_shape(self, scope: Scope) -> Error:
-        return attempt(lambda: self.program.global_block().infer_shape(scope))
+    @attempted
+    def infer_shape(self, scope: Scope) -> None:
+        self.program.global_block().infer_shape(scope)
 
-    def run(
-        self, scope: Scope | None = None, context: OpContext | None = None, begin: int = -1, end: int = -1
-    ) -> Error:
-        return attempt(lambda: self.run_in(scope or global_scope(), context or OpContext(), begin, end))
+    @attempted
+    def run(self, scope: Scope | None = None, context: OpContext | None = None, begin: int = -1, end: int = -1) -> None:
+        self.run_in(scope or global_scope(), context or OpContext(), begin, end)
 
     def run_in(self, scope: Scope, context: OpContext, begin: int = -1, end: int = -1) -> None:
-        """As `run`, but raise what goes wrong.
-
-        Args:
-            scope: where the variables are.
-            context: where to run.
-            begin: index of the first operator, or negative.
-            end: index of the last operator, or negative.
-
-        Raises:
-            FluidError: no such operators, or one of them failed.
-        """
+        """Run as `run` does, but raise errors."""
         block = self.program.global_block()
         first, stop = span(begin, end, len(block.desc.ops))
         self.init_missing(scope, context)
@@ -170,12 +140,7 @@ class PlainNet(Net):
             self._inside.update(scope.kids[known:])
 
     def init_missing(self, scope: Scope, context: OpContext) -> None:
-        """Give persistable variables that have no value in a scope their first one.
-
-        Args:
-            scope: the scope.
-            context: where to run.
-        """
+        """Give persistable variables that have no value in a scope their first one."""
         block = self.startup.global_block()
         create_variables(block.desc, scope)
         for index, op in enumerate(block.desc.ops):
@@ -183,11 +148,7 @@ class PlainNet(Net):
                 run_ops(block, scope, context.place, index, index + 1)
 
     def forget(self, scope: Scope) -> None:
-        """Destroy the scopes of loops and branches that the last mini-batch left in a scope.
-
-        Args:
-            scope: the scope.
-        """
+        """Destroy the scopes of loops and branches that the last mini-batch left in a scope."""
         drop(scope, self._inside)
 
     def __len__(self) -> int:
@@ -201,17 +162,7 @@ class PlainNet(Net):
 
 
 def drop(scope: Scope, kids: WeakSet[Scope]) -> None:
-    """Destroy some of the scopes inside one.
-
-    Args:
-        scope: the scope.
-        kids: which of those inside go.
-
-    Example:
-        >>> scope = fluid.Scope(); one, other = scope.new_scope(), scope.new_scope()
-        >>> drop(scope, WeakSet([one])); scope.kids == [other]
-        True
-    """
+    """Destroy some of the scopes inside one."""
     for kid in [kid for kid in scope.kids if kid in kids]:
         scope.kids.remove(kid)
         kid.drop_kids()
@@ -232,10 +183,10 @@ def _by_slot(type: str, side: str, names: Any, slots: Mapping[str, Slot]) -> Map
     order = list(slots.values())
     if len(names) > len(order) and not (order and order[-1].duplicable):
         raise OpValueError(
-            f"{type} has {len(order)} {side}s, but {len(names)} are given.", where=capture(2),
-            expected=", ".join(slots) or "none", received=", ".join(map(str, names)),
+            f"{type} has {len(order)} {side}s, but {len(names)} are given.", expected=", ".join(slots) or "none",
+            received=", ".join(map(str, names)),
         )  # fmt: skip
-    given: dict[str, Any] = {slot.name: [name] for slot, name in zip(order, names, strict=False)}
+    by_slot: dict[str, Any] = {slot.name: [name] for slot, name in zip(order, names, strict=False)}
     if len(names) > len(order):
-        given[order[-1].name] = list(names[len(order) - 1 :])
-    return given
+        by_slot[order[-1].name] = list(names[len(order) - 1 :])
+    return by_slot

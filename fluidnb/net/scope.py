@@ -7,12 +7,11 @@ from typing import Any
 
 from fluidnb import runtime
 from fluidnb.errors import NotFound, near
-from fluidnb.net.desc import net_desc, startup_program
+from fluidnb.net.base import net_desc, startup_program
 from fluidnb.net.net_pb2 import NetDesc
 from fluidnb.runtime import create_variables, place_in, run_ops
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
-from fluidnb.where import capture
 
 
 class Scope(runtime.Scope):
@@ -20,13 +19,6 @@ class Scope(runtime.Scope):
 
     Args:
         place: where initializers run; default the CPU.
-        parent: the scope around it, or None.
-
-    Attributes:
-        place: the place.
-
-    Raises:
-        OpTypeError: the place is not a place.
 
     Example:
         >>> from fluidnb.net import NetDesc, var_def
@@ -34,8 +26,6 @@ class Scope(runtime.Scope):
         >>> scope = Scope(fluid.CPUPlace()); scope.create_variables(desc); scope.init_variables(desc)
         >>> scope.local_var_names(), np.array(scope.find_var("w").get_tensor())
         (['w', 'x'], array([0., 0.], dtype=float32))
-
-    Source: design document "Network", usage of ``PlainNet``.
     """
 
     __slots__ = ("place",)
@@ -51,25 +41,14 @@ class Scope(runtime.Scope):
         return kid
 
     def create_variables(self, desc: NetDesc | bytes) -> None:
-        """Make the variables of a network in this very scope, without values.
-
-        Args:
-            desc: the network.
-        """
+        """Make the variables of a network in this very scope, without values."""
         for var in net_desc(desc).vars:
             self.var(var.name)
 
     create_vars = create_variables
 
     def init_variables(self, desc: NetDesc | bytes) -> None:
-        """Initializes the network's persistable variables.
-
-        Args:
-            desc: the network; see `startup_program` for which values.
-
-        Raises:
-            EnforceNotMet: an operator failed.
-        """
+        """Initializes the network's persistable variables."""
         block = startup_program(net_desc(desc)).global_block()
         create_variables(block.desc, self)
         run_ops(block, self, self.place)
@@ -98,55 +77,28 @@ def copy(source: runtime.Scope, target: runtime.Scope, names: Iterable[str] | Ma
         >>> copy(one, other, {"h": "previous_state_h"})
         >>> np.array(other.find_var("previous_state_h").get_tensor())
         array([1., 1.], dtype=float32)
-
-    Source: design document "Network", section on RNNs.
     """
     pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
-    values = {name: held(source, name) for name in pairs}
+    values = {name: value_of(source, name) for name in pairs}
     for name, new in pairs.items():
         put(target, new, values[name])
 
 
-def held(scope: runtime.Scope, name: str) -> Any:
-    """The value of a variable that must have one.
-
-    Args:
-        scope: the scope.
-        name: the variable.
-
-    Returns:
-        A LoDTensor, a LoDTensorArray, or another value.
-
-    Raises:
-        NotFound: there is no such variable, or it has no value.
-
-    Example:
-        >>> scope = Scope(); scope.var("x").get_tensor().set(np.ones(2), fluid.CPUPlace()); held(scope, "x").shape()
-        [2]
-    """
+def value_of(scope: runtime.Scope, name: str) -> Any:
+    """The value of a variable that must have one."""
     variable = scope.find_var(name)
     value = None if variable is None else variable.value
     if value is None or getattr(value, "array", 0) is None:
         raise NotFound(
             f'"{name}" has no value in this scope.' if variable is not None else f'The scope has no variable "{name}".',
-            where=capture(2), expected="a variable with a value", received=name,
+            expected="a variable with a value", received=name,
             hint=near(name, scope.local_var_names()) or f'scope.var("{name}").get_tensor().set(array, place).',
         )  # fmt: skip
     return value
 
 
 def put(scope: runtime.Scope, name: str, value: Any) -> None:
-    """Give a variable of this very scope a copy of a value.
-
-    Args:
-        scope: the scope.
-        name: the variable, made if need be.
-        value: a LoDTensor, a LoDTensorArray, an array, or another value.
-
-    Example:
-        >>> scope = Scope(); put(scope, "x", np.ones(2)); held(scope, "x").shape()
-        [2]
-    """
+    """Give a variable of this very scope a copy of a value."""
     variable = scope.var(name)
     if isinstance(value, LoDTensorArray):
         variable.value = LoDTensorArray([tensor._copy(tensor.place) for tensor in value])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ class _Required:
 
 REQUIRED = _Required()
 
-#: Attributes that every operator takes beside its own; they say who made it and where, never what it computes.
+#: Attributes of every operator beside those of its definition: its origin, never its computation.
 GENERATED: dict[str, int] = {
     "op_role": AttrType.INT,
     "op_role_var": AttrType.STRINGS,
@@ -102,6 +102,9 @@ _KINDS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "blocks": (AttrType.BLOCKS, _many(_block)),
 }
 
+#: The range of INT and INTS in an OpDesc, which are 32 bits wide.
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+
 _LISTS = {"ints", "longs", "floats", "float64s"}
 
 
@@ -111,24 +114,22 @@ class Attr:
     Args:
         kind: ``int``, ``long``, ``float``, ``float64``, ``string``, ``bool``, ``dtype``, ``block`` or a list of one
             of these (``ints``, ``floats``, …); it decides the field in the OpDesc.
-        default: the value when the attribute is left out; without one it must be given.
+        default: the value when the attribute is left out; without one the attribute is required.
         doc: one phrase for the documentation.
         ge: smallest value allowed.
         gt: bound that the value must exceed.
         enum: the values allowed.
-        check: ``check(value)`` gives None, or a sentence that says what is wrong.
-
-    Raises:
-        OpValueError: a default that breaks the attribute's own rules.
+        check: ``check(value)`` returns None, or the error as a sentence.
 
     Example:
         >>> Attr("float", 0.5, "drop rate", ge=0).convert("dropout", "dropout_prob", 1)
         1.0
-
-    Source: design guide, section on adding an operator (``AddAttr<T>(…).SetDefault(…).GreaterThan(…)``).
     """
 
-    __slots__ = ("_convert", "check", "default", "doc", "enum", "ge", "gt", "kind", "number")
+    __slots__ = (
+        "_convert", "_has_rules", "_is_int32", "any_value", "check", "default", "doc", "enum", "ge", "gt", "is_list",
+        "kind", "number",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -144,35 +145,23 @@ class Attr:
         self.kind, self.default, self.doc = kind, default, doc
         self.ge, self.gt, self.enum, self.check = ge, gt, enum, check
         self.number, self._convert = _KINDS[kind]
+        self.is_list = kind.endswith("s")
+        self._has_rules = not (ge is None and gt is None and enum is None and check is None)
+        #: whether each value of the declared type is valid
+        self.any_value = not self._has_rules and kind != "dtype"
+        self._is_int32 = self.number in (AttrType.INT, AttrType.INTS)
         if default is not REQUIRED:
             self.default = self.convert("an Attr", "default", default)
 
-    @property
-    def is_list(self) -> bool:
-        """Whether its value is a list."""
-        return self.kind.endswith("s")
-
     def convert(self, op_type: str, name: str, value: Any) -> Any:
-        """The value as it goes into the OpDesc, checked.
-
-        Args:
-            op_type: the operator's type, for messages.
-            name: the attribute's name, for messages.
-            value: what the user gave.
-
-        Returns:
-            The value with the attribute's own Python type.
-
-        Raises:
-            OpTypeError: the value has another type.
-            OpValueError: the value breaks a bound, the enum or the check.
+        """The checked value for the OpDesc.
 
         Example:
             >>> Attr("ints").convert("reshape", "shape", (2, -1))
             [2, -1]
         """
         if not declared.binding and self.kind in _LISTS and isinstance(value, int | float):
-            value = [value]  # what is a list now was one number once: dim of reduce_sum
+            value = [value]  # older programs have one number where a list is declared: dim of reduce_sum
         try:
             value = self._convert(value)
         except (TypeError, ValueError, OverflowError, OpTypeError, OpValueError):
@@ -187,8 +176,21 @@ class Attr:
         return value
 
     def _check_value(self, op_type: str, name: str, value: Any) -> None:
-        wrong, expected = None, None
-        for v in value if isinstance(value, list) else [value]:
+        values = value if self.is_list else (value,)
+        wrong, expected = self._broken_rule(op_type, name, value, values) if self._has_rules else (None, "")
+        if wrong is None and self._is_int32:
+            for v in values:
+                if not _LOWEST <= v <= _HIGHEST:
+                    wrong, expected = f"Attribute {name} of {op_type} does not fit 32 bits.", f"{_LOWEST} to {_HIGHEST}"
+        if wrong is not None:
+            raise OpValueError(
+                wrong, attrs={name: value}, expected=expected or wrong, received=repr(value), hint=self._hint(name)
+            )
+
+    def _broken_rule(self, op_type: str, name: str, value: Any, values: Sequence[Any]) -> tuple[str | None, str]:
+        """The first broken rule of the declaration as a sentence, and the values that it allows."""
+        wrong, expected = None, ""
+        for v in values:
             if self.gt is not None and not v > self.gt:
                 wrong, expected = f"larger_than check fails for attribute {name} of {op_type}.", f"> {self.gt}"
             elif self.ge is not None and not v >= self.ge:
@@ -199,14 +201,7 @@ class Attr:
                 expected = f"one of {allowed}"
         if wrong is None and self.check is not None:
             wrong = self.check(value)
-        if wrong is None and self.number in (AttrType.INT, AttrType.INTS):
-            low, high = -(2**31), 2**31 - 1
-            if any(not low <= v <= high for v in (value if isinstance(value, list) else [value])):
-                wrong, expected = f"Attribute {name} of {op_type} does not fit 32 bits.", f"{low} to {high}"
-        if wrong is not None:
-            raise OpValueError(
-                wrong, attrs={name: value}, expected=expected or wrong, received=repr(value), hint=self._hint(name)
-            )
+        return wrong, expected
 
     def _hint(self, name: str) -> str:
         default = "it must be given" if self.default is REQUIRED else f"left out, it is {self.default!r}"

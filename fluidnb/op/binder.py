@@ -19,18 +19,19 @@ from fluidnb.op.forward_rule import check_operands
 from fluidnb.op.memory_policy import Memory
 from fluidnb.op.op_view import OpView
 from fluidnb.op.rng import Stream
-from fluidnb.op.rule_evaluation import ask, is_array
+from fluidnb.op.rule_evaluation import evaluate, is_array
 from fluidnb.op.scalar_fast_path import assign
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
 from fluidnb.op.ufunc_rewrites import ufunc_calls
+from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import dtypes
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
-from fluidnb.where import Where
 
+#: An array of any place: numpy's on a CPU, cupy's on a GPU.
 Array = Any
 #: A callable, its positional arguments, its keyword arguments.
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -38,28 +39,23 @@ Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 Step = tuple[Any, Any, Array]
 
 _consts: dict[tuple[Any, ...], Array] = {}
-#: dtype -> its name, which numpy puts together anew each time.
+#: dtype -> its name, which numpy would compute each time.
 _names: dict[Any, str] = {}
 
 
 def _point(tensor: LoDTensor, array: Array, lod: Lod) -> None:
-    """Let a variable's tensor have another buffer."""
+    """Gives a variable's tensor another buffer."""
     tensor.array, tensor.lod_ = array, lod
 
 
 class Binder(Context):
-    """Binds one operator.
-
-    Args:
-        op: the operator.
-        memory: the executor's policy.
-        scope: where its variables are looked up.
+    """Binds one operator: the arrays of its variables, and the calls that its kernel emits.
 
     Attributes:
-        calls: what the kernel has emitted.
+        calls: the emitted calls.
         kernel_place: kind of the place that the kernel computes on, ``cpu`` or ``cuda``.
         overwrites: buffers that existed before and are written.
-        control: what a control operator's kernel returned.
+        control: the `Control` that the kernel of a control operator returned.
         transforms: the data transforms around the kernel, as text.
     """
 
@@ -94,9 +90,9 @@ class Binder(Context):
     # ---- reading
 
     def __getitem__(self, slot: str) -> Any:
-        found = self._outputs.get(slot)
-        if found is not None:
-            return found[0]
+        outputs = self._outputs.get(slot)
+        if outputs is not None:
+            return outputs[0]
         row = self._inputs.get(slot)
         return row[0][0] if row else None
 
@@ -114,14 +110,7 @@ class Binder(Context):
     # ---- outputs
 
     def set(self, slot: str, shape: Any, dtype: Any, lod: Lod = (), i: int = 0) -> Any:
-        """Give output ``i`` of a slot its shape, dtype and LoD.
-
-        Args:
-            slot: output slot.
-            shape: sizes.
-            dtype: numpy dtype.
-            lod: offsets of each level.
-            i: which of the slot's variables.
+        """Sets shape, dtype and LoD of output ``i`` of a slot.
 
         Returns:
             The buffer that the kernel fills; None when this output has no consumer.
@@ -177,36 +166,22 @@ class Binder(Context):
         return copy_between(here, here), (source, target), {}
 
     def put(self, slot: str, value: Any, i: int = 0) -> Any:
-        """Give an output something that is not a tensor: a rank table, rows, the list of step scopes.
-
-        Args:
-            slot: output slot.
-            value: the object.
-            i: which of the slot's variables.
-
-        Returns:
-            The object.
-        """
-        given = value
+        """Sets an output that is no tensor: a rank table, rows, the list of step scopes. Returns it."""
+        stored = value
         if isinstance(value, SelectedRows) and self.kernel_place != self.memory.place_kind:
-            given = SelectedRows((), value.height_, LoDTensor(value.value.array, (), self.memory.place))
-            self._post.append((cross, (value, given, self.memory.place), {}))
+            stored = SelectedRows((), value.height_, LoDTensor(value.value.array, (), self.memory.place))
+            self._post.append((cross, (value, stored, self.memory.place), {}))
         if self.wants(slot, i):
-            self.scope.cell(self.outputs[slot][i])[0].value = given
+            self.scope.cell(self.outputs[slot][i])[0].value = stored
         row = self._outputs.setdefault(slot, [])
         row.extend([None] * (i + 1 - len(row)))
         row[i] = value
         return value
 
     def array(self, slot: str) -> LoDTensorArray:
-        """The tensor array of an output, made at its first write.
+        """The tensor array of an output, created at its first write; a new one when this output has no consumer.
 
-        Args:
-            slot: output slot.
-
-        Returns:
-            The array; it is emptied when a run starts, or when the block is entered that declares it. A new one when
-            this output has no consumer.
+        It is emptied when a run starts, or when the block is entered that declares it.
         """
         if not self.wants(slot):
             return LoDTensorArray()
@@ -214,18 +189,11 @@ class Binder(Context):
         cell, owner = self.scope.cell(name)
         if not isinstance(cell.value, LoDTensorArray):
             cell.value = self.memory.array(name, owner.block_index)
-        found: LoDTensorArray = cell.value
-        return found
+        array: LoDTensorArray = cell.value
+        return array
 
     def alias(self, slot: str, array: Array, lod: Lod = (), i: int = 0) -> None:
-        """Let an output be a view of an input, or a copy where a view would not be safe.
-
-        Args:
-            slot: output slot.
-            array: the view.
-            lod: the output's LoD.
-            i: which of the slot's variables.
-        """
+        """Makes an output a view of an input, or a copy where a view would not be safe."""
         if not self.wants(slot, i):
             return
         name = self.outputs[slot][i]
@@ -245,15 +213,7 @@ class Binder(Context):
     # ---- memory and constants
 
     def tmp(self, shape: Any, dtype: Any) -> Array:
-        """A workspace of this operator alone.
-
-        Args:
-            shape: sizes.
-            dtype: numpy dtype.
-
-        Returns:
-            An array whose content is not defined.
-        """
+        """A workspace of this operator alone; its content is undefined."""
         return self._workspace(tuple(shape), np.dtype(dtype), None)
 
     def _workspace(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Array:
@@ -262,61 +222,30 @@ class Binder(Context):
         return self.memory.alloc(shape, dtype, None, False, order, 0)
 
     def like(self, x: Array, dtype: Any = None) -> Array:
-        """A workspace with the shape and the memory order of an array (a C-ordered one under another order is slow).
-
-        Args:
-            x: the array.
-            dtype: numpy dtype; default that of ``x``.
-
-        Returns:
-            An array whose content is not defined.
-        """
+        """A workspace with the shape and memory order of an array: under another order numpy is slow."""
         order = None
         if isinstance(x, np.ndarray) and x.ndim > 1 and not x.flags.c_contiguous:
             order = tuple(sorted(range(x.ndim), key=lambda i: -x.strides[i]))
         return self._workspace(x.shape, x.dtype if dtype is None else np.dtype(dtype), order)
 
     def keep(self, shape: Any, dtype: Any) -> Array:
-        """Memory that stays where it is between runs, filled with zeros.
-
-        Args:
-            shape: sizes.
-            dtype: numpy dtype.
-
-        Returns:
-            An array.
-        """
+        """Memory that keeps its address between runs, filled with zeros."""
         return self.table(np.zeros(shape, dtype))
 
     def table(self, numbers: Any) -> Array:
-        """Copies numbers computed while binding (offsets, row numbers) to the kernel's place.
-
-        Args:
-            numbers: an array of the host.
-
-        Returns:
-            A copy in memory that stays where it is between runs.
-        """
+        """Copies numbers computed while binding (offsets, row numbers) to the kernel's place, for all runs."""
         array = self.memory.alloc_on(self.kernel_place, numbers.shape, numbers.dtype)
         (copy if isinstance(array, np.ndarray) else copy_between("cpu", self.kernel_place))(numbers, array)
         return array
 
     def const(self, value: Any, dtype: Any) -> Array:
-        """A constant of one element, boxed once for ever.
-
-        Args:
-            value: a number or a bool.
-            dtype: numpy dtype.
-
-        Returns:
-            A read-only 0-d array.
-        """
+        """A constant of one element: a read-only 0-d array, cached."""
         key = (value, type(value), np.dtype(dtype))
-        found = _consts.get(key)
-        if found is None:
-            found = _consts[key] = np.array(value, dtype)
-            found.flags.writeable = False
-        return found
+        constant = _consts.get(key)
+        if constant is None:
+            constant = _consts[key] = np.array(value, dtype)
+            constant.flags.writeable = False
+        return constant
 
     @property
     def rng(self) -> Stream:
@@ -329,12 +258,11 @@ class Binder(Context):
     # ---- emitting
 
     def __call__(self, function: Any, *args: Any, **kw: Any) -> None:
-        """Emit one call.
+        """Emits one call.
 
         Args:
             function: a numpy ufunc, a bound method or a function; its arrays are arguments, never captured.
-            args: its arguments.
-            kw: its keyword arguments; write ``out=`` for ufuncs, the binder passes it by position where that is faster.
+            kw: write ``out=`` for ufuncs, the binder passes it by position where that is faster.
         """
         if type(function) is np.ufunc:
             tmp = self.tmp if self.kernel_place == "cpu" else None
@@ -343,14 +271,7 @@ class Binder(Context):
         self.calls.append((function, args, kw))
 
     def bind(self) -> list[Call]:
-        """Run the shape rule and the kernel.
-
-        Returns:
-            The calls that compute the operator.
-
-        Raises:
-            EnforceNotMet: an input holds nothing, the rule is broken, or no kernel fits.
-        """
+        """Runs the shape rule and the kernel; returns the calls that compute the operator."""
         definition = self.definition
         self._check_slots()
         if definition.unset != ("*",):
@@ -360,7 +281,7 @@ class Binder(Context):
         dtype = self._dtype()
         choice = select(definition, dtype, self.memory.place_kind, self.attrs)
         if definition.infer is not None:
-            ask(definition.infer, self)
+            evaluate(definition.infer, self)
         kernel = choice.kernel
         if kernel.place != "cpu":
             self._check_lods()
@@ -378,22 +299,22 @@ class Binder(Context):
         rows = [self._inputs[slot]] if slot and slot in self._inputs else self._inputs.values()
         for row in rows:
             for value, _ in row:
-                found = getattr(value, "dtype", None)
-                if found is not None:
-                    return _names.get(found) or _names.setdefault(found, str(found))
+                dtype = getattr(value, "dtype", None)
+                if dtype is not None:
+                    return _names.get(dtype) or _names.setdefault(dtype, str(dtype))
         number = self.attr("dtype", self.attr("out_dtype"))
         return dtypes.dtype_name(number) if isinstance(number, int) and number >= 0 else "float32"
 
     def _check_slots(self) -> None:
-        """A program that was read or changed may lack what its operators had when they were made."""
+        """Refuses an operator of a parsed or edited program that lacks a slot."""
         definition = self.definition
-        for slots, given in ((definition.inputs, self.inputs), (definition.outputs, self.outputs)):
+        for slots, present in ((definition.inputs, self.inputs), (definition.outputs, self.outputs)):
             for slot in slots.values():
-                if not slot.dispensable and slot.name not in given:
-                    raise missing(definition, slot, given)
+                if not slot.dispensable and slot.name not in present:
+                    raise missing(definition, slot, present)
 
     def _check_lods(self) -> None:
-        """A kernel of a device trusts offsets, which may be anything where feeds are not checked."""
+        """Checks offsets for a device kernel, which trusts them; with unchecked feeds they may be anything."""
         for slot, row in self._inputs.items():
             for value, lod in row:
                 if not lod or not is_array(value) or not value.shape:
@@ -412,9 +333,9 @@ class Binder(Context):
                 continue
             for i, (value, _) in enumerate(row):
                 if value is None and self.inputs[slot][i] != EMPTY:
-                    self._holds_nothing(slot, self.inputs[slot][i])
+                    self._raise_no_value(slot, self.inputs[slot][i])
 
-    def _holds_nothing(self, slot: str, name: str) -> None:
+    def _raise_no_value(self, slot: str, name: str) -> None:
         var = None
         block = self.op.desc.block
         if block is not None:
@@ -437,7 +358,7 @@ class Binder(Context):
     # ---- data transforms
 
     def _adapt(self, layout: str, cast: str | None, place: str, dtype: str) -> None:
-        """Put transforms around the kernel: its inputs are copied to what it wants, its outputs copied back."""
+        """Inserts transforms around the kernel: copies of its inputs before it, copies of its outputs after it."""
         here = self.memory.place_kind
         if cast:
             self.transforms.append(f"dtype {dtype} -> {cast}")
@@ -448,14 +369,14 @@ class Binder(Context):
         for row in self._inputs.values():
             for i, (value, lod) in enumerate(row):
                 if is_array(value):
-                    row[i] = (self._bring(value, layout, cast, here, place), lod)
-                elif isinstance(value, SelectedRows) and place != here and (held := value.value.array) is not None:
-                    there = SelectedRows((), value.height_, LoDTensor(np.empty((0, *held.shape[1:]), held.dtype)))
+                    row[i] = (self._transform_input(value, layout, cast, here, place), lod)
+                elif isinstance(value, SelectedRows) and place != here and (source := value.value.array) is not None:
+                    there = SelectedRows((), value.height_, LoDTensor(np.empty((0, *source.shape[1:]), source.dtype)))
                     self.calls.append((cross, (value, there, CPUPlace()), {}))
                     row[i] = (there, lod)
 
         def target(array: Array) -> Array:
-            return self._take_back(array, layout, cast, here, place)
+            return self._transform_output(array, layout, cast, here, place)
 
         for outs in self._outputs.values():
             for i, array in enumerate(outs):
@@ -484,7 +405,7 @@ class Binder(Context):
         """The transform between two kinds of place."""
         return copy_between(here, place), copy_between(place, here), self.memory.alloc_on(place, shape, dtype)
 
-    def _bring(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
+    def _transform_input(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
         for inwards, _, buffer in self._steps(array, layout, cast, here, place):
             self.calls.append((inwards, (array, buffer), {}))
             if self.op.guard is not None and place == "cpu":
@@ -492,7 +413,7 @@ class Binder(Context):
             array = buffer
         return array
 
-    def _take_back(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
+    def _transform_output(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
         back: list[Call] = []
         for _, outwards, buffer in self._steps(array, layout, cast, here, place):
             back.append((outwards, (buffer, array), {}))
@@ -505,5 +426,5 @@ class Binder(Context):
     def text(self) -> str:
         return self.op.text()
 
-    def where(self) -> Where | None:
+    def where(self) -> SourceLocation | None:
         return self.op.where()

@@ -13,18 +13,7 @@ _functions: list[Function] = []
 
 
 def callable_id(function: Function) -> int:
-    """The number of a function; it is kept as long as Python runs.
-
-    Args:
-        function: any callable.
-
-    Returns:
-        Its number, the same in every call.
-
-    Example:
-        >>> callable_id(max) == callable_id(max) != callable_id(min)
-        True
-    """
+    """The number of a function; it is kept as long as Python runs."""
     for i, known in enumerate(_functions):
         if known is function:
             return i
@@ -33,21 +22,7 @@ def callable_id(function: Function) -> int:
 
 
 def callable_of(number: int) -> Function:
-    """The function with a number.
-
-    Args:
-        number: what `callable_id` gave.
-
-    Returns:
-        The function.
-
-    Raises:
-        NotFound: no function has it; a program that was read from a file has lost its functions.
-
-    Example:
-        >>> callable_of(callable_id(max)) is max
-        True
-    """
+    """The function with a number."""
     if not 0 <= number < len(_functions):
         raise NotFound(
             f"There is no Python function number {number}.",

@@ -27,17 +27,7 @@ def _signature(slots: dict[str, Slot]) -> str:
 
 
 def check_desc(definition: OpDef, desc: OpDesc) -> None:
-    """Check an operator that a user builds, and write the defaults of attributes that were left out.
-
-    Args:
-        definition: its OpDef.
-        desc: its OpDesc; attributes are converted and completed.
-
-    Raises:
-        SlotError: a slot lacks its argument or has too many.
-        NotFound: a slot or an attribute that the operator does not have.
-        OpTypeError: an attribute of another type.
-        OpValueError: an attribute out of bounds, missing, or at odds with another.
+    """Checks an operator that a user builds, and writes the defaults of attributes that were left out.
 
     Example:
         >>> from fluidnb.op import get_op
@@ -52,9 +42,9 @@ def check_desc(definition: OpDef, desc: OpDesc) -> None:
     check_attrs(definition, desc)
 
 
-def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: dict[str, list[str]]) -> None:
-    for name in given:
-        if name not in slots and given[name]:
+def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], names_of: dict[str, list[str]]) -> None:
+    for name in names_of:
+        if name not in slots and names_of[name]:
             have = ", ".join(slots) or "none"
             raise NotFound(
                 f"{definition.type} has no {side.lower()} {name}.",
@@ -62,9 +52,9 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: di
                 hint=near(name, slots) or f"{definition.type} takes {_signature(slots)}.",
             )  # fmt: skip
     for name, slot in slots.items():
-        arguments = given.get(name) or []
+        arguments = names_of.get(name) or []
         if not arguments and not slot.dispensable:
-            raise missing(definition, slot, given)
+            raise missing(definition, slot, names_of)
         if len(arguments) > 1 and not slot.duplicable:
             raise SlotError(
                 f"{side} {name} of {definition.type} expects only one {side.lower()}, but {len(arguments)} are given.",
@@ -73,81 +63,57 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: di
             )  # fmt: skip
 
 
-def missing(definition: OpDef, slot: Slot, given: Iterable[str]) -> SlotError:
-    """The error about a slot that must have an argument and has none.
-
-    Args:
-        definition: the operator's OpDef.
-        slot: one of its inputs or outputs.
-        given: the slots of that side that have arguments.
-    """
+def missing(definition: OpDef, slot: Slot, present: Iterable[str]) -> SlotError:
+    """The error about a slot that must have an argument and has none."""
     if definition.outputs.get(slot.name) is slot:
         return SlotError(
             f"Incorrect setting for output(s) of operator {definition.type}: {slot.name} is missing.",
-            expected=f"outputs {', '.join(definition.outputs)}", received=", ".join(given) or "none", hint=slot.doc,
+            expected=f"outputs {', '.join(definition.outputs)}", received=", ".join(present) or "none", hint=slot.doc,
         )  # fmt: skip
     return SlotError(
         f"Input {slot.name} of {definition.type} not found.",
-        expected=f"a variable for {slot.name} ({slot.doc})", received=f"{', '.join(given) or 'no inputs'}",
+        expected=f"a variable for {slot.name} ({slot.doc})", received=f"{', '.join(present) or 'no inputs'}",
         hint=f"{definition.type} takes {_signature(definition.inputs)}.",
     )  # fmt: skip
 
 
 def check_attrs(definition: OpDef, desc: OpDesc) -> None:
-    """Check the attributes of an operator alone; as `check_desc`.
-
-    Args:
-        definition: its OpDef.
-        desc: its OpDesc; attributes are converted and completed.
-
-    Raises:
-        NotFound: an attribute that the operator does not have.
-        OpTypeError: an attribute of another type.
-        OpValueError: an attribute out of bounds, missing, or at odds with another.
-    """
-    given = desc.attrs
-    for name in list(given):
+    """Checks and completes the attributes of an operator, as `check_desc`."""
+    attrs = desc.attrs
+    for name in list(attrs):
         spec = definition.attrs.get(name)
         if spec is not None:
-            value = spec.convert(definition.type, name, given[name])
-            if desc.attr_type(name) != spec.number or value != given[name]:
+            value = spec.convert(definition.type, name, attrs[name])
+            if desc.attr_type(name) != spec.number or value != attrs[name]:
                 desc.set_attr(name, value, spec.number)
         elif declared.binding and name not in GENERATED and name not in SWITCHES:  # Fluid passed over the others
             raise NotFound(
                 f"{definition.type} has no attribute {name}.",
-                attrs={name: given[name]}, expected=", ".join(definition.attrs) or "no attributes",
+                attrs={name: attrs[name]}, expected=", ".join(definition.attrs) or "no attributes",
                 hint=near(name, definition.attrs) or "what an operator does not know would have no effect.",
             )  # fmt: skip
     for name, spec in definition.attrs.items():
-        if name not in given:
+        if name not in attrs:
             if spec.default is REQUIRED:
-                raise _required(name, spec, given)
+                raise _required(name, spec, attrs)
             if spec.default is not None:
                 desc.set_attr(name, spec.default, spec.number)
     _check_together(definition, desc.attrs)
 
 
-def check_loaded(definition: OpDef, attrs: Mapping[str, Any]) -> None:
-    """Check the attributes of an operator that is about to run, wherever it came from; nothing is changed.
-
-    A gradient operator carries those of its forward operator.
-
-    Args:
-        definition: its OpDef.
-        attrs: its attributes; what it does not know is passed over.
-
-    Raises:
-        OpTypeError: an attribute of another type.
-        OpValueError: an attribute out of bounds, missing, or at odds with another.
+def check_loaded(definition: OpDef, desc: OpDesc) -> None:
+    """Checks the attributes of an operator before it runs; a gradient operator has those of its forward operator.
 
     Example:
-        >>> check_loaded(get_op("conv2d_grad"), {"strides": [1, 1]})
+        >>> check_loaded(get_op("conv2d_grad"), OpDesc("conv2d_grad", attrs={"strides": [1, 1]}))
     """
-    forward = forward_of(definition)
+    forward, attrs, types = forward_of(definition), desc.attrs, desc.attr_types
     for name, spec in forward.attrs.items():
+        if spec.any_value and types.get(name) == spec.number:
+            continue  # three of four attributes; a protobuf field has its type and its 32 bits
         value = attrs.get(name)
         if value is not None:
-            # what is a list now was one number in old files
+            # older files have one number where a list is declared
             spec.convert(definition.type, name, [value] if spec.is_list and not isinstance(value, list) else value)
         elif spec.default is REQUIRED and not definition.is_grad:
             raise _required(name, spec, attrs)
@@ -157,16 +123,16 @@ def check_loaded(definition: OpDef, attrs: Mapping[str, Any]) -> None:
             _check_together(forward, {**defaults, **attrs})
 
 
-def _required(name: str, spec: Attr, given: Iterable[str]) -> OpValueError:
+def _required(name: str, spec: Attr, present: Iterable[str]) -> OpValueError:
     return OpValueError(
         f"Attribute '{name}' is required!", expected=f"{name}: {spec.kind} ({spec.doc})",
-        received=", ".join(n for n in given if n not in GENERATED) or "no attributes",
+        received=", ".join(n for n in present if n not in GENERATED) or "no attributes",
         hint=f'give it: attrs={{"{name}": ...}}.',
     )  # fmt: skip
 
 
 def _check_together(definition: OpDef, attrs: Mapping[str, Any]) -> None:
-    """Evaluate an operator's rule over all attributes."""
+    """Evaluates an operator's rule over all attributes."""
     wrong = None if definition.check is None else definition.check(attrs)
     if wrong is not None:
         raise OpValueError(

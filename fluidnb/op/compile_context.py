@@ -16,31 +16,22 @@ from fluidnb.op.rules import product
 from fluidnb.proto import hooks
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declared
-from fluidnb.where import Where
 
 _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 _LEVELED = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
-#: What variables of old programs may hold that are declared float32.
+#: Dtypes of values for variables that old programs declare float32.
 _OTHERS = tuple(np.dtype(name) for name in ("int64", "bool", "int32"))
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Known properties of a variable before it has a value.
+    """Known properties of a variable before it has a value."""
 
-    Args:
-        shape: sizes, -1 unknown.
-        dtype: numpy dtype, or None for what is not a tensor.
-
-    Example:
-        >>> Spec((-1, 3), np.dtype("float32")).ndim
-        2
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any] | None
+    shape: tuple[int, ...]  # sizes, -1 unknown
+    dtype: np.dtype[Any] | None  # numpy dtype, or None for what is not a tensor
 
     @property
     def ndim(self) -> int:
@@ -54,24 +45,17 @@ class Spec:
 
 
 class CompileContext(Context):
-    """The context of one operator of a program that is being built.
+    """The context of one operator of a program that is being built; it sees the variables of outer blocks."""
 
-    Args:
-        definition: its OpDef.
-        desc: its OpDesc.
-        block: the block whose variables it sees (through its parents too).
-        where: the user's line.
-    """
+    __slots__ = ("assumed_dtypes", "attrs", "block", "definition", "desc", "inputs", "location", "outputs", "runtime")
 
-    __slots__ = ("attrs", "block", "definition", "desc", "held", "inputs", "outputs", "place", "runtime")
-
-    def __init__(self, definition: OpDef, desc: OpDesc, block: BlockDesc, where: Where | None = None) -> None:
-        self.definition, self.desc, self.block, self.place = definition, desc, block, where
+    def __init__(self, definition: OpDef, desc: OpDesc, block: BlockDesc, where: SourceLocation | None = None) -> None:
+        self.definition, self.desc, self.block, self.location = definition, desc, block, where
         self.inputs = {s: n for s, n in desc.ins.items() if n}
         self.outputs = {s: n for s, n in desc.outs.items() if n}
         self.attrs = desc.attrs
         self.runtime = False
-        self.held: dict[str, np.dtype[Any]] = {}  # variable -> dtype, whatever its declaration says
+        self.assumed_dtypes: dict[str, np.dtype[Any]] = {}  # variable -> dtype in place of its declaration
 
     def _var(self, name: str) -> VarDesc:
         var = self.block.find_var_recursive(name)
@@ -80,7 +64,7 @@ class CompileContext(Context):
             raise NotFound(
                 f"{self.definition.type} names {name}, which is not a variable of block {self.block.idx} "
                 "or of a block around it.",
-                op=self.text(), where=self.place, expected="a variable that the block sees", received=name,
+                op=self.text(), where=self.location, expected="a variable that the block sees", received=name,
                 hint=near(name, known) or "create it first: block.create_var(name=...).",
             )  # fmt: skip
         return var
@@ -91,7 +75,7 @@ class CompileContext(Context):
 
     def _spec(self, var: VarDesc) -> Spec:
         if var.type() in _TENSORS:
-            return Spec(tuple(var.shape()), self.held.get(var.name()) or dtypes.np_dtype(var.dtype()))
+            return Spec(tuple(var.shape()), self.assumed_dtypes.get(var.name()) or dtypes.np_dtype(var.dtype()))
         return Spec((), None)
 
     def lods(self, slot: str) -> list[Lod]:
@@ -114,21 +98,11 @@ class CompileContext(Context):
             var.set_lod_level(len(lod))
 
     def is_rows(self, slot: str) -> bool:
-        found = [self._var(n).type() for n in self.inputs.get(slot, ()) if n != EMPTY]
-        return bool(found) and all(kind == VarType.SELECTED_ROWS for kind in found)
+        kinds = [self._var(n).type() for n in self.inputs.get(slot, ()) if n != EMPTY]
+        return bool(kinds) and all(kind == VarType.SELECTED_ROWS for kind in kinds)
 
     def reader(self, slot: str) -> list[tuple[list[int], int, int]]:
-        """Declared shapes, dtypes and LoD levels of the batches of a reader.
-
-        Args:
-            slot: the slot.
-
-        Returns:
-            (shape, dtype, LoD level) of each tensor.
-
-        Raises:
-            RuleError: the variable is no reader.
-        """
+        """(shape, dtype, LoD level) of each tensor in the batches of a reader."""
         var = self._var(self.inputs[slot][0])
         if var.type() != VarType.READER:
             self.fail(f"{slot} of {self.definition.type} is not a reader.", expected="a variable of type READER",
@@ -137,10 +111,9 @@ class CompileContext(Context):
         return list(zip(var.shapes(), var.dtypes(), var.lod_levels(), strict=True))
 
     def set_reader(self, slot: str, tensors: Sequence[tuple[Sequence[int], int | None, int]]) -> None:
-        """Declare what the reader of an output slot gives.
+        """Declares the batches of an output reader.
 
         Args:
-            slot: the slot.
             tensors: (shape, dtype, LoD level) of each tensor; None leaves a dtype as it is.
         """
         var = self._var(self.outputs[slot][0])
@@ -157,23 +130,12 @@ class CompileContext(Context):
         index = next((i for i in range(len(ops) - 1, -1, -1) if ops[i] is self.desc), len(ops))
         return f"op {index} ({self.definition.type}) in block {self.block.idx}"
 
-    def where(self) -> Where | None:
-        return self.place
+    def where(self) -> SourceLocation | None:
+        return self.location
 
 
-def infer_compile(definition: OpDef, desc: OpDesc, block: BlockDesc, where: Where | None = None) -> None:
-    """Write shapes, dtypes and LoD levels of an operator's outputs into their VarDescs.
-
-    Args:
-        definition: the operator's OpDef.
-        desc: the operator.
-        block: the block whose variables it sees.
-        where: the user's line, for messages.
-
-    Raises:
-        RuleError: the operands break the operator's rule.
-        NotFound: it names an unknown variable.
-    """
+def infer_compile(definition: OpDef, desc: OpDesc, block: BlockDesc, where: SourceLocation | None = None) -> None:
+    """Writes shapes, dtypes and LoD levels of an operator's outputs into their VarDescs."""
     context = CompileContext(definition, desc, block, where)
     if definition.is_grad:
         _like_forward_variables(context)
@@ -187,9 +149,9 @@ def infer_compile(definition: OpDef, desc: OpDesc, block: BlockDesc, where: Wher
 
 
 def _infer_type(definition: OpDef, context: CompileContext) -> None:
-    """Make the outputs of an operator rows where it gives rows."""
-    found = False if definition.rows is None else definition.rows(context)
-    for slot in context.outputs if found is True else found or ():
+    """Changes the type of outputs to SelectedRows where the operator writes rows."""
+    slots = False if definition.rows is None else definition.rows(context)
+    for slot in context.outputs if slots is True else slots or ():
         for name in context.outputs.get(slot, ()):
             var = context.block.find_var_recursive(name)
             if var is not None:
@@ -197,24 +159,24 @@ def _infer_type(definition: OpDef, context: CompileContext) -> None:
 
 
 def _fits_others(definition: OpDef, context: CompileContext) -> bool:
-    """Whether an operator's rule holds when some of its inputs that are declared float32 hold other elements."""
+    """Whether an operator's rule holds when some of its inputs that are declared float32 have another dtype."""
     inputs = dict.fromkeys(n for names in context.inputs.values() for n in names if n != EMPTY)
     float32 = [n for n in inputs if context._spec(context._var(n)).dtype == np.float32]
     for dtype in _OTHERS:
         for count in range(1, min(len(float32), 4) + 1):
             for chosen in combinations(float32, count):
-                context.held = dict.fromkeys(chosen, dtype)
+                context.assumed_dtypes = dict.fromkeys(chosen, dtype)
                 try:
                     definition.infer(context)  # type: ignore[misc]
                 except RuleError:
                     continue
                 return True
-    context.held = {}
+    context.assumed_dtypes = {}
     return False
 
 
 def _like_forward_variables(context: CompileContext) -> None:
-    """A gradient looks like the variable whose gradient it is, whatever the operator's inputs say."""
+    """Copies shape, dtype and LoD level of each gradient from its forward variable."""
     for names in context.outputs.values():
         for name in names:
             base = name.partition(GRAD)[0]

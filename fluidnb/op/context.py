@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from fluidnb.errors import EnforceNotMet, Operand, OpValueError
+from fluidnb.op.input_spec import DTYPE_KINDS
+from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.lod_text import draw_all
-from fluidnb.where import Where
 
 if TYPE_CHECKING:
     from fluidnb.op.define import OpDef
@@ -53,7 +56,7 @@ class Context(ABC):
 
     @abstractmethod
     def set(self, slot: str, shape: Any, dtype: Any, lod: Lod = (), i: int = 0) -> Any:
-        """Say that output ``i`` of ``slot`` has this shape, dtype and LoD."""
+        """Sets shape, dtype and LoD of output ``i`` of a slot."""
 
     @abstractmethod
     def is_rows(self, slot: str) -> bool:
@@ -64,13 +67,13 @@ class Context(ABC):
         """The operator as text: its index, type and block."""
 
     @abstractmethod
-    def where(self) -> Where | None:
-        """The user's line that made the operator."""
+    def where(self) -> SourceLocation | None:
+        """The user's line that created the operator."""
 
     def __getitem__(self, slot: str) -> Any:
         """The first operand of a slot: an input, or an output that has been set; None when there is none."""
-        found = self.all(slot)
-        return found[0] if found else None
+        operands = self.all(slot)
+        return operands[0] if operands else None
 
     def has(self, slot: str) -> bool:
         """Whether an input slot has an argument."""
@@ -78,16 +81,11 @@ class Context(ABC):
 
     def lod(self, slot: str = "X", i: int = 0) -> Lod:
         """The LoD of input ``i`` of a slot; () when it has none."""
-        found = self.lods(slot)
-        return found[i] if i < len(found) else ()
+        lods = self.lods(slot)
+        return lods[i] if i < len(lods) else ()
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """An attribute's value; the OpDef's default where the operator does not carry it.
-
-        Args:
-            name: the attribute.
-            default: for attributes that the OpDef does not know either.
-        """
+        """An attribute's value; without one, the default of the OpDef, or ``default`` of an unknown attribute."""
         value = self.attrs.get(name)
         if value is None:
             spec = self.definition.attrs.get(name)
@@ -95,7 +93,7 @@ class Context(ABC):
         return value
 
     def wants(self, slot: str, i: int = 0) -> bool:
-        """Whether output ``i`` of a slot has a name that somebody may read."""
+        """Whether output ``i`` of a slot has a consumer."""
         names = self.outputs.get(slot)
         return names is not None and i < len(names) and names[i] != EMPTY
 
@@ -114,21 +112,51 @@ class Context(ABC):
         received: object = None,
         late: bool = False,
     ) -> None:
-        """Raise unless a condition holds, in words that name the operator, its operands and the user's line.
+        """Raises a `RuleError` with operator, operands and line unless a condition holds.
 
         Args:
-            condition: what must be true.
             message: one sentence.
-            hint: what to do next.
-            expected: what would have been right.
-            received: what came instead.
-            late: whether Fluid sees it only when the operator runs; so do we while values have the last word.
-
-        Raises:
-            RuleError: the condition is false.
+            late: whether Fluid checks it only when the operator runs; without strict feeds so does fluidnb.
         """
         if not condition and (self.runtime or declared.binding or not late):
             self.fail(message, hint=hint, expected=expected, received=received)
+
+    def check_inputs(self, *slots: str, late: bool = False) -> None:
+        """Requires that inputs have the shapes, and the integer and bool dtypes, that their slots declare.
+
+        A number is a size; ``[1]`` is one element in any shape; a name has one size in all these slots; a formula such
+        as ``3 · width`` is not checked. A size of -1 fits anything.
+
+        Args:
+            slots: input slots, in the order of the checks; none for all.
+            late: as in `require`.
+        """
+        sizes: dict[str, tuple[int, str]] = {}  # axis -> its size, and the slot that has it
+        for name in slots or self.definition.inputs:
+            specs = [spec for spec in self.definition.inputs[name].specs if spec.is_tensor]
+            message = f"Input({name}) of {self.definition.type} must "
+            for value in self.all(name) if specs and self.has(name) else ():
+                shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+                if not isinstance(shape, tuple) or dtype is None:
+                    continue  # no tensor
+                kind = np.dtype(dtype).kind
+                fitting = [spec for spec in specs if kind in DTYPE_KINDS.get(spec.dtype_class, kind)]
+                self.require(
+                    fitting, message + f"hold {'booleans' if specs[0].dtype_class == 'bool' else 'integers'}.",
+                    expected="bool" if specs[0].dtype_class == "bool" else "int32 or int64",
+                    received=np.dtype(dtype).name, hint='layers.cast(x, "int64") converts it.', late=late,
+                )  # fmt: skip
+                known = {axis: n for axis, (n, _) in sizes.items()}
+                found = next((f for spec in fitting if (f := spec.sizes(shape, known)) is not None), None)
+                if found is None:
+                    shapes = " or ".join(dict.fromkeys(spec.text_of_axes for spec in specs))
+                    axes = {axis for spec in specs for axis in spec.axes or ()}
+                    given = [f"{a} = {n} as in Input({of})" for a, (n, of) in sizes.items() if a in axes]
+                    self.require(
+                        False, message + f"have the shape {shapes}.", expected=", ".join([shapes, *given]),
+                        received=list(shape), late=late,
+                    )  # fmt: skip
+                sizes = {a: (n, name) for a, n in (found or {}).items()} | sizes
 
     def fail(
         self,
@@ -139,17 +167,10 @@ class Context(ABC):
         received: object = None,
         batch: Collection[str] = (),
     ) -> NoReturn:
-        """Raise a `RuleError` about this operator.
+        """Raises a `RuleError` about this operator; while it runs, with a drawing of its input sequences.
 
         Args:
-            message: see `require`.
-            hint: see `require`.
-            expected: see `require`.
-            received: see `require`.
             batch: input slots whose rows are drawn although they have no sequences.
-
-        Raises:
-            RuleError: always; while the operator runs, it draws the sequences of the inputs.
         """
         raise RuleError(
             message, op=self.text(), slots=self.operands(), where=self.where(),

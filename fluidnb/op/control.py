@@ -1,7 +1,7 @@
 """Control-flow operators, which run blocks. Both executors drive the object that their kernel returns.
 
-All state between iterations is the number ``k`` and what the variables hold, so a debugger can leave an iteration, come
-back to it and go the other way.
+All state between iterations is the number ``k`` and the values of variables, so a debugger can step out of an
+iteration, and back into it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ class Control:
 
     Attributes:
         scope: the operator's scope; parent of the scopes of its iterations.
-        block_index: index of the block that it runs.
         records: whether finished iterations are appended to ``steps``.
-        given: name, shape and dtype of what `prepare` gives the iterations; with others the block is bound anew.
-        walker: the executor: ``real(shape, dtype)`` gives memory that lasts, ``reopen(scope, step)`` the scope of a
+        inputs_key: name, shape and dtype of what `prepare` sets; with another key the block is bound again.
+        executor: ``real(shape, dtype)`` allocates persistent memory, ``reopen(scope, step)`` returns the scope of a
             finished iteration as seen from another scope.
         roots: cache of the executor: id of the scope around it -> bound body.
     """
@@ -46,8 +45,8 @@ class Control:
         self.scope = b.scope
         self.block_index: int = b.attr("sub_block")
         self.steps = steps
-        self.walker: Any = None
-        self.given: tuple[Any, ...] = ()
+        self.executor: Any = None
+        self.inputs_key: tuple[Any, ...] = ()
         self.roots: dict[int, Any] = {}
 
     def begin(self) -> None:
@@ -59,66 +58,52 @@ class Control:
         raise NotImplementedError
 
     def prepare(self, k: int, scope: Any) -> None:
-        """Iteration ``k`` is about to run in ``scope``: give it the variables that the operator itself makes."""
+        """Sets the variables that the operator itself computes before iteration ``k`` runs in ``scope``."""
 
     def leave(self, k: int, scope: Any) -> None:
-        """Iteration ``k`` is over; ``scope`` has its variables."""
+        """Called after iteration ``k``, whose variables are in ``scope``."""
 
     def iteration(self, k: int) -> int:
         """The iteration of the forward operator that the ``k``-th one belongs to, from 0."""
         return k
 
     def changes(self) -> Iterable[Any]:
-        """The arrays that `leave` writes, so that a debugger can take it back."""
+        """The arrays that `leave` writes, for the debugger's journal."""
         return ()
 
     def sets(self) -> Iterable[Any]:
-        """The runtime variables to which `leave` gives other arrays."""
+        """The runtime variables whose arrays `leave` replaces."""
         return ()
 
     @property
     def context(self) -> DeviceContext:
-        """The device on which the block runs; the operator computes there what it computes itself."""
-        return DeviceContext.get(self.walker.place)
+        """The device on which the block runs."""
+        return DeviceContext.get(self.executor.place)
 
     def put(self, scope: Any, name: str, value: Any) -> Any:
-        """Give a variable of an iteration's scope a copy of an array; its buffer stays the same over iterations.
-
-        Args:
-            scope: the scope.
-            name: the variable, in this very scope.
-            value: the array.
-
-        Returns:
-            The buffer.
-        """
+        """Copies an array into a variable of an iteration's scope; its buffer is kept over iterations."""
         variable = scope.var(name)
         tensor = variable.value
         if type(tensor) is not LoDTensor or tensor.array is None or tensor.array.shape != value.shape:
-            tensor = variable.value = LoDTensor(place=self.walker.place)
-            tensor.array = self.walker.real(value.shape, value.dtype)
+            tensor = variable.value = LoDTensor(place=self.executor.place)
+            tensor.array = self.executor.real(value.shape, value.dtype)
         put(tensor.array, value)
         return tensor.array
 
     @staticmethod
-    def held(scope: Any, name: str) -> Any:
-        """The value of a variable of this scope, without its ancestors: an array, rows, or None.
-
-        Args:
-            scope: the scope of an iteration.
-            name: the variable.
-        """
+    def local_value(scope: Any, name: str) -> Any:
+        """The array, the rows or None of a variable of this scope, without its ancestors."""
         variable = scope.vars.get(name)
         return None if variable is None else getattr(variable.value, "array", variable.value)
+
+    held = local_value  # its earlier name
 
 
 class Loop(Control):
     """Runs its block while a condition holds; no longer than FLAGS_max_loop_iterations allows.
 
     Args:
-        b: the binder.
-        steps: see `Control`.
-        condition: the runtime variable that holds a bool of one element.
+        condition: the runtime variable with a bool of one element.
     """
 
     def __init__(self, b: Any, steps: list[Any], condition: Any) -> None:
@@ -140,11 +125,7 @@ class Loop(Control):
         return self.scope
 
     def endless(self, k: int) -> EnforceNotMet:
-        """The error of a loop that exceeds its limit of iterations.
-
-        Args:
-            k: the limit.
-        """
+        """The error of a loop that exceeds its limit of ``k`` iterations."""
         array = self.condition.value.array
         return EnforceNotMet(
             f"{self._op.desc.optype} has run block {self.block_index} {k} times, and its condition still holds.",
@@ -160,9 +141,7 @@ class Branch(Control):
     """Runs its block once, or not at all.
 
     Args:
-        b: the binder.
-        steps: see `Control`.
-        taken: called when the operator begins; says whether to run the block.
+        taken: called when the operator begins; whether to run the block.
     """
 
     def __init__(self, b: Any, steps: list[Any], taken: Any) -> None:
@@ -176,12 +155,10 @@ class Branch(Control):
 class Backward(Control):
     """Runs a gradient block over the finished iterations of its forward operator, the last first.
 
-    What the block finds under a name is first its own, then what the forward iteration left, then what is around the
-    gradient operator. Gradients of outer variables that several iterations read are summed.
+    A name in the block is looked up in the block, then in the forward iteration, then around the gradient operator.
+    Gradients of outer variables that several iterations read are summed.
 
     Args:
-        b: the binder.
-        steps: the iterations of the forward operator.
         sums: (array, name): to which array the block's variable of that name is added after each iteration.
     """
 
@@ -197,25 +174,20 @@ class Backward(Control):
 
     def enter(self, k: int) -> Any:
         n = len(self.steps)
-        return None if k >= n else self.walker.reopen(self.scope, self.steps[n - 1 - k])
+        return None if k >= n else self.executor.reopen(self.scope, self.steps[n - 1 - k])
 
     def iteration(self, k: int) -> int:
         return len(self.steps) - 1 - k
 
     def leave(self, k: int, scope: Any) -> None:
         for total, name in self.sums:
-            self.add(total, self.held(scope, name))
+            self.add(total, self.local_value(scope, name))
 
     def changes(self) -> Iterable[Any]:
         return [total for total, _ in self.sums]
 
     def add(self, total: Any, gradient: Any) -> None:
-        """Add a gradient to a sum of gradients.
-
-        Args:
-            total: the sum, written.
-            gradient: an array of as many elements, rows of it, or None for nothing.
-        """
+        """Adds a gradient (an array of as many elements, rows of it, or None) to a sum of gradients."""
         if isinstance(gradient, SelectedRows):
             self.context.add_rows(total, gradient)
         elif gradient is not None:
@@ -228,18 +200,14 @@ def sums_of(b: Any, slots: Sequence[str]) -> list[tuple[Any, str]]:
     A gradient that the block does not declare is the outer variable itself: the block reads and rewrites it, and there
     is nothing to sum.
 
-    Args:
-        b: the binder of the gradient operator.
-        slots: its slots of outer variables.
-
     Returns:
-        (array, name of the variable inside the block) for each that is wanted.
+        (array, name of the variable inside the block) for each output with a consumer.
     """
     inside = b.op.desc.block.program.blocks[b.attr("sub_block")].vars
-    found = []
+    sums = []
     for slot in slots:
         for i, (x, lod) in enumerate(zip(b.all(slot) if b.has(slot) else (), b.lods(slot), strict=True)):
             name = b.inputs[slot][i] + GRAD
             if b.wants(slot + GRAD, i) and isinstance(getattr(x, "shape", None), tuple) and name in inside:
-                found.append((b.set(slot + GRAD, x.shape, x.dtype, lod, i), name))
-    return found
+                sums.append((b.set(slot + GRAD, x.shape, x.dtype, lod, i), name))
+    return sums

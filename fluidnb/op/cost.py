@@ -26,27 +26,16 @@ _FACTOR = re.compile(r"(\w+)(?:\[(-?\w*):(-?\w*)\])?")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of one call of an operator.
+    """Cost of one call of an operator."""
 
-    Args:
-        multiply_adds: multiplications with an addition each.
-        read: bytes that it reads; None for all of its inputs.
-        written: bytes that it writes; None for all of its outputs.
-        exact: whether all sizes are known; an unknown size counts as 1.
-    """
-
-    multiply_adds: int
-    read: int | None = None
-    written: int | None = None
-    exact: bool = True
+    multiply_adds: int  # multiplications with an addition each
+    read: int | None = None  # bytes that it reads; None for all of its inputs
+    written: int | None = None  # bytes that it writes; None for all of its outputs
+    exact: bool = True  # whether all sizes are known; an unknown size counts as 1
 
 
 class _CostContext(CompileContext):
-    """The context of an operator in which unknown sizes are 1.
-
-    Attributes:
-        exact: whether no size was unknown so far.
-    """
+    """The context of an operator in which unknown sizes are 1."""
 
     __slots__ = ("exact",)
 
@@ -61,39 +50,28 @@ class _CostContext(CompileContext):
 
 
 def elements(c: Context, slot: str) -> int:
-    """The number of elements of all operands of a slot.
-
-    Args:
-        c: the operator's context.
-        slot: the slot.
-    """
+    """The number of elements of all operands of a slot."""
     return sum(math.prod(x.shape) for x in c.all(slot))
 
 
 def cost_of(desc: OpDesc, block: BlockDesc, forward: OpDesc | None = None) -> Cost:
     """The cost of one call of an operator of a program, without the blocks that it runs.
 
-    Args:
-        desc: the operator.
-        block: its block, whose variables have the shapes that count.
-        forward: the forward operator of a gradient operator, where it is known.
-
     Example:
-        >>> x = fluid.layers.data("x", [8, 3], append_batch_size=False)
-        >>> y = fluid.layers.relu(x)
+        >>> y = fluid.layers.relu(fluid.layers.data("x", [8, 3], append_batch_size=False))
         >>> cost_of(y.op.desc, y.block.desc)
         Cost(multiply_adds=24, read=96, written=96, exact=True)
     """
     definition = get_op(desc.optype)
     c = _CostContext(definition, desc, block)
-    found = _declared(definition, c)
-    if found is None and definition.is_grad:
-        found, c = _of_gradient(definition, desc, block, forward, c)
-    found = found or Cost(0)
+    cost = _declared(definition, c)
+    if cost is None and definition.is_grad:
+        cost, c = _of_gradient(definition, desc, block, forward, c)
+    cost = cost or Cost(0)
     read, written, exact = _bytes(_CostContext(definition, desc, block))
     return Cost(
-        found.multiply_adds, read if found.read is None else found.read,
-        written if found.written is None else found.written, exact and c.exact,
+        cost.multiply_adds, read if cost.read is None else cost.read,
+        written if cost.written is None else cost.written, exact and c.exact,
     )  # fmt: skip
 
 
@@ -104,21 +82,21 @@ def _declared(definition: OpDef, c: Context) -> Cost | None:
         return None
     if isinstance(rule, str):
         return Cost(sum(math.prod(_factor(f, c) for f in term.split(" * ")) for term in rule.split(" + ")))
-    found = rule(c)
-    return found if isinstance(found, Cost) else Cost(int(found))
+    cost = rule(c)
+    return cost if isinstance(cost, Cost) else Cost(int(cost))
 
 
 def _factor(text: str, c: Context) -> int:
     """The value of one factor of a formula."""
-    found = _FACTOR.fullmatch(text)
+    match = _FACTOR.fullmatch(text)
     if text.isdecimal():
         return int(text)
     definition = c.definition
-    if found is not None and (found[1] in definition.inputs or found[1] in definition.outputs):
-        if found[2] is None:
-            return elements(c, found[1])
-        first, last = (int(c.attr(n)) if n in definition.attrs else int(n) if n else None for n in found.groups()[1:])
-        operand = c[found[1]]
+    if match is not None and (match[1] in definition.inputs or match[1] in definition.outputs):
+        if match[2] is None:
+            return elements(c, match[1])
+        first, last = (int(c.attr(n)) if n in definition.attrs else int(n) if n else None for n in match.groups()[1:])
+        operand = c[match[1]]
         return math.prod(() if operand is None else operand.shape[first:last])
     if text in definition.attrs:
         value = c.attr(text)

@@ -1,4 +1,4 @@
-"""Definitions of operators and their kernels, and the registry that holds them."""
+"""Definitions of operators and their kernels, and their registry."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fluidnb.op.attr import Attr
 from fluidnb.op.input_spec import InputSpec
 from fluidnb.op.kernel_type import Kernel, OpKernelType, dtype_names
 from fluidnb.op.rules import Rule, like_forward
+from fluidnb.utils.source_location import warn
 from fluidnb.values import kernel_packages
-from fluidnb.where import warn
 
 if TYPE_CHECKING:
     from fluidnb.op.context import Context
@@ -28,23 +28,14 @@ CostRule = str | Callable[[Any], "int | Cost"]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One input or output slot of an operator.
-
-    Args:
-        name: its name.
-        phrase: its meaning, one phrase.
-        duplicable: whether it takes a list.
-        dispensable: whether it may be left out.
-        intermediate: whether only the gradient reads it.
-        specs: kinds of values that it takes; none for any value.
-    """
+    """One input or output slot of an operator."""
 
     name: str
-    phrase: str
-    duplicable: bool = False
-    dispensable: bool = False
-    intermediate: bool = False
-    specs: tuple[InputSpec, ...] = ()
+    phrase: str  # its meaning, one phrase
+    duplicable: bool = False  # whether it takes a list
+    dispensable: bool = False  # whether it may be left out
+    intermediate: bool = False  # whether only the gradient reads it
+    specs: tuple[InputSpec, ...] = ()  # kinds of values that it takes; none for any value
 
     @property
     def key(self) -> str:
@@ -81,57 +72,38 @@ def _slots(declared: Mapping[str, str]) -> dict[str, Slot]:
 
 @dataclass(slots=True)
 class OpDef:
-    """Everything fluidnb knows of an operator type.
+    """The definition of an operator type."""
 
-    Args:
-        type: its name in an OpDesc.
-        inputs: input slots by name.
-        outputs: output slots by name.
-        attrs: attributes by name.
-        infer: shape rule, or None when the kernel makes its outputs itself.
-        grad: maker of gradient operators, or None when there is no gradient.
-        check: rule over all attributes: a sentence that says what is wrong, or None.
-        guard: what a binding depends on beyond shapes, dtypes, LoDs and attributes; may read values.
-        inplace: whether an output may be the input's own buffer.
-        alias: output slot -> input slot that it updates (``ParamOut`` is ``Param``).
-        unset: input slots that may hold nothing yet when the operator runs.
-        side_effect: whether it has side effects and is never pruned.
-        random: whether it draws random numbers.
-        host_only: why it has no kernel for other places than the CPU, as a phrase; empty when it has or may have one.
-        data_shape: whether an output's shape depends on values.
-        control: whether it runs a sub-block (its kernel gives a `Control`).
-        is_grad: whether it is a gradient operator: no proto, attributes copied from the forward operator.
-        dtype_slot: input slot whose dtype chooses the kernel; default: the first that holds a tensor.
-        doc: documentation, the kernel's docstring.
-        module: where it was defined.
-        kernels: its kernels; a later one wins over an earlier one with the same key.
-        rows: ``rows(context)`` says while building which outputs are SelectedRows: all (True), those of some slots, or
-            none (False or no slot); None for never any.
-        cost: multiply-adds, see `fluidnb.op.cost`; None where it computes nothing, or for a gradient operator.
-    """
-
-    type: str
+    type: str  # its name in an OpDesc
     inputs: dict[str, Slot] = field(default_factory=dict)
     outputs: dict[str, Slot] = field(default_factory=dict)
     attrs: dict[str, Attr] = field(default_factory=dict)
-    infer: Rule | None = None
-    grad: GradMaker | None = None
+    infer: Rule | None = None  # shape rule, or None when the kernel creates its outputs itself
+    grad: GradMaker | None = None  # maker of gradient operators, or None when there is no gradient
+    # rule over all attributes: the error as a sentence, or None
     check: Callable[[Mapping[str, Any]], str | None] | None = None
+    # dependencies of a specialization beyond shapes, dtypes, LoDs and attributes; may read values
     guard: Callable[[Any], object] | None = None
-    inplace: bool = False
+    inplace: bool = False  # whether an output may be the input's own buffer
+    # output slot -> input slot that it updates (``ParamOut`` is ``Param``)
     alias: dict[str, str] = field(default_factory=dict)
-    unset: tuple[str, ...] = ()
-    side_effect: bool = False
-    random: bool = False
+    unset: tuple[str, ...] = ()  # input slots that may have no value yet when the operator runs
+    side_effect: bool = False  # whether it has side effects and is never pruned
+    random: bool = False  # whether it draws random numbers
+    # why it has no kernel for other places than the CPU, as a phrase; empty when it has or may have one
     host_only: str = ""
-    data_shape: bool = False
-    control: bool = False
-    is_grad: bool = False
-    dtype_slot: str = ""
-    doc: str = ""
-    module: str = ""
+    data_shape: bool = False  # whether an output's shape depends on values
+    control: bool = False  # whether it runs a sub-block (its kernel returns a `Control`)
+    is_grad: bool = False  # whether it is a gradient operator: no proto, attributes copied from the forward operator
+    dtype_slot: str = ""  # input slot whose dtype chooses the kernel; default: the first with a tensor
+    doc: str = ""  # documentation, the kernel's docstring
+    module: str = ""  # where it was defined
+    # its kernels; a later one wins over an earlier one with the same key
     kernels: list[Kernel] = field(default_factory=list)
+    # ``rows(context)``: the outputs that are SelectedRows, before a run: all (True), those of some slots, or none
+    # (False or no slot); None for never any
     rows: Callable[[Context], bool | Collection[str]] | None = None
+    # multiply-adds, see `fluidnb.op.cost`; None where it computes nothing, or for a gradient operator
     cost: CostRule | None = None
 
 
@@ -176,7 +148,7 @@ def op(
     replace: bool = False,
     doc: str = "",
 ) -> Callable[[KernelFunction], KernelFunction]:
-    """Define an operator; the function below it is its kernel for the CPU.
+    """Defines an operator; the function below it is its kernel for the CPU. Arguments not listed here: see `OpDef`.
 
     Args:
         type: its name in an OpDesc.
@@ -184,30 +156,12 @@ def op(
             axes and LoD (`InputSpec`).
         outputs: slot -> phrase. A slot ``XShape~`` is for the gradient alone.
         attrs: name -> `Attr`.
-        infer: shape rule; it runs while building and while running.
-        grad: maker of gradient operators, for example `default_grad`; None for no gradient.
-        check: rule over all attributes; gives a sentence that says what is wrong, or None.
-        guard: see `OpDef`.
-        inplace: see `OpDef`.
-        alias: see `OpDef`.
-        unset: see `OpDef`.
-        side_effect: see `OpDef`.
-        random: see `OpDef`.
-        host_only: see `OpDef`.
-        data_shape: see `OpDef`.
-        control: see `OpDef`.
-        dtype_slot: see `OpDef`.
         dtypes: dtypes that the kernel takes; None for all.
-        rows: see `OpDef`.
-        cost: see `OpDef`.
-        replace: whether it may take the place of an operator that is registered already.
+        replace: whether it may replace a registered operator.
         doc: documentation, where the kernel's docstring does not serve (tables of operators).
 
     Returns:
-        A decorator that gives the kernel function back.
-
-    Raises:
-        OpValueError: the type is registered already.
+        A decorator that returns the kernel function itself.
 
     Example:
         >>> from fluidnb.op import same
@@ -217,30 +171,29 @@ def op(
         >>> get_op("doctest_double").outputs["Out"].doc
         '2 X'
         >>> remove_op("doctest_double")
-
-    Source: design guide, section on adding an operator (REGISTER_OPERATOR).
     """
 
     def register(function: KernelFunction) -> KernelFunction:
-        if type in registry.ops and not replace:
-            raise _registered_twice(type)
-        registry.ops[type] = OpDef(
+        _register(OpDef(
             type, _slots(inputs or {}), _slots(outputs or {}), dict(attrs or {}), infer, grad, check, guard, inplace,
             dict(alias or {}), tuple(unset), side_effect, random, host_only, data_shape, control, False, dtype_slot,
             doc or function.__doc__ or "", function.__module__, [Kernel(function, dtypes=dtype_names(dtypes))],
             rows, cost,
-        )  # fmt: skip
-        registry.version += 1
+        ), replace)  # fmt: skip
         return function
 
     return register
 
 
-def _registered_twice(type: str) -> OpValueError:
-    return OpValueError(
-        f"'{type}' is registered more than once.", expected="a type that is free",
-        received=f"{type}, which {registry.ops[type].module} defines", hint="replace=True takes the old one's place.",
-    )  # fmt: skip
+def _register(definition: OpDef, replace: bool) -> None:
+    type = definition.type
+    if type in registry.ops and not replace:
+        raise OpValueError(
+            f"'{type}' is registered more than once.", expected="a type that is free",
+            received=f"{type}, which {registry.ops[type].module} defines", hint="replace=True replaces the old one.",
+        )  # fmt: skip
+    registry.ops[type] = definition
+    registry.version += 1
 
 
 def grad_op(
@@ -257,26 +210,15 @@ def grad_op(
     host_only: str = "",
     replace: bool = False,
 ) -> Callable[[KernelFunction], KernelFunction]:
-    """Define a gradient operator; it has no proto, and its attributes are those of the forward operator.
+    """Defines a gradient operator: without a proto, with the attributes of the forward operator. See `op` and `OpDef`.
 
     Args:
         type: its name, by custom the forward operator's with ``_grad``.
-        infer: shape rule; by default ``S@GRAD`` looks like ``S``. None when the kernel makes its outputs itself.
-        guard: see `OpDef`.
-        inplace: see `OpDef`.
-        unset: see `OpDef`.
-        control: see `OpDef`.
-        dtype_slot: see `OpDef`.
-        rows: see `OpDef`.
+        infer: shape rule; by default ``S@GRAD`` has the shape of ``S``. None: set by the kernel.
         grad: maker of the operators that compute the gradient of the gradient, for example `second_grad`.
-        host_only: see `OpDef`.
-        replace: whether it may take the place of one that is registered already.
 
     Returns:
-        A decorator that gives the kernel function back.
-
-    Raises:
-        OpValueError: the type is registered already.
+        A decorator that returns the kernel function itself.
 
     Example:
         >>> @grad_op("doctest_double_grad")
@@ -286,14 +228,11 @@ def grad_op(
     """
 
     def register(function: KernelFunction) -> KernelFunction:
-        if type in registry.ops and not replace:
-            raise _registered_twice(type)
-        registry.ops[type] = OpDef(
+        _register(OpDef(
             type, infer=infer, grad=grad, guard=guard, inplace=inplace, unset=tuple(unset), control=control,
             is_grad=True, dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__,
             kernels=[Kernel(function)], rows=rows, host_only=host_only,
-        )  # fmt: skip
-        registry.version += 1
+        ), replace)  # fmt: skip
         return function
 
     return register
@@ -307,28 +246,22 @@ def kernel(
     layout: str = "ANY_LAYOUT",
     library: str = "PLAIN",
 ) -> Callable[[KernelFunction], KernelFunction]:
-    """Add a kernel to an operator that is defined; the newest wins over an older one with the same key.
+    """Adds a kernel to an operator that is defined; the newest wins over an older one with the same key.
 
     Args:
-        type: the operator.
         place: the place's kind, for example ``cpu`` or ``cuda``.
         dtypes: dtypes that it takes; None for all.
-        layout: the layout in which it wants 4-D tensors (``NHWC``, ``nChw8c``); they are transformed for it.
+        layout: the layout in which it requires 4-D tensors (``NHWC``, ``nChw8c``); they are transformed for it.
         library: ``PLAIN``, ``CUDNN``, ``MKLDNN`` or another name.
 
     Returns:
-        A decorator that gives the kernel function back.
-
-    Raises:
-        NotFound: there is no such operator.
+        A decorator that returns the kernel function itself.
 
     Example:
         >>> @kernel("relu", library="MINE")
         ... def mine(b):
         ...     b(np.maximum, b["X"], b.const(0, b["X"].dtype), out=b["Out"])
         >>> remove_kernel("relu", mine)
-
-    Source: design guide, section on kernels (REGISTER_OP_CPU_KERNEL).
     """
 
     def register(function: KernelFunction) -> KernelFunction:
@@ -340,52 +273,26 @@ def kernel(
 
 
 def remove_kernel(type: str, function: KernelFunction) -> None:
-    """Unregisters a kernel.
-
-    Args:
-        type: the operator.
-        function: the kernel's function.
-
-    Example:
-        >>> remove_kernel("relu", print)
-    """
+    """Unregisters a kernel by its function."""
     definition = get_op(type)
     definition.kernels = [k for k in definition.kernels if k.function is not function]
     registry.version += 1
 
 
 def remove_op(type: str) -> None:
-    """Forget an operator (a user's own, or one that a test added).
-
-    Args:
-        type: the operator.
-
-    Example:
-        >>> remove_op("no_such_operator")
-    """
+    """Unregisters an operator; an unknown one is ignored."""
     registry.ops.pop(type, None)
     registry.version += 1
 
 
 def has_op(type: str) -> bool:
-    """Whether an operator of this type is registered.
-
-    Example:
-        >>> has_op("relu"), has_op("rleu")
-        (True, False)
-    """
+    """Whether an operator of this type is registered."""
     kernel_packages.load()
     return type in registry.ops
 
 
 def get_op(type: str) -> OpDef:
     """The definition of an operator type.
-
-    Args:
-        type: its name.
-
-    Returns:
-        The OpDef.
 
     Raises:
         NotFound: there is none; the message offers names close to it.
@@ -412,15 +319,7 @@ def get_op(type: str) -> OpDef:
 
 
 def forward_of(definition: OpDef) -> OpDef:
-    """The operator whose gradient (of whose gradient) an operator is; itself when it is none.
-
-    Args:
-        definition: any operator.
-
-    Example:
-        >>> forward_of(get_op("tanh_grad")).type
-        'tanh'
-    """
+    """The forward operator of a gradient operator of any order; a forward operator itself."""
     type = definition.type
     while definition.is_grad and type.endswith("_grad"):
         type = type.removesuffix("_grad")
@@ -457,16 +356,11 @@ def prefer(types: str | Iterable[str], **wish: str) -> Iterator[None]:
 
     Args:
         types: operator type or types.
-        wish: ``library``, ``layout``, ``data_type`` or ``place``; what the kernel needs is transformed for it.
-
-    Yields:
-        Nothing.
+        wish: ``library``, ``layout``, ``data_type`` or ``place``; inputs and outputs are transformed for the kernel.
 
     Example:
         >>> with prefer("relu", data_type="float64"):
         ...     pass
-
-    Source: design guide, section on kernels (expected against actual kernel type).
     """
     names = [types] if isinstance(types, str) else list(types)
     if wish.get("data_type") in _COARSE:

@@ -1,4 +1,4 @@
-"""Operators by keywords, as scripts of versions 0.10 to 0.12 made them: ``Operator("mul", X="x", Y="y", Out="z")``.
+"""Operators by keywords, as in scripts of versions 0.10 to 0.12: ``Operator("mul", X="x", Y="y", Out="z")``.
 
 Example:
     >>> from fluidnb.op import Operator
@@ -22,28 +22,17 @@ from fluidnb.op.define import registry
 from fluidnb.op.proto import get_all_op_protos
 from fluidnb.proto.attr_values import encode
 from fluidnb.proto.framework_pb2 import FLOATS, INTS, LONGS, OpDesc, OpProto
+from fluidnb.utils.source_location import capture, warn
 from fluidnb.values import kernel_packages
-from fluidnb.where import capture, warn
 
 
 def is_str(s: Any) -> bool:
-    """Whether something is a text.
-
-    Example:
-        >>> is_str("x"), is_str(["x"])
-        (True, False)
-    """
+    """Whether a value is a str (Fluid's name)."""
     return isinstance(s, str)
 
 
 class OpDescCreationMethod:
     """Makes descriptions of one type of operator from keywords.
-
-    Args:
-        op_proto: the operator's proto.
-
-    Raises:
-        OpTypeError: it is no OpProto.
 
     Example:
         >>> from fluidnb.op import get_op, op_proto
@@ -59,18 +48,13 @@ class OpDescCreationMethod:
         self._proto: OpProto = op_proto
 
     def __call__(self, *args: Any, **kwargs: Any) -> OpDesc:
-        """Make a description.
+        """Creates a description.
 
         Args:
-            args: none may be given.
             kwargs: slot -> a name or a list of names; attribute -> value, None for the default.
 
         Returns:
             The message; a slot that is left out has no arguments.
-
-        Raises:
-            OpValueError: an argument without keyword, or several names for a slot that takes one.
-            OpTypeError: an attribute of another type.
         """
         if args:
             raise OpValueError(
@@ -79,14 +63,14 @@ class OpDescCreationMethod:
             )  # fmt: skip
         proto = self._proto
         desc = OpDesc(type=proto.type)
-        for side, slots, given in (("Input", proto.inputs, desc.inputs), ("Output", proto.outputs, desc.outputs)):
+        for side, slots, field in (("Input", proto.inputs, desc.inputs), ("Output", proto.outputs, desc.outputs)):
             for slot in slots:
-                given.add(parameter=slot.name, arguments=self._arguments(side, slot, kwargs.pop(slot.name, None)))
+                field.add(parameter=slot.name, arguments=self._arguments(side, slot, kwargs.pop(slot.name, None)))
         for attr in proto.attrs:
             value = kwargs.pop(attr.name, None)
             if value is not None:
                 if attr.type in (INTS, LONGS, FLOATS) and isinstance(value, int | float):
-                    value = [value]  # what is a list now was one number once: dim of reduce_sum
+                    value = [value]  # older programs have one number where a list is declared: dim of reduce_sum
                 encode(desc.attrs.add(), attr.name, attr.type, value)
         if kwargs:
             warn(f"{proto.type} has no input, output or attribute {', '.join(kwargs)}; it is passed over.")
@@ -103,42 +87,23 @@ class OpDescCreationMethod:
 
     @staticmethod
     def any_is_true(generator: Iterable[Any]) -> bool:
-        """Whether one of several things is true.
-
-        Example:
-            >>> OpDescCreationMethod.any_is_true([0, 1])
-            True
-        """
+        """Whether one of several values is true (Fluid's name for ``any``)."""
         return any(generator)
 
 
 @dataclass(frozen=True)
 class OpInfo:
-    """The factory's record of an operator type.
-
-    Args:
-        name: its type.
-        method: makes an operator that runs by itself from keywords.
-        inputs: (slot, whether it takes a list) of each input.
-        outputs: the same for outputs.
-        attrs: names of its attributes.
-    """
+    """The factory's record of an operator type."""
 
     name: str
-    method: Callable[..., Any]
-    inputs: list[tuple[str, bool]]
-    outputs: list[tuple[str, bool]]
-    attrs: list[str]
+    method: Callable[..., Any]  # creates an operator that runs without a program from keywords
+    inputs: list[tuple[str, bool]]  # (slot, whether it takes a list) of each input
+    outputs: list[tuple[str, bool]]  # the same for outputs
+    attrs: list[str]  # names of its attributes
 
 
 def create_op_creation_method(op_proto: OpProto) -> OpInfo:
     """Creates the factory's record of an operator type.
-
-    Args:
-        op_proto: the operator's proto.
-
-    Returns:
-        Its names, and a method that makes it.
 
     Example:
         >>> from fluidnb.op import get_op, op_proto
@@ -175,7 +140,7 @@ class OperatorFactory:
 
     @property
     def op_methods(self) -> dict[str, OpInfo]:
-        """Type -> what the factory knows of it; it follows when operators are defined or removed."""
+        """Type -> the factory's record of it; follows the registry."""
         kernel_packages.load()
         if self._version != registry.version:
             self._methods = {proto.type: create_op_creation_method(proto) for proto in get_all_op_protos()}
@@ -183,19 +148,7 @@ class OperatorFactory:
         return self._methods
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Make an operator.
-
-        Args:
-            args: its type; or ``type=`` says it.
-            kwargs: slots and attributes, as `OpDescCreationMethod` takes them.
-
-        Returns:
-            A ``core.Operator``.
-
-        Raises:
-            OpValueError: no such operator, or other arguments without keyword.
-            FluidError: a slot or attribute breaks the operator's rules.
-        """
+        """Creates a ``core.Operator``: its type (by position or ``type=``), then slots and attributes by keyword."""
         types = [*args, *([kwargs.pop("type")] if "type" in kwargs else [])]
         if len(types) != 1:
             raise OpValueError(
@@ -205,25 +158,18 @@ class OperatorFactory:
         return self.get_op_info(types[0]).method(**kwargs)
 
     def types(self) -> list[str]:
-        """All types of operators that can be made."""
+        """All types of operators."""
         return list(self.op_methods)
 
     def get_op_info(self, t: str) -> OpInfo:
-        """Returns the record of an operator type.
-
-        Args:
-            t: the type.
-
-        Raises:
-            OpValueError: there is no such operator.
-        """
-        found = self.op_methods.get(t)
-        if found is None:
+        """Returns the record of an operator type."""
+        info = self.op_methods.get(t)
+        if info is None:
             raise OpValueError(
                 f"The operator: {t} is not registered.", where=capture(2), expected="a type of operator", received=t,
                 hint=near(t, self.op_methods),
             )  # fmt: skip
-        return found
+        return info
 
     def get_op_input_names(self, type: str) -> list[str]:
         """The input slots of a type."""

@@ -11,7 +11,7 @@ from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
 from fluidnb.op.define import OpDef, forward_of
 from fluidnb.op.rules import product
 from fluidnb.proto.desc import OpDesc
-from fluidnb.where import Where
+from fluidnb.utils.source_location import SourceLocation
 
 if TYPE_CHECKING:
     from fluidnb.op.binder import Binder
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 class _Forward(Context):
     """A forward operator with the operands that its gradient operator has."""
 
-    __slots__ = ("_found", "attrs", "binder", "definition", "inputs", "misfit", "outputs", "runtime")
+    __slots__ = ("_specs", "attrs", "binder", "definition", "inputs", "misfit", "outputs", "runtime")
 
     def __init__(self, definition: OpDef, binder: Binder) -> None:
         self.definition, self.binder, self.attrs, self.runtime = definition, binder, binder.attrs, True
-        given = binder.inputs
-        self.inputs = {s: given[s] for s in definition.inputs if s in given}
-        self.outputs = {s: names for s in definition.outputs if (names := given.get(s) or given.get(s + GRAD))}
-        self._found: dict[str, list[Spec]] = {}
-        self.misfit = False  # whether an operand has another shape than the rule says
+        names_of = binder.inputs
+        self.inputs = {s: names_of[s] for s in definition.inputs if s in names_of}
+        self.outputs = {s: names for s in definition.outputs if (names := names_of.get(s) or names_of.get(s + GRAD))}
+        self._specs: dict[str, list[Spec]] = {}
+        self.misfit = False  # whether an operand has another shape than by the rule
 
     def all(self, slot: str) -> list[Any]:
-        return self.binder.all(slot) if slot in self.inputs else list(self._found.get(slot, ()))
+        return self.binder.all(slot) if slot in self.inputs else list(self._specs.get(slot, ()))
 
     def lods(self, slot: str) -> list[Lod]:
         return self.binder.lods(slot) if slot in self.inputs else []
@@ -43,7 +43,7 @@ class _Forward(Context):
         if not self.wants(slot, i):
             return
         spec = Spec(tuple(int(n) for n in shape), np.dtype(dtype))
-        self._found.setdefault(slot, []).append(spec)
+        self._specs.setdefault(slot, []).append(spec)
         for name in (slot, slot + GRAD):
             operands = self.binder.all(name) if name in self.binder.inputs else []
             if i < len(operands):
@@ -54,7 +54,7 @@ class _Forward(Context):
     def text(self) -> str:
         return self.binder.text()
 
-    def where(self) -> Where | None:
+    def where(self) -> SourceLocation | None:
         return self.binder.where()
 
 
@@ -68,16 +68,16 @@ def _carried(forward: OpDef) -> frozenset[str]:
     if known is None or known[0] is not forward:
         whole = OpDesc(forward.type, {s: [s] for s in forward.inputs}, {s: [s] for s in forward.outputs})
         try:
-            made = forward.grad(whole, forward, set()) if forward.grad else []
+            gradients = forward.grad(whole, forward, set()) if forward.grad else []
         except Exception:  # a maker that wants attributes
-            made = []
-        known = forward, frozenset(slot for desc in made for slot in desc.ins)
+            gradients = []
+        known = forward, frozenset(slot for desc in gradients for slot in desc.ins)
         _slots[forward.type] = known
     return known[1]
 
 
 def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
-    """Require that an operand has as many elements as another tensor, of the same size in bytes."""
+    """Requires that an operand has as many elements as another tensor, of the same size in bytes."""
     shape, wanted = getattr(value, "shape", None), getattr(of, "shape", None)
     if not isinstance(shape, tuple) or not isinstance(wanted, tuple):
         return  # no tensors
@@ -89,14 +89,7 @@ def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
 
 
 def check_operands(binder: Binder) -> None:
-    """Require that the operands of a gradient operator fit each other, as its forward operator's rule has it.
-
-    Args:
-        binder: of the gradient operator.
-
-    Raises:
-        RuleError: an operand breaks the rule, or a gradient has another size than what it is the gradient of.
-    """
+    """Requires that the operands of a gradient operator fit each other by its forward operator's rule."""
     forward = forward_of(binder.definition)
     if forward.control:
         return  # only what has a gradient is listed, so the lists do not match; the block's operators check theirs
@@ -110,14 +103,14 @@ def check_operands(binder: Binder) -> None:
         return
     if forward.guard is not None:
         return  # the rule reads values
-    asked = _Forward(forward, binder)
-    if any(not slot.dispensable and slot.name not in asked.inputs for slot in forward.inputs.values()):
+    context = _Forward(forward, binder)
+    if any(not slot.dispensable and slot.name not in context.inputs for slot in forward.inputs.values()):
         return  # the gradient needs less than the rule
-    if any(slot.duplicable and slot.name not in asked.outputs for slot in forward.outputs.values()):
+    if any(slot.duplicable and slot.name not in context.outputs for slot in forward.outputs.values()):
         return  # nor is it known how many there were
-    if all(value is not None for slot in asked.inputs for value in asked.all(slot)):
+    if all(value is not None for slot in context.inputs for value in context.all(slot)):
         try:
-            forward.infer(asked)
+            forward.infer(context)
         except RuleError:  # it may miss an input that the gradient operator never has
-            if asked.misfit or forward.inputs.keys() <= asked.inputs.keys() | _carried(forward):
+            if context.misfit or forward.inputs.keys() <= context.inputs.keys() | _carried(forward):
                 raise

@@ -22,16 +22,11 @@ def default_grad(*uses: str, wrt: Collection[str] | None = None, type: str | Non
         wrt: input slots that get a gradient; default all.
         type: the gradient operator's type; default the forward type with ``_grad``.
 
-    Returns:
-        The maker, for ``grad=``.
-
     Example:
         >>> maker = default_grad("Out", "Out@GRAD", wrt=["X"])
         >>> made = maker(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}), get_op("relu"), set())
         >>> made[0].ins, made[0].outs
         ({'Out': ['y'], 'Out@GRAD': ['y@GRAD']}, {'X@GRAD': ['x@GRAD']})
-
-    Source: design guide, section on gradient operators (DefaultGradOpDescMaker).
     """
 
     def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
@@ -59,9 +54,6 @@ def second_grad(
         arriving: its input slots -> output slots of the gradient operator whose gradients they get.
         gives: its output slots -> input slots of the gradient operator whose gradients they hold.
 
-    Returns:
-        The maker.
-
     Example:
         >>> arriving, gives = {"grad_x@GRAD": "X@GRAD"}, {"grad_out@GRAD": "Out@GRAD"}
         >>> maker = second_grad("square_grad_grad", {"X": "X"}, arriving, gives)
@@ -88,9 +80,6 @@ def linear_grad(type: str, slot: str = "X", also: Collection[str] = ()) -> GradM
         slot: its input.
         also: other inputs, which say how it moves elements.
 
-    Returns:
-        The maker.
-
     Example:
         >>> first = OpDesc("mean_grad", {"X": ["x"], "Out@GRAD": ["y@GRAD"]}, {"X@GRAD": ["x@GRAD"]})
         >>> [made] = linear_grad("mean")(first, get_op("mean_grad"), set())
@@ -101,33 +90,12 @@ def linear_grad(type: str, slot: str = "X", also: Collection[str] = ()) -> GradM
 
 
 def no_slope(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    """Gradient maker for operators that read only shapes of their inputs: no gradient operators, no error.
-
-    Args:
-        desc: the forward operator.
-        definition: its OpDef.
-        no_grad: names of variables without gradient.
-
-    Returns:
-        None at all.
-
-    Example:
-        >>> make_grad(OpDesc("fill_zeros_like", {"X": ["x"]}, {"Out": ["y"]}))
-        []
-    """
+    """Gradient maker for operators that read only shapes of their inputs: no gradient operators, no error."""
     return []
 
 
 def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:
     """The names of the gradients of an input slot; ``@EMPTY@`` for those without a consumer.
-
-    Args:
-        desc: the forward operator.
-        slot: its input slot.
-        no_grad: names of variables without gradient.
-
-    Returns:
-        One name for each argument.
 
     Example:
         >>> grad_names(OpDesc("sum", {"X": ["a", "b"]}, {"Out": ["c"]}), "X", {"b"})
@@ -137,16 +105,7 @@ def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:
 
 
 def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str, list[str]]) -> OpDesc:
-    """A gradient operator that carries every attribute of its forward operator, also those unknown to us.
-
-    Args:
-        type: the gradient operator's type.
-        desc: the forward operator.
-        ins: its inputs.
-        outs: its outputs.
-
-    Returns:
-        The new OpDesc.
+    """A gradient operator that carries every attribute of its forward operator, unknown ones too.
 
     Example:
         >>> grad_desc("scale", OpDesc("scale", attrs={"scale": 2.0}), {}, {}).attr("scale")
@@ -174,17 +133,10 @@ def has_grad(type: str) -> bool:
 
 
 def make_grad(desc: OpDesc, no_grad: Collection[str] = ()) -> list[OpDesc]:
-    """The raw gradient operators of an operator: names in ``@GRAD``, nothing renamed or summed yet.
+    """The raw gradient operators of an operator in running order: names in ``@GRAD``, nothing renamed or summed yet.
 
     Args:
-        desc: the forward operator.
         no_grad: names of variables without gradient.
-
-    Returns:
-        The gradient operators in the order in which they run.
-
-    Raises:
-        OpValueError: the operator has no gradient.
 
     Example:
         >>> [d.optype for d in make_grad(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}))]

@@ -1,4 +1,4 @@
-"""Guards that many operators share: what a binding depends on beyond shapes, dtypes, LoDs and attributes."""
+"""Shared guards: dependencies of a specialization beyond shapes, dtypes, LoDs and attributes."""
 
 from __future__ import annotations
 
@@ -27,19 +27,11 @@ class ValuesOf:
         self.slots = slots
 
     def applies(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether an operator with these inputs has such a variable.
-
-        Args:
-            inputs: slot -> names, slots without arguments left out.
-        """
+        """Whether an operator with these inputs has such a variable; slots without arguments are left out."""
         return any(slot in inputs for slot in self.slots)
 
     def __call__(self, b: Binder) -> tuple[Any, ...]:
-        """The values now, as something that can be compared.
-
-        Args:
-            b: the binder.
-        """
+        """The values now, as a comparable tuple."""
         return tuple(
             (slot, i, on_host(x).tobytes()) for slot in self.slots for i, x in enumerate(b.all(slot)) if x is not None
         )

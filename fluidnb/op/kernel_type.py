@@ -16,23 +16,15 @@ LAYOUTS = ("ANY_LAYOUT", "NCHW", "NHWC", "nChw8c")
 class OpKernelType:
     """The key under which a kernel is registered and looked up.
 
-    Args:
-        data_type: dtype's name, for example ``float32``.
-        data_layout: ``ANY_LAYOUT``, ``NCHW``, ``NHWC`` or ``nChw8c``.
-        place: the place's kind, for example ``cpu``.
-        library_type: ``PLAIN``, ``CUDNN``, ``MKLDNN`` or a name of the user's own.
-
     Example:
         >>> str(OpKernelType("float32", "ANY_LAYOUT", "cpu", "PLAIN"))
         'data_type[float32]:data_layout[ANY_LAYOUT]:place[cpu]:library_type[PLAIN]'
-
-    Source: design guide, section on kernels (struct OpKernelType).
     """
 
-    data_type: str
-    data_layout: str = "ANY_LAYOUT"
-    place: str = "cpu"
-    library_type: str = "PLAIN"
+    data_type: str  # dtype's name, for example ``float32``
+    data_layout: str = "ANY_LAYOUT"  # ``ANY_LAYOUT``, ``NCHW``, ``NHWC`` or ``nChw8c``
+    place: str = "cpu"  # the place's kind, for example ``cpu``
+    library_type: str = "PLAIN"  # ``PLAIN``, ``CUDNN``, ``MKLDNN`` or a name of the user's own
 
     def __str__(self) -> str:
         return (
@@ -43,42 +35,20 @@ class OpKernelType:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One registered kernel: a function that binds, and what it is for.
+    """One registered kernel: a function that binds, and its key."""
 
-    Args:
-        function: ``function(b)`` emits calls to the binder ``b``.
-        place: the place's kind.
-        dtypes: dtype names that it takes, or None for every dtype.
-        layout: the layout in which it wants 4-D tensors.
-        library: its library.
-
-    Example:
-        >>> Kernel(print, dtypes=("float32",)).takes("float64")
-        False
-    """
-
-    function: Callable[[Any], Any]
-    place: str = "cpu"
-    dtypes: tuple[str, ...] | None = None
-    layout: str = "ANY_LAYOUT"
-    library: str = "PLAIN"
+    function: Callable[[Any], Any]  # ``function(b)`` emits calls to the binder ``b``
+    place: str = "cpu"  # the place's kind
+    dtypes: tuple[str, ...] | None = None  # dtype names that it takes, or None for every dtype
+    layout: str = "ANY_LAYOUT"  # the layout in which it wants 4-D tensors
+    library: str = "PLAIN"  # its library
 
     def takes(self, dtype: str) -> bool:
-        """Whether tensors of this dtype (by name) are its business.
-
-        Example:
-            >>> Kernel(print).takes("int64")
-            True
-        """
+        """Whether it computes tensors of this dtype (by name)."""
         return self.dtypes is None or dtype in self.dtypes
 
     def types(self) -> list[OpKernelType]:
-        """Its keys, one for each dtype (``any`` where it takes every one).
-
-        Example:
-            >>> [str(t) for t in Kernel(print, "cpu", ("float32",)).types()]
-            ['data_type[float32]:data_layout[ANY_LAYOUT]:place[cpu]:library_type[PLAIN]']
-        """
+        """Its keys, one for each dtype (``any`` where it takes every one)."""
         return [OpKernelType(d, self.layout, self.place, self.library) for d in self.dtypes or ("any",)]
 
 

@@ -17,14 +17,14 @@ class Memory(Protocol):
 
     @property
     def place(self) -> Any:
-        """The place on which variables live."""
+        """The place of the variables."""
 
     @property
     def place_kind(self) -> str:
         """Its kind."""
 
     def fixed(self, name: str, outer: bool) -> bool:
-        """Whether a variable must keep its buffer: another block or the user sees it."""
+        """Whether a variable must keep its buffer, which another block or the user reads."""
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
         """A new buffer; ``name`` None for workspace."""
@@ -39,19 +39,47 @@ class Memory(Protocol):
         """Whether another variable is a view of this buffer, so that nothing may be written in place."""
 
     def share(self, array: Array) -> None:
-        """Note that a buffer has a view."""
+        """Records that a buffer has a view."""
 
     def array(self, name: str, where: int) -> LoDTensorArray:
-        """The tensor array that a variable of block ``where`` holds; -1 for a user's scope."""
+        """The tensor array of a variable of block ``where``; -1 for a user's scope."""
 
     def holder(self, name: str, make: Any) -> Any:
         """An object that keeps its identity over runs while its content changes."""
 
     def moves(self, name: str, scope: Any, owner: Any) -> bool:
-        """Note that an operator in ``scope`` gives a variable of a scope around, ``owner``, another buffer or LoD.
+        """Records that an operator in ``scope`` replaces buffer or LoD of a variable of the enclosing scope ``owner``.
 
-        Says whether it has to do so in every run, not just now; the variable still is as it was before.
+        Returns whether it has to do so in every run, not just now; the variable is still as it was before.
         """
 
     def check(self) -> None:
-        """Raise if the run is to stop; a call that waits for something outside makes it again and again."""
+        """Raises if the run is to stop; a call that waits for something outside calls it repeatedly."""
+
+
+class UnsharedMemory:
+    """The part of a `Memory` in which no buffer has views and every operator is bound for each run."""
+
+    def may_alias(self, array: Array, name: str) -> bool:
+        """See `Memory`: never."""
+        return False
+
+    def is_shared(self, array: Array) -> bool:
+        """See `Memory`: yes, nothing is written in place unless its address is fixed."""
+        return True
+
+    def share(self, array: Array) -> None:
+        """See `Memory`."""
+        raise AssertionError("nothing is shared: may_alias says no")
+
+    def array(self, name: str, where: int) -> LoDTensorArray:
+        """See `Memory`."""
+        return LoDTensorArray()
+
+    def holder(self, name: str, make: Any) -> Any:
+        """See `Memory`."""
+        return make()
+
+    def moves(self, name: str, scope: Any, owner: Any) -> bool:
+        """See `Memory`: never beyond this run."""
+        return False

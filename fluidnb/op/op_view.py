@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from fluidnb.op.define import OpDef
 from fluidnb.proto.desc import OpDesc
-from fluidnb.where import Where
+from fluidnb.utils.source_location import SourceLocation
 
 
 class OpView(Protocol):
@@ -22,5 +22,5 @@ class OpView(Protocol):
     def text(self) -> str:
         """The operator as text."""
 
-    def where(self) -> Where | None:
+    def where(self) -> SourceLocation | None:
         """The user's line."""

@@ -1,4 +1,4 @@
-"""Operator definitions as OpProto messages, the form in which Fluid hands them to documentation and tools."""
+"""Operator definitions as OpProto messages, as Fluid's documentation and tools read them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ from fluidnb.op.attr import GENERATED
 from fluidnb.op.define import OpDef, all_ops
 from fluidnb.proto.framework_pb2 import OpProto
 
-#: Outputs of versions after Fluid's. Its protos have none of them, and its tests make a variable for each they see.
+#: Outputs of versions after Fluid's. Its protos have none of them, and its tests create a variable for each.
 LATER = {"MasterParamOut", "Beta1PowOut", "Beta2PowOut", "ReserveSpace", "OutputLength"}
 
 
 def op_proto(definition: OpDef) -> OpProto:
-    """The OpProto of an operator.
-
-    Args:
-        definition: its OpDef.
-
-    Returns:
-        The message, with the attributes that every operator has marked as generated; without outputs that came after
-        Fluid.
+    """The OpProto of an operator, without outputs that came after Fluid.
 
     Example:
         >>> from fluidnb.op import get_op
@@ -42,10 +35,5 @@ def op_proto(definition: OpDef) -> OpProto:
 
 
 def get_all_op_protos() -> list[OpProto]:
-    """The OpProto of every operator that has one (gradient operators have none).
-
-    Example:
-        >>> "mul" in [p.type for p in get_all_op_protos()]
-        True
-    """
+    """The OpProto of every operator that has one (gradient operators have none)."""
     return [op_proto(d) for d in all_ops() if not d.is_grad]

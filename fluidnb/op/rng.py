@@ -35,9 +35,6 @@ class _Session:
 def seed(n: int) -> None:
     """Sets the seed of all random streams that have no seed attribute.
 
-    Args:
-        n: any integer.
-
     Example:
         >>> seed(1)
     """
@@ -46,25 +43,12 @@ def seed(n: int) -> None:
 
 
 def times_seeded() -> int:
-    """The number of times the session has been seeded; runs are counted from 0 after each.
-
-    Example:
-        >>> before = times_seeded(); seed(1); times_seeded() - before
-        1
-    """
+    """The number of times the session has been seeded; runs are counted from 0 after each."""
     return _Session.times
 
 
 class Clock:
-    """The state of random streams in a run: the program's seed, run index and iteration.
-
-    Args:
-        seed: the program's random_seed, 0 for the session's.
-
-    Example:
-        >>> Clock(7).seed
-        7
-    """
+    """The state of random streams in a run: the program's seed (0 for the session's), run index and iteration."""
 
     __slots__ = ("path", "run", "seed")
 
@@ -77,10 +61,9 @@ class Stream:
 
     Args:
         name: the name of the first output; distinguishes operators under the session's seed.
-        clock: the run that it belongs to.
         seed: the operator's own seed; not 0 gives the same numbers in every run, as Fluid does.
         kind: the operator's type; distinguishes operators under their own seed or the program's.
-        number: which of the program's operators of this type it is; distinguishes them under the program's seed.
+        number: its index among the program's operators of this type; distinguishes them under the program's seed.
 
     Example:
         >>> a, b = np.empty(3), np.empty(3)
@@ -120,33 +103,14 @@ class Stream:
 
 
 def uniform(stream: Stream, out: NDArray[Any], low: float, high: float) -> None:
-    """Fill an array with numbers from [low, high).
-
-    Args:
-        stream: the operator's stream.
-        out: float array of any shape, written.
-        low: lower bound.
-        high: upper bound.
-
-    Example:
-        >>> x = np.empty(4, "float32"); uniform(Stream("x", Clock(1)), x, -1.0, 1.0); bool((abs(x) <= 1).all())
-        True
-    """
+    """Fills a float array of any shape with numbers from [low, high)."""
     unit(stream, out)
     np.multiply(out, out.dtype.type(high - low), out)
     np.add(out, out.dtype.type(low), out)
 
 
 def unit(stream: Stream, out: NDArray[Any]) -> None:
-    """Fill an array with numbers from [0, 1): 24 random bits for float32, 53 for float64.
-
-    Args:
-        stream: the operator's stream.
-        out: float array of any shape, written.
-
-    Example:
-        >>> x = np.empty(2); unit(Stream("x", Clock(1)), x)
-    """
+    """Fills a float array of any shape with numbers from [0, 1): 24 random bits for float32, 53 for float64."""
     generator = stream.rewind()
     if out.flags.c_contiguous and out.dtype.char in "fd":
         generator.random(out=out, dtype=out.dtype)
@@ -156,18 +120,7 @@ def unit(stream: Stream, out: NDArray[Any]) -> None:
 
 
 def normal(stream: Stream, out: NDArray[Any], mean: float, std: float) -> None:
-    """Fill an array with normal numbers, by Box and Muller's method (no rejection, so any place can do it alike).
-
-    Args:
-        stream: the operator's stream.
-        out: float array of any shape, written.
-        mean: the mean.
-        std: the standard deviation.
-
-    Example:
-        >>> x = np.empty(1000); normal(Stream("x", Clock(1)), x, 0.0, 1.0); bool(abs(x.mean()) < 0.2)
-        True
-    """
+    """Fills a float array with normal numbers by Box and Muller's method: without rejection, alike on every place."""
     generator = stream.rewind()
     half = (out.size + 1) // 2
     u = generator.random((2, half))

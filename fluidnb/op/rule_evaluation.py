@@ -13,31 +13,19 @@ if TYPE_CHECKING:
 
 
 def is_array(value: Any) -> bool:
-    """Whether an operand is an array, of whatever place.
-
-    Args:
-        value: the operand.
-    """
+    """Whether an operand is an array, of whatever place."""
     return isinstance(getattr(value, "shape", None), tuple)
 
 
-def ask(function: Callable[[Any], Any], binder: Binder) -> Any:
-    """Evaluates an operator's guard or shape rule; of a host-only operator, on host copies of the operands.
-
-    Args:
-        function: the guard or the rule.
-        binder: the bound operator.
-
-    Returns:
-        What it gives.
-    """
-    held, here = binder._inputs, binder.memory.place_kind
+def evaluate(function: Callable[[Any], Any], binder: Binder) -> Any:
+    """Evaluates an operator's guard or shape rule; of a host-only operator, on host copies of the operands."""
+    inputs, here = binder._inputs, binder.memory.place_kind
     if here == "cpu" or binder.op.guard is None:
         return function(binder)
     if select(binder.definition, binder._dtype(), here, binder.attrs).kernel.place == here:
         return function(binder)
-    binder._inputs = {s: [(on_host(v) if is_array(v) else v, lod) for v, lod in row] for s, row in held.items()}
+    binder._inputs = {s: [(on_host(v) if is_array(v) else v, lod) for v, lod in row] for s, row in inputs.items()}
     try:
         return function(binder)
     finally:
-        binder._inputs = held
+        binder._inputs = inputs

@@ -13,18 +13,7 @@ Rule = Callable[["Context"], None]
 
 
 def same(src: str = "X", dst: str = "Out") -> Rule:
-    """Rule: output ``dst`` has the shape, dtype and LoD of input ``src``.
-
-    Args:
-        src: input slot.
-        dst: output slot.
-
-    Returns:
-        The rule, for ``infer=``.
-
-    Example:
-        >>> rule = same("X", "Out")
-    """
+    """Rule: output ``dst`` has the shape, dtype and LoD of input ``src``."""
 
     def infer(c: Context) -> None:
         x = c[src]
@@ -34,17 +23,7 @@ def same(src: str = "X", dst: str = "Out") -> Rule:
 
 
 def aliases(pairs: dict[str, str]) -> Rule:
-    """Rule: each output slot looks like the input slot that it updates (``{"ParamOut": "Param"}``).
-
-    Args:
-        pairs: output slot -> input slot.
-
-    Returns:
-        The rule, for ``infer=``.
-
-    Example:
-        >>> rule = aliases({"ParamOut": "Param"})
-    """
+    """Rule: each output slot has shape, dtype and LoD of the input slot that it updates (``{"ParamOut": "Param"}``)."""
 
     def infer(c: Context) -> None:
         for out, src in pairs.items():
@@ -56,14 +35,7 @@ def aliases(pairs: dict[str, str]) -> Rule:
 
 
 def like_forward(c: Context) -> None:
-    """Rule of gradient operators: ``S@GRAD`` looks like ``S``, or like ``Out`` where S is not an input.
-
-    Args:
-        c: the context.
-
-    Example:
-        >>> rule = like_forward
-    """
+    """Rule of gradient operators: ``S@GRAD`` is like ``S``, or like ``Out`` where S is not an input."""
     for slot in c.outputs:
         s = slot[:-5]
         source = s if c.has(s) else "Out" if c.has("Out") else "Out@GRAD"
@@ -74,10 +46,6 @@ def like_forward(c: Context) -> None:
 
 def broadcast_dim(a: int, b: int) -> int:
     """One dimension of a numpy-style broadcast where -1 is "not known yet".
-
-    Args:
-        a: size, -1 unknown.
-        b: size, -1 unknown.
 
     Returns:
         The size of the result, or -2 when the two do not fit.
@@ -97,12 +65,6 @@ def broadcast_dim(a: int, b: int) -> int:
 
 def product(dims: tuple[int, ...] | list[int]) -> int:
     """The product of sizes; -1 when one of them is unknown (and none is 0).
-
-    Args:
-        dims: sizes, -1 unknown.
-
-    Returns:
-        The product or -1.
 
     Example:
         >>> product((2, 3)), product((2, -1)), product(())

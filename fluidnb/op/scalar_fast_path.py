@@ -61,56 +61,30 @@ _TESTS = {
 }  # fmt: skip
 #: ufunc -> type characters of both operands and the output, as numpy writes them -> function. A ufunc divides whole
 #: numbers into floats.
-_WAYS: dict[Any, dict[str, Callable[[Array, Array, Array], None]]] = {
+_FUNCTIONS: dict[Any, dict[str, Callable[[Array, Array, Array], None]]] = {
     **{u: {3 * char: f for char in ("fd" if u is np.divide else "fdil")} for u, f in _ARITHMETIC.items()},
     **{u: {2 * char + "?": f for char in "fdil"} for u, f in _TESTS.items()},
 }
 
 
 def on_one(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
-    """The quick way to a ufunc of two operands that writes one element; its output may be one of the operands.
-
-    Args:
-        ufunc: the function.
-        args: both operands and the output.
+    """A faster call than a ufunc of two operands that writes one element; its output may be one of the operands.
 
     Returns:
-        A function and its arguments, views of those given; None where there is no quicker way.
-
-    Example:
-        >>> x = np.ones(1)
-        >>> function, args = on_one(np.add, (x, np.ones(()), x))
-        >>> function(*args); x
-        array([2.])
-        >>> on_one(np.exp, (x, x)) is on_one(np.add, (x, np.ones(2), np.ones(2))) is None
-        True
+        A function and its arguments, views of ``args``; None where there is no faster call.
     """
-    ways = _WAYS.get(ufunc)
-    if ways is None or len(args) != 3:
+    functions = _FUNCTIONS.get(ufunc)
+    if functions is None or len(args) != 3:
         return None
     x, y, out = args
     if not (type(x) is type(y) is type(out) is np.ndarray and x.size == y.size == out.size == 1):
         return None
-    found = ways.get(x.dtype.char + y.dtype.char + out.dtype.char)
-    return None if found is None else (found, (x.reshape(()), y.reshape(()), out.reshape(())))
+    function = functions.get(x.dtype.char + y.dtype.char + out.dtype.char)
+    return None if function is None else (function, (x.reshape(()), y.reshape(()), out.reshape(())))
 
 
 def assign(target: Array, source: Array) -> tuple[Any, tuple[Any, ...]]:
-    """The quickest way to copy an array into another of its shape.
-
-    Args:
-        target: what is written.
-        source: what is read.
-
-    Returns:
-        A function and its arguments.
-
-    Example:
-        >>> x = np.zeros((1, 1))
-        >>> function, args = assign(x, np.ones((1, 1)))
-        >>> function(*args); x
-        array([[1.]])
-    """
+    """The quickest way to copy an array into another of its shape."""
     if target.size == 1 == source.size:
         return operator.setitem, (target.reshape(()), (), source.reshape(()))
     return operator.setitem, (target, ..., source)

@@ -12,15 +12,10 @@ from fluidnb.op.kernel_type import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The kernel that runs and the dtype in which it wants its floating inputs (None: as they are).
-
-    Args:
-        kernel: the kernel.
-        cast: dtype name to which inputs are cast, or None.
-    """
+    """The kernel that runs and the dtype in which it wants its floating inputs (None: as they are)."""
 
     kernel: Kernel
-    cast: str | None = None
+    cast: str | None = None  # dtype name to which inputs are cast, or None
 
 
 #: (operator, dtype, place, use_cudnn, use_mkldnn) -> (version of the registry, what was chosen)
@@ -28,25 +23,7 @@ _choices: dict[tuple[str, str, str, bool, bool], tuple[int, Choice]] = {}
 
 
 def select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> Choice:
-    """The kernel for an operator's inputs on a place.
-
-    Args:
-        definition: the operator.
-        dtype: name of the dtype of its inputs.
-        place: kind of the executor's place.
-        attrs: its attributes; ``use_cudnn`` and ``use_mkldnn`` select a library where one is registered.
-
-    Returns:
-        The choice. A place without a kernel falls back to the CPU's.
-
-    Raises:
-        EnforceNotMet: no kernel fits; the message lists those there are.
-
-    Example:
-        >>> from fluidnb.op import get_op
-        >>> select(get_op("relu"), "float32", "cpu", {}).kernel.library
-        'PLAIN'
-    """
+    """The kernel for an operator's inputs on a place; a place without one falls back to the CPU's."""
     key = definition.type, dtype, place, bool(attrs.get("use_cudnn")), bool(attrs.get("use_mkldnn"))
     version, choice = _choices.get(key, (-1, None))
     if choice is None or version != registry.version:

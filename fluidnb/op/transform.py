@@ -1,4 +1,4 @@
-"""Data transforms between what a kernel wants and what a variable holds: layout, dtype, place, in that order."""
+"""Data transforms between the layout, dtype and place of a variable and those of a kernel, in that order."""
 
 from __future__ import annotations
 
@@ -16,37 +16,14 @@ LANES = 8
 
 
 def cross(source: SelectedRows, target: SelectedRows, place: Any) -> None:
-    """Copy rows to another place; their numbers are the host's everywhere.
-
-    Args:
-        source: the rows.
-        target: what is filled.
-        place: where it shall live.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace, LoDTensor
-        >>> a, b = SelectedRows([1], 3, LoDTensor(np.ones((1, 2)))), SelectedRows(); cross(a, b, CPUPlace()); b
-        SelectedRows(rows=[1], height=3, value=[1, 2] float64)
-    """
+    """Copies rows to another place; their row numbers are on the host everywhere."""
     target.height_, target.rows_ = source.height_, source.rows_
     if source.value.array is not None:
         target.value.set(np.asarray(source.value), place)
 
 
 def layout_shape(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
-    """The shape in another layout of a tensor that is NCHW.
-
-    Args:
-        shape: its shape as NCHW.
-        layout: the layout wanted.
-
-    Returns:
-        The shape; tensors that are not 4-D keep theirs.
-
-    Example:
-        >>> layout_shape((2, 16, 5, 6), "NHWC"), layout_shape((2, 16, 5, 6), "nChw8c")
-        ((2, 5, 6, 16), (2, 2, 5, 6, 8))
-    """
+    """The shape in another layout of an NCHW tensor; tensors that are not 4-D keep theirs."""
     if len(shape) != 4 or layout in ("ANY_LAYOUT", "NCHW"):
         return shape
     n, c, h, w = shape
@@ -54,22 +31,12 @@ def layout_shape(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 def to_nhwc(src: Any, dst: Any) -> None:
-    """NCHW to NHWC.
-
-    Example:
-        >>> a = np.zeros((1, 1, 1, 2)); to_nhwc(np.arange(2.0).reshape(1, 2, 1, 1), a); a.ravel()
-        array([0., 1.])
-    """
+    """NCHW to NHWC."""
     np.copyto(dst, src.transpose(0, 2, 3, 1))
 
 
 def from_nhwc(src: Any, dst: Any) -> None:
-    """NHWC to NCHW.
-
-    Example:
-        >>> a = np.zeros((1, 2, 1, 1)); from_nhwc(np.arange(2.0).reshape(1, 1, 1, 2), a); a.ravel()
-        array([0., 1.])
-    """
+    """NHWC to NCHW."""
     np.copyto(dst, src.transpose(0, 3, 1, 2))
 
 

@@ -7,15 +7,21 @@ from fluidnb.backward import append_backward as append_backward
 from fluidnb.clip import append_gradient_clip_ops as append_gradient_clip_ops
 from fluidnb.clip import error_clip_callback as error_clip_callback
 from fluidnb.errors import near
-from fluidnb.optimizer.adagrad import AdagradOptimizer, DecayedAdagradOptimizer
-from fluidnb.optimizer.adam import AdamOptimizer
-from fluidnb.optimizer.adaptive import AdadeltaOptimizer, AdamaxOptimizer, RMSPropOptimizer
+from fluidnb.optimizer.algorithms import (
+    AdadeltaOptimizer,
+    AdagradOptimizer,
+    AdamaxOptimizer,
+    AdamOptimizer,
+    DecayedAdagradOptimizer,
+    FtrlOptimizer,
+    LambOptimizer,
+    LarsMomentumOptimizer,
+    MomentumOptimizer,
+    RMSPropOptimizer,
+    SGDOptimizer,
+)
+from fluidnb.optimizer.averages import ExponentialMovingAverage, ModelAverage
 from fluidnb.optimizer.base import Optimizer
-from fluidnb.optimizer.ftrl import FtrlOptimizer
-from fluidnb.optimizer.layerwise import LambOptimizer, LarsMomentumOptimizer
-from fluidnb.optimizer.model_average import ModelAverage
-from fluidnb.optimizer.moving_average import ExponentialMovingAverage
-from fluidnb.optimizer.sgd import MomentumOptimizer, SGDOptimizer
 
 # append_backward and the like are here for old tests, which take them from this module since Fluid's uses them.
 from fluidnb.regularizer import append_regularization_ops as append_regularization_ops

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -16,6 +17,7 @@ from fluidnb.errors import FluidError, OpTypeError, OpValueError, near
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.creation import create_global_var
+from fluidnb.op import get_op
 from fluidnb.program import (
     Block,
     Operator,
@@ -30,6 +32,7 @@ from fluidnb.program import (
     program_guard,
     unique_name,
 )
+from fluidnb.program.shared_docs import document
 from fluidnb.regularizer import WeightDecayRegularizer, append_regularization_ops
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import dtype_name
@@ -58,8 +61,21 @@ class Minimized(tuple[list[Operator], list[ParamGrad]]):
         return f"{len(self[0])} {verb} {', '.join(names[:8])}{more}"
 
 
+#: Arguments that mean the same in every optimizer; their texts are added to the docstrings.
+SHARED = {
+    "learning_rate": "a number, or a variable of shape [1] (for example a schedule).",
+    "epsilon": "keeps the divisor from zero.",
+    "regularization": "weight decay of parameters without a regularizer.",
+    "name": "part of the names of accumulators.",
+    "global_step": "a variable of shape [1], incremented by 1 after the updates of every step.",
+}
+
+
 class Optimizer(Checked):
-    """The base of optimizers. One has a row of accumulators (`accumulators`) and one operator for each parameter.
+    """The base of optimizers. One has accumulators and one operator for each parameter.
+
+    A subclass declares `type` and `accumulators`, and sets the operator's attributes in ``__init__``; or it defines
+    `create_accumulators` and `append_optimize_op`.
 
     Args:
         learning_rate: a number, or a variable of shape [1] (for example a schedule).
@@ -67,14 +83,18 @@ class Optimizer(Checked):
         name: part of the names of accumulators.
         global_step: a variable of shape [1], incremented by 1 after the updates of every step.
 
-    Raises:
-        OpTypeError: the learning rate, or the global step, is something else.
-
     Source: developer guide, section on what happens at compile time.
     """
 
     #: The operator's type.
     type = ""
+    #: Input slot of the operator -> name of the accumulator that it reads and updates.
+    accumulators: Mapping[str, str] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("fluidnb."):
+            cls.__doc__ = document(cls.__doc__, inspect.signature(cls.__init__).parameters, SHARED)
 
     def __init__(
         self,
@@ -94,6 +114,9 @@ class Optimizer(Checked):
         self._learning_rate = learning_rate
         self._global_step = global_step
         self._name = name
+        self._attrs: dict[str, Any] = {}
+        #: accumulator -> its initial value, where that is not 0; a running power of a beta has shape [1]
+        self._initial: dict[str, float] = {}
         #: program -> its learning rate variable
         self._learning_rates: dict[Program, Variable] = {}
         #: (accumulator, parameter's name) -> its variable
@@ -108,6 +131,10 @@ class Optimizer(Checked):
             block: the global block of the main program.
             parameters: the parameters that will be optimized.
         """
+        for param in parameters:
+            for name in self.accumulators.values():
+                shape = [1] if name.endswith("_pow_acc") else None
+                self.add_accumulator(name, param, fill_value=self._initial.get(name, 0.0), shape=shape)
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         """Append the operator that updates one parameter.
@@ -119,7 +146,19 @@ class Optimizer(Checked):
         Returns:
             The operator.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define append_optimize_op(block, param_and_grad).")
+        if not self.type:
+            name = type(self).__name__
+            raise NotImplementedError(f"{name} must define append_optimize_op(block, param_and_grad).")
+        param, grad = param_and_grad
+        kept = {slot: self.get_accumulator(name, param) for slot, name in self.accumulators.items()}
+        slots = get_op(self.type).outputs
+        updated = {f"{slot.replace('Accumulator', 'Accum')}Out": variable for slot, variable in kept.items()}
+        return block.append_op(
+            type=self.type,
+            inputs={"Param": param, "Grad": grad, "LearningRate": self.param_learning_rate(param), **kept},
+            outputs={"ParamOut": param, **{slot: variable for slot, variable in updated.items() if slot in slots}},
+            attrs=self._attrs,
+        )
 
     def finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
         """Append what must run once after all parameters are updated; nothing unless an optimizer says so."""
@@ -198,17 +237,6 @@ class Optimizer(Checked):
     ) -> list[Operator]:
         """The operators that update parameters alone, without clips and decay, as versions 0.11 to 1.2 made them.
 
-        Args:
-            parameters_and_grads: (parameter, gradient) pairs.
-            loss: the loss; the operators go into its program.
-            startup_program: where accumulators are initialized; None for the default one.
-
-        Returns:
-            All operators that it appended.
-
-        Raises:
-            OpValueError: no parameter has a gradient.
-
         Example:
             >>> x = fluid.layers.data("x", [13])
             >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1, bias_attr=False))
@@ -227,16 +255,7 @@ class Optimizer(Checked):
     def apply_optimize(
         self, loss: Variable, startup_program: Program | None, params_grads: Sequence[ParamGrad]
     ) -> list[Operator]:
-        """`apply_gradients` into the programs of a loss.
-
-        Args:
-            loss: the loss.
-            startup_program: where accumulators are initialized; None for the default one.
-            params_grads: (parameter, gradient) pairs.
-
-        Returns:
-            All operators that it appended.
-        """
+        """`apply_gradients` into the programs of a loss."""
         with program_guard(loss.block.program, startup_program):
             return self.apply_gradients(params_grads)
 
@@ -261,7 +280,6 @@ class Optimizer(Checked):
             (operators appended after backward, (parameter, gradient) pairs before clipping).
 
         Raises:
-            OpTypeError: the loss is not a Variable.
             OpValueError: see `append_backward` and `apply_gradients`. Both programs are then as they were.
 
         Example:
@@ -327,26 +345,16 @@ class Optimizer(Checked):
             )  # fmt: skip
         helper = LayerHelper(type(self).__name__)
         variable = helper.create_global_variable(
-            persistable=True,
-            name=unique_name.generate(f"{param.name}_{name}"),
-            dtype=param.dtype if dtype is None else dtype,
-            shape=param.shape if shape is None else shape,
+            persistable=True, name=unique_name.generate(f"{param.name}_{name}"),
+            dtype=param.dtype if dtype is None else dtype, shape=param.shape if shape is None else shape,
             stop_gradient=True,
-        )
+        )  # fmt: skip
         helper.set_variable_initializer(variable, Constant(fill_value))
         self._kept[name, param.name] = variable
         return variable
 
     def get_accumulator(self, name: str, param: Parameter) -> Variable:
-        """An accumulator that exists.
-
-        Args:
-            name: what it is.
-            param: the parameter.
-
-        Raises:
-            OpValueError: there is none.
-        """
+        """An accumulator that exists, by its name, for example ``moment1``, and its parameter."""
         if self._name is not None:
             name = f"{self._name}_{name}"
         found = self._kept.get((name, param.name))
@@ -400,22 +408,11 @@ class Optimizer(Checked):
             hooks.set_value(name, array)
 
     def global_learning_rate(self, program: Program | None = None) -> Variable | None:
-        """The learning rate's variable in a program.
-
-        Args:
-            program: the program; None for the default main program.
-
-        Returns:
-            The variable, or None before `minimize`.
-        """
+        """The learning rate's variable in a program, by default the main program; None before `minimize`."""
         return self._learning_rates.get(default_main_program() if program is None else program)
 
     def create_global_learning_rate(self, block: Block, dtype: Any) -> None:
         """Make sure that a program has a variable for the learning rate, which its startup program fills.
-
-        Args:
-            block: the global block of the program.
-            dtype: the variable's dtype.
 
         Raises:
             OpValueError: the learning rate is a variable of another program.
@@ -437,14 +434,7 @@ class Optimizer(Checked):
         self._learning_rates[block.program] = rate
 
     def param_learning_rate(self, param: Parameter) -> Variable:
-        """The learning rate of one parameter: the optimizer's times the parameter's own factor.
-
-        Args:
-            param: the parameter.
-
-        Returns:
-            A variable of shape [1].
-        """
+        """The learning rate of one parameter, [1]: the optimizer's times the parameter's own factor."""
         factor = param.optimize_attr["learning_rate"]
         rate = self._learning_rates[param.block.program]
         if isinstance(factor, Variable):

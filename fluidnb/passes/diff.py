@@ -1,4 +1,4 @@
-"""Diff: what differs between two programs, for a rewrite's before and after."""
+"""Diff: the differences of two programs, for example before and after a rewrite."""
 
 from __future__ import annotations
 
@@ -8,29 +8,18 @@ from dataclasses import dataclass, field
 from fluidnb.program import origin
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program.program import Program
-from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from fluidnb.proto.desc import BlockDesc, ProgramDesc
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDiff:
-    """The differences in one block.
+    """The differences in one block."""
 
-    Args:
-        block: its index.
-        added_vars: variables that only the second program has.
-        removed_vars: variables that only the first has.
-        changed_vars: name -> its line before and after.
-        ops: the operators as (mark, line): ``" "`` for both, ``"-"`` for the first, ``"+"`` for the second program.
-
-    Example:
-        >>> bool(BlockDiff(0))
-        False
-    """
-
-    block: int
-    added_vars: list[str] = field(default_factory=list)
-    removed_vars: list[str] = field(default_factory=list)
-    changed_vars: dict[str, tuple[str, str]] = field(default_factory=dict)
+    block: int  # its index
+    added_vars: list[str] = field(default_factory=list)  # variables that only the second program has
+    removed_vars: list[str] = field(default_factory=list)  # variables that only the first has
+    changed_vars: dict[str, tuple[str, str]] = field(default_factory=dict)  # name -> its line before and after
+    # the operators as (mark, line): ``" "`` for both, ``"-"`` for the first, ``"+"`` for the second program
     ops: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -40,17 +29,9 @@ class BlockDiff:
 
 @dataclass(frozen=True, slots=True)
 class ProgramDiff:
-    """The differences between two programs, block by block; false when equal.
+    """The differences between two programs, block by block; false when equal."""
 
-    Args:
-        blocks: the blocks that differ.
-
-    Example:
-        >>> bool(ProgramDiff([])), str(ProgramDiff([]))
-        (False, 'no difference')
-    """
-
-    blocks: list[BlockDiff]
+    blocks: list[BlockDiff]  # the blocks that differ
 
     def __bool__(self) -> bool:
         return bool(self.blocks)
@@ -70,32 +51,15 @@ class ProgramDiff:
 
 
 def diff(before: Program | ProgramDesc, after: Program | ProgramDesc, details: bool = False) -> ProgramDiff:
-    """Compares two programs.
-
-    Args:
-        before: the first.
-        after: the second.
-        details: whether attributes that say who made an operator count too.
-
-    Returns:
-        The differences, as data; ``str`` of them is text.
-
-    Example:
-        >>> p = Program(); q = p.clone()
-        >>> x = q.global_block().create_var(name="x", shape=[2], dtype="float32")
-        >>> print(diff(p, q))
-        block 0
-          + var x : LOD_TENSOR.shape(2).dtype(float32)
-    """
+    """Compares two programs; the differences are data, and ``str`` of them is text."""
     first, second = _desc(before), _desc(after)
     empty = BlockDesc(first, -1, -1)
     blocks = []
     for index in range(max(len(first.blocks), len(second.blocks))):
         old = first.blocks[index] if index < len(first.blocks) else empty
         new = second.blocks[index] if index < len(second.blocks) else empty
-        found = _block(index, old, new, details)
-        if found:
-            blocks.append(found)
+        if different := _block(index, old, new, details):
+            blocks.append(different)
     return ProgramDiff(blocks)
 
 
@@ -107,20 +71,13 @@ def _desc(program: Program | ProgramDesc) -> ProgramDesc:
 
 
 def _block(index: int, old: BlockDesc, new: BlockDesc, details: bool) -> BlockDiff:
-    def line(var: VarDesc) -> str:
-        return codes.var_code(var)
-
-    def lines(ops: list[OpDesc]) -> list[str]:
-        return [codes.op_code(op, details) for op in ops]
-
-    both = [n for n in old.vars if n in new.vars]
-    pairs = {n: (line(old.vars[n]), line(new.vars[n])) for n in both}
+    before, after = ({n: codes.var_code(v) for n, v in block.vars.items()} for block in (old, new))
     return BlockDiff(
         index,
-        [line(v) for n, v in new.vars.items() if n not in old.vars],
-        [line(v) for n, v in old.vars.items() if n not in new.vars],
-        {n: pair for n, pair in pairs.items() if pair[0] != pair[1]},
-        _marked(lines(old.ops), lines(new.ops)),
+        [line for n, line in after.items() if n not in before],
+        [line for n, line in before.items() if n not in after],
+        {n: (line, after[n]) for n, line in before.items() if n in after and after[n] != line},
+        _marked(*([codes.op_code(op, details) for op in block.ops] for block in (old, new))),
     )
 
 

@@ -1,4 +1,4 @@
-"""Lint: what is wrong with a program, found without running it."""
+"""Lint: mistakes in a program, found without running it."""
 
 from __future__ import annotations
 
@@ -13,32 +13,19 @@ from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.program import Program
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values.dtypes import VarType
-from fluidnb.where import Where
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
-
-    Args:
-        kind: ``unknown-op``, ``undeclared``, ``read-before-write``, ``duplicate-output``, ``missing-attr``,
-            ``missing-input``, ``block-tree`` or ``block-attr``.
-        message: one sentence.
-        block: index of the block.
-        op: index of the operator in the block, or None.
-        where: the user's line that made the operator, or None.
-
-    Example:
-        >>> print(Finding("undeclared", "scale reads y, which is not declared.", 0, 3))
-        block 0, op 3: scale reads y, which is not declared.
-    """
+    """One mistake."""
 
     kind: str
-    message: str
-    block: int
-    op: int | None = None
-    where: Where | None = None
+    message: str  # one sentence
+    block: int  # index of the block
+    op: int | None = None  # index of the operator in the block, or None
+    where: SourceLocation | None = None  # the user's line that made the operator, or None
 
     def __str__(self) -> str:
         place = f"block {self.block}" + ("" if self.op is None else f", op {self.op}")
@@ -46,22 +33,7 @@ class Finding:
 
 
 def lint(program: Program | ProgramDesc) -> list[Finding]:
-    """Checks a program for common mistakes.
-
-    Args:
-        program: a Program or its description.
-
-    Returns:
-        The findings in program order; an empty list when all is well.
-
-    Example:
-        >>> from fluidnb.proto.desc import OpDesc
-        >>> p = Program(); op = p.desc.block(0).append_op(OpDesc("reul", {"X": ["x"]}, {"Out": ["y"]}))
-        >>> for finding in lint(p): print(finding)
-        block 0, op 0: operator reul has not been registered. Did you mean "relu"...
-        block 0, op 0: reul reads x in slot X, which is not declared here or around.
-        block 0, op 0: reul writes y in slot Out, which is not declared here or around.
-    """
+    """Checks a program for common mistakes; the findings in program order."""
     if isinstance(program, Program):
         origin.saw_list(program)
         program = program.desc
@@ -83,7 +55,7 @@ def _tree(program: ProgramDesc) -> Iterator[Finding]:
 
 
 def _block(program: ProgramDesc, block: BlockDesc) -> Iterator[Finding]:
-    # What a block finds when it begins: all of the blocks around, what outlives a run, and what is fed.
+    # written before the block begins: all of the blocks around, persistable and fed variables
     written = {n for b in block.chain() if b is not block for n in b.vars}
     if block.forward_block_idx >= 0:
         written.update(program.blocks[block.forward_block_idx].vars)
@@ -113,7 +85,8 @@ def _op(program: ProgramDesc, block: BlockDesc, op: OpDesc, written: set[str]) -
                 continue
             if not block.has_var_recursive(name):
                 yield "undeclared", f"{op.optype} reads {name} in slot {slot}, which is not declared here or around."
-            elif name not in written and name not in op.output_arg_names() and not _inside_loop(block):
+            elif name not in written and name not in op.output_arg_names() and block.idx == 0:
+                # an inner block may be an iteration, which reads what the one before wrote
                 first = f"{op.optype} reads {name} in slot {slot} before anything writes it"
                 yield "read-before-write", f"{first}; feed it or make it persistable."
     seen: set[str] = set()
@@ -127,11 +100,6 @@ def _op(program: ProgramDesc, block: BlockDesc, op: OpDesc, written: set[str]) -
                 yield "duplicate-output", f"{op.optype} writes {name} twice."
             seen.add(name)
     yield from _attrs(program, op)
-
-
-def _inside_loop(block: BlockDesc) -> bool:
-    """An iteration may read what the one before wrote."""
-    return block.idx > 0
 
 
 def _attrs(program: ProgramDesc, op: OpDesc) -> Iterator[tuple[str, str]]:

@@ -10,23 +10,12 @@ from fluidnb.passes.lifetimes import ROWS
 
 @dataclass(slots=True)
 class Line:
-    """One operator of a block.
+    """One operator of a block."""
 
-    Args:
-        op: its type.
-        before: bytes of the block's variables while it runs, as it was.
-        after: the same, as it is now.
-        notes: what happens there.
-
-    Example:
-        >>> str(Line("relu", 4096, 1024, ["h is dropped"]))
-        'relu                           4.0 KB     1.0 KB   h is dropped'
-    """
-
-    op: str
-    before: int
-    after: int
-    notes: list[str] = field(default_factory=list)
+    op: str  # its type
+    before: int  # bytes of the block's variables while it runs, as it was
+    after: int  # the same, as it is now
+    notes: list[str] = field(default_factory=list)  # what happens there
 
     def __str__(self) -> str:
         sizes = f"{size_text(self.before):>11}{size_text(self.after):>11}"
@@ -35,20 +24,10 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """One block.
+    """The memory of one block at each operator."""
 
-    Args:
-        block: its index.
-        lines: its operators.
-
-    Example:
-        >>> print(Report(0, [Line("relu", 4096, 1024)]))
-        block 0, variables that do not outlive a run, 64 rows to a batch: at most 4.0 KB before, 1.0 KB after
-             0 relu                           4.0 KB     1.0 KB
-    """
-
-    block: int
-    lines: list[Line]
+    block: int  # its index
+    lines: list[Line]  # its operators
 
     def __str__(self) -> str:
         before, after = (size_text(max(sizes, default=0)) for sizes in (self.before, self.after))

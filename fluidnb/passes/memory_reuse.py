@@ -18,18 +18,9 @@ from fluidnb.values.dtypes import VarType
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """Memory that one variable after the other lives in, under the name of the first.
+    """Memory that one variable after the other lives in, under the name of the first."""
 
-    Args:
-        lives: the variables in order.
-
-    Example:
-        >>> a, b = Life(VarDesc("a"), 0, 1, 4), Life(VarDesc("b"), 2, 5, 4)
-        >>> Cell([a, b]).names, Cell([a, b]).last
-        (['a', 'b'], 5)
-    """
-
-    lives: list[Life]
+    lives: list[Life]  # the variables in order
 
     @property
     def names(self) -> list[str]:
@@ -46,39 +37,23 @@ def cells(block: BlockDesc, uses: Uses, lives: Sequence[Life], load: list[int], 
     """Share memory among variables that are not needed at the same time.
 
     A variable takes the memory of one before it only where this does not raise the peak, since memory is held between
-    the two lives. Variables with four axes and more are left alone, because a plan gives images an order in memory by
-    their name; so are variables that are written twice or in place, that blocks inside see, whose numbers are drawn
-    from a stream of their name, and constants.
+    the two lives. Excluded are variables with four axes and more, whose memory order depends on their names, variables
+    that are written twice or in place, that nested blocks see, random ones, and constants.
 
     Args:
-        block: the block.
-        uses: the uses in its program.
-        lives: its variables, by the beginning of their life.
         load: bytes in use at each operator; raised where memory is held.
         level: 0 for variables of the same shape, 1 for all that fit.
-
-    Returns:
-        The cells; most hold one variable.
-
-    Example:
-        >>> h = x = fluid.layers.data("x", shape=[4])
-        >>> for _ in range(4):
-        ...     h = fluid.layers.relu(h)
-        >>> from fluidnb.passes.lifetimes import lives
-        >>> desc = fluid.default_main_program().desc; uses = Uses(desc)
-        >>> [len(cell.lives) for cell in cells(desc.block(0), uses, lives(desc.block(0), uses, ()), [3072] * 4, 0)]
-        [2, 1]
     """
     segment = list(_segments(block))
     plain = _plain(block, uses)
     peak = max(load, default=0)
-    found: list[Cell] = []
+    shared: list[Cell] = []
     kinds: dict[Any, tuple[list[tuple[int, int, Cell]], list[Cell]]] = defaultdict(lambda: ([], []))
     for i, life in enumerate(lives):
         cell = Cell([life])
         kind = _kind(life.var, level)
         if kind is None or life.name not in plain or segment[life.first] != segment[life.last]:
-            found.append(cell)
+            shared.append(cell)
             continue
         busy, free = kinds[kind, segment[life.first]]
         while busy and busy[0][0] < life.first:
@@ -95,13 +70,13 @@ def cells(block: BlockDesc, uses: Uses, lives: Sequence[Life], load: list[int], 
                 cell = other
                 break
         else:
-            found.append(cell)
+            shared.append(cell)
         heappush(busy, (life.last, i, cell))
-    return found
+    return shared
 
 
 def _segments(block: BlockDesc) -> Iterator[int]:
-    """For each operator, how many times the plan has to stop and look before it; memory is not placed across stops."""
+    """For each operator the index of its segment; memory is not placed across segments."""
     stops = 0
     for op in block.ops:
         definition = get_op(op.optype) if has_op(op.optype) else None
@@ -116,9 +91,9 @@ def _stops(definition: OpDef, ins: dict[str, list[str]]) -> bool:
 
 
 def _plain(block: BlockDesc, uses: Uses) -> set[str]:
-    """The variables that one operator writes, and one that a renamed output does not disturb."""
+    """The variables with one writer, whose names nothing depends on."""
     writes = Counter(name for names in uses.writes[block.idx] for name in names)
-    found: set[str] = set()
+    plain: set[str] = set()
     called: set[str] = set()
     for op, read, written in zip(block.ops, uses.reads[block.idx], uses.writes[block.idx], strict=True):
         definition = get_op(op.optype) if has_op(op.optype) else None
@@ -127,10 +102,10 @@ def _plain(block: BlockDesc, uses: Uses) -> set[str]:
             and op.input_arg_names()
             and not (definition.random or definition.control or definition.alias or definition.data_shape)
         ):
-            found |= {n for n in written - read if writes[n] == 1}
+            plain |= {n for n in written - read if writes[n] == 1}
         if own_blocks(op):
             called.update(n.partition("@")[0] for n in mentioned(op))
-    return {n for n in found - uses.inside[block.idx] if n.partition("@")[0] not in called}
+    return {n for n in plain - uses.inside[block.idx] if n.partition("@")[0] not in called}
 
 
 def _kind(var: VarDesc, level: int) -> tuple[Any, ...] | None:

@@ -11,26 +11,13 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 
 
 class Uses:
-    """The uses of every variable of a program, found once.
-
-    A block that an operator runs counts as part of the operator.
-
-    Args:
-        desc: the program.
+    """The uses of every variable of a program; a block that an operator runs counts as part of the operator.
 
     Attributes:
         reads: block -> for each operator, the block's own variables that it or a block inside it reads.
-        writes: the same for what is written.
-        inside: block -> its own variables that blocks inside it touch.
-        elsewhere: block -> its own variables that blocks touch which do not run inside it: its gradient block.
-        named: block -> what the operators that run the block or its gradient block mention, cut off at the first
-            ``@``: they take values out of its scopes by name.
-
-    Example:
-        >>> x = fluid.layers.data("x", shape=[4]); y = fluid.layers.relu(x)
-        >>> uses = Uses(fluid.default_main_program().desc)
-        >>> uses.reads[0] == [{"x"}], uses.writes[0] == [{y.name}]
-        (True, True)
+        elsewhere: block -> its own variables that blocks use which do not run inside it: its gradient block.
+        named: block -> names in the operators that run the block or its gradient block, cut off at the first ``@``:
+            they read values of its scopes by name.
     """
 
     def __init__(self, desc: ProgramDesc) -> None:
@@ -82,36 +69,14 @@ class Uses:
 
 
 def mentioned(op: OpDesc) -> Iterator[str]:
-    """The names that an operator mentions: its variables, and the texts among its attributes.
-
-    Args:
-        op: the operator.
-
-    Yields:
-        Names; attributes that every operator has do not count.
-
-    Example:
-        >>> list(mentioned(OpDesc("recurrent", {"inputs": ["x"]}, {"outputs": ["y"]}, {"states": ["h"]})))
-        ['x', 'y', 'h']
-    """
+    """The names of an operator's variables, and the texts among its attributes."""
     yield from op.input_arg_names()
     yield from op.output_arg_names()
     yield from texts(op)
 
 
 def texts(op: OpDesc) -> Iterator[str]:
-    """The texts among an operator's attributes, but for attributes that every operator has; some name variables.
-
-    Args:
-        op: the operator.
-
-    Yields:
-        Texts.
-
-    Example:
-        >>> list(texts(OpDesc("recurrent", attrs={"states": ["h"], "reverse": False, "op_role_var": ["w"]})))
-        ['h']
-    """
+    """The texts among an operator's attributes, without those of every operator; some name variables."""
     for name, value in op.attrs.items():
         if not name.startswith("op_"):
             for each in value if isinstance(value, list) else [value]:

@@ -27,8 +27,7 @@ from fluidnb.program.layer_calls import layer
 from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.program import Program
-from fluidnb.program.prune import prune, prune_desc
-from fluidnb.program.prune_block import prune_block
+from fluidnb.program.prune import prune, prune_block, prune_desc
 from fluidnb.program.shapes import infer_shapes
 from fluidnb.program.stale_handles import ReplacedError, ensure_live
 from fluidnb.program.symbol_table import SymbolTable

@@ -14,10 +14,10 @@ from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.stale_handles import block_lives, ensure_live, gone
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.utils.source_location import SourceLocation, capture
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declarations
 from fluidnb.values.dtypes import VarType
-from fluidnb.where import Where, capture
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
@@ -40,29 +40,18 @@ def describe(
     attrs: Mapping[str, Any] | None,
     index: int | None = None,
 ) -> OpDesc:
-    """The description of an operator that a user writes, in no block yet.
+    """The description of an operator that a user writes, in no block yet, with the attributes of its role.
 
     Args:
-        block: where it will go.
-        type: operator type.
         inputs: slot -> variable, name, or a list of these; None is the same as left out.
-        outputs: the same for outputs.
-        attrs: attribute -> value; None is the same as left out.
         index: its place in the block, for messages; None for the end.
-
-    Returns:
-        A new OpDesc with the attributes that say its part of the program.
-
-    Raises:
-        OpValueError: no type.
-        OpTypeError: inputs, outputs or attrs of a wrong type.
     """
     if not type:
         raise OpValueError(
             "`type` to initialized an Operator can not be None.", where=capture(2), expected="an operator type",
             received=repr(type), hint='for example append_op("relu", {"X": x}, {"Out": y}).',
         )  # fmt: skip
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     op = f"op {len(block.desc.ops) if index is None else index} ({type}) in block {block.idx}"
     if attrs is not None:
         if not _is_named(attrs):
@@ -70,10 +59,10 @@ def describe(
                 "'attrs' should be a dict.", op=op, where=capture(2), expected="attribute -> value",
                 received=f"{attrs!r} ({attrs.__class__.__name__})", hint='for example {"scale": 2.0}.',
             )  # fmt: skip
-        given.update((name, value) for name, value in attrs.items() if value is not None)
-    generated(block, given)
+        values.update((name, value) for name, value in attrs.items() if value is not None)
+    generated(block, values)
     ins, outs = _slots(op, "inputs", inputs), _slots(op, "outputs", outputs)
-    return OpDesc(type, ins, outs, given, _types(type, given))
+    return OpDesc(type, ins, outs, values, _types(type, values))
 
 
 def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
@@ -84,12 +73,7 @@ def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
 
 
 def generated(block: Block, attrs: dict[str, Any]) -> None:
-    """Add the attributes that say to which part of the program an operator belongs, where they are not given.
-
-    Args:
-        block: where the operator will go.
-        attrs: the attributes to complete.
-    """
+    """Add the attributes that say to which part of the program an operator belongs, where they are not given."""
     program = block.program
     attrs.setdefault("op_role", int(program.op_role))
     if program.op_role_var:
@@ -142,18 +126,10 @@ def _names(op: str, slot: str, value: Any) -> list[str]:
     return out
 
 
-def put(block: Block, desc: OpDesc, index: int | None, where: Where | None, checked: bool = True) -> None:
-    """Check an operator, infer its outputs, and put it into a block. When anything raises, nothing has changed.
+def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | None, checked: bool = True) -> None:
+    """Check an operator, infer its outputs, and put it into a block; an error changes nothing.
 
-    Args:
-        block: the block.
-        desc: the operator, in no block.
-        index: its place; None for the end.
-        where: the user's line, for messages.
-        checked: whether attributes that its operator does not know are refused; not for gradients of loaded programs.
-
-    Raises:
-        FluidError: the operator is unknown, or breaks its rules.
+    Unknown attributes are refused unless ``checked`` is False, as for gradients of loaded programs.
     """
     home = block.desc
     program = home.program
@@ -216,22 +192,15 @@ def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
             if name != EMPTY_VAR_NAME and slot not in free and home.find_var_recursive(name) is None:
                 known = [n for b in home.chain() for n in b.vars]
                 raise NotFound(
-                    f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not see.",
+                    f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not have.",
                     expected=f"a variable of block {home.idx} or of a block around it", received=name,
-                    hint=near(name, known) or "create the variable first; one of another program does not count.",
+                    hint=near(name, known)
+                    or f"create {name} first; use one of another program inside that program's fluid.program_guard.",
                 )  # fmt: skip
 
 
 def operands(home: BlockDesc, desc: OpDesc) -> list[Operand]:
-    """The variables of an operator, for a message: inputs, then outputs.
-
-    Args:
-        home: its block.
-        desc: the operator.
-
-    Returns:
-        (slot, name, dtype, shape) of each; dtype and shape are None for what is not there or no tensor.
-    """
+    """(slot, name, dtype, shape) of an operator's variables, for a message; dtype and shape None where unknown."""
     out: list[Operand] = []
     for slots in (desc.ins, desc.outs):
         for slot, arguments in slots.items():
@@ -245,11 +214,7 @@ def operands(home: BlockDesc, desc: OpDesc) -> list[Operand]:
 
 
 def written_by(operator: Operator) -> None:
-    """Records an operator as the last writer of its outputs.
-
-    Args:
-        operator: the operator, in its block.
-    """
+    """Record an operator as the last writer of its outputs."""
     home = operator.block.desc
     for name in operator.desc.output_arg_names():
         var = home.find_var_recursive(name)

@@ -16,7 +16,7 @@ from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
@@ -33,17 +33,10 @@ class Block:
         program: the program; or a BlockDesc, over which it is the view then.
         idx: its index there.
 
-    Attributes:
-        program: the program.
-        desc: the description.
-        origin: the run of the cell that made it, or None.
-
     Example:
-        >>> from fluidnb.program import Program
-        >>> block = Program().global_block()
+        >>> block = fluid.Program().global_block()
         >>> x = block.create_var(name="x", shape=[-1, 16, 16], dtype="float32")
-        >>> op = block.append_op("scale", {"X": x}, {"Out": "y"}, {"scale": 2.0})
-        >>> block
+        >>> op = block.append_op("scale", {"X": x}, {"Out": "y"}, {"scale": 2.0}); block
         Block 0: 2 variables, 1 operator
 
     Source: fluid.framework.Block; Fluid's Python API design.
@@ -87,21 +80,23 @@ class Block:
         return self.desc.forward_block_idx
 
     def set_forward_block_idx(self, idx: int) -> None:
-        """Say whose gradient the block computes."""
+        """Set the block whose gradient it computes."""
         origin.writing(self.program)
         self.desc.forward_block_idx = idx
 
     _set_forward_block_idx = set_forward_block_idx
 
     def sync_with_cpp(self) -> None:
-        """Nothing to do: variables and operators are views over the description. Old scripts call it."""
+        """No effect (compatibility): variables and operators are views over the description."""
 
     _sync_with_cpp = sync_with_cpp
 
     @property
-    def fragment(self) -> Any:
-        """The key of the cell that made it, or None."""
-        return origin.fragment_key(self.origin)
+    def cell_key(self) -> Any:
+        """The key of the cell that created it, or None."""
+        return origin.cell_key(self.origin)
+
+    fragment = cell_key
 
     # Variables.
 
@@ -111,50 +106,21 @@ class Block:
         return Vars(self)
 
     def var(self, name: VarName) -> Variable:
-        """The variable of this block with a name.
-
-        Args:
-            name: its name.
-
-        Returns:
-            The variable.
-
-        Raises:
-            OpTypeError: the name is not a text.
-            OpValueError: the block has no such variable.
-
-        Example:
-            >>> from fluidnb.program import Program
-            >>> Program().global_block().var("x")
-            Traceback (most recent call last):
-            fluidnb.errors.NotFound: var x not in this block.
-              ...
-        """
-        found = self.find_var(name)
-        if found is None:
+        """The variable of this block with a name; OpValueError when there is none."""
+        variable = self.find_var(name)
+        if variable is None:
             raise self._missing(f"var {name} not in this block.", name, list(self.desc.vars), f"block {self.desc.idx}")
-        return found
+        return variable
 
     def var_recursive(self, name: VarName) -> Variable:
-        """The variable that this block sees under a name: its own, or the innermost around it.
-
-        Args:
-            name: its name.
-
-        Returns:
-            The variable.
-
-        Raises:
-            OpTypeError: the name is not a text.
-            OpValueError: no such variable.
-        """
-        found = self.find_var_recursive(name)
-        if found is None:
+        """The variable of a name in this block or in those around it; OpValueError when there is none."""
+        variable = self.find_var_recursive(name)
+        if variable is None:
             chain = list(self.desc.chain())
             known = [n for b in chain for n in b.vars]
             searched = "blocks " + ", ".join(str(b.idx) for b in chain)
             raise self._missing(f"Var {name} is not found recursively.", name, known, searched)
-        return found
+        return variable
 
     _var_recursive = var_recursive
 
@@ -172,7 +138,7 @@ class Block:
         return self._found(name, self.desc.vars.get(name))
 
     def find_var_recursive(self, name: VarName) -> Variable | None:
-        """The variable that this block sees under a name, or None."""
+        """The variable of a name in this block or in those around it, or None."""
         return self._found(name, self.desc.find_var_recursive(name), True)
 
     _find_var_recursive = find_var_recursive
@@ -194,36 +160,29 @@ class Block:
         return self.find_var_recursive(name) is not None
 
     def create_var(self, *args: Any, **kwargs: Any) -> Variable:
-        """Declare a variable; a second declaration that agrees gives the same one.
+        """Declare a variable; a second declaration that agrees gives the same one, another raises.
 
         Args:
             args: as `Variable` after the block.
             kwargs: as `Variable`; ``initializer`` appends its operator to this block.
 
-        Returns:
-            The variable.
-
-        Raises:
-            OpValueError: the block has a variable of this name that differs.
-
         Example:
-            >>> from fluidnb.program import Program
-            >>> x = Program().current_block().create_var(name="X", shape=[-1, 16, 16], dtype="float32")
-            >>> x.shape
+            >>> block = fluid.Program().current_block()
+            >>> block.create_var(name="X", shape=[-1, 16, 16], dtype="float32").shape
             (-1, 16, 16)
         """
         initializer: Callable[[Variable, Block], object] | None = kwargs.pop("initializer", None)
         known = self.desc.vars.get(kwargs["name"]) if isinstance(kwargs.get("name"), str) else None
         view = None if known is None else Variable.over(self, known)
         with naming.all_or_nothing():
-            made = Variable(self, *args, **kwargs)
+            variable = Variable(self, *args, **kwargs)
             if view is not None:
-                made.desc.view = made = view
+                variable.desc.view = variable = view
             else:
-                naming.note_made(made.desc)
+                naming.note_made(variable.desc)
             if initializer is not None:
-                initializer(made, self)
-        return made
+                initializer(variable, self)
+        return variable
 
     def create_global_var(self, *args: Any, **kwargs: Any) -> Variable:
         """Declare a variable in the global block; arguments as `create_var`."""
@@ -232,7 +191,7 @@ class Block:
     _create_global_var = create_global_var
 
     def create_parameter(self, *args: Any, **kwargs: Any) -> Parameter:
-        """Declare a parameter in the global block, whichever block this is.
+        """Declare a parameter in the global block; a second declaration must agree.
 
         Args:
             args: as `Parameter` after the block.
@@ -241,15 +200,8 @@ class Block:
                 ``init_attr={"type": "uniform_random", "min": -1.0, "max": 1.0}`` puts the operator into the startup
                 program when this program has one, else in front of the global block.
 
-        Returns:
-            The parameter.
-
-        Raises:
-            OpValueError: shape or dtype are missing or unfit, or a variable of this name differs.
-
         Example:
-            >>> from fluidnb.program import Program
-            >>> w = Program().global_block().create_parameter(name="w", shape=[13, 1], dtype="float32")
+            >>> w = fluid.Program().global_block().create_parameter(name="w", shape=[13, 1], dtype="float32")
             >>> w.block.idx
             0
 
@@ -287,18 +239,7 @@ class Block:
         return iter(self.all_parameters())
 
     def rename_var(self, name: str, new_name: str) -> Variable:
-        """Rename a variable of this block, and all that names it.
-
-        Args:
-            name: the old name.
-            new_name: the new one.
-
-        Returns:
-            The variable.
-
-        Raises:
-            OpValueError: there is no such variable, or the new name is taken.
-        """
+        """Rename a variable of this block, and all references to it; OpValueError when the new name is taken."""
         variable = self.var(name)
         if self.has_var(new_name):
             raise OpValueError(
@@ -314,14 +255,7 @@ class Block:
     _rename_var = rename_var
 
     def remove_var(self, name: str) -> None:
-        """Take a variable out of this block.
-
-        Args:
-            name: its name.
-
-        Raises:
-            OpValueError: there is no such variable.
-        """
+        """Remove a variable from this block; OpValueError when there is none."""
         self.var(name)
         origin.writing(self.program)
         self.desc.remove_var(name)
@@ -342,28 +276,18 @@ class Block:
         outputs: Any = None,
         attrs: Any = None,
     ) -> Operator:
-        """Append an operator: check it, infer its outputs, put it at the end. All or nothing.
+        """Append an operator: check it, infer its outputs, put it at the end; an error changes nothing.
 
         Args:
-            type: operator type.
             inputs: slot -> variable, name, or a list of these.
             outputs: the same for outputs; names that no block knows are declared in this one.
             attrs: attribute -> value; None is the same as left out.
 
-        Returns:
-            The operator.
-
-        Raises:
-            FluidError: the operator is not known, lacks a slot, or breaks a rule. Nothing has changed then.
-
         Example:
-            >>> from fluidnb.program import Program
-            >>> block = Program().global_block()
+            >>> block = fluid.Program().global_block()
             >>> x = block.create_var(name="x", shape=[-1, 13], dtype="float32")
-            >>> w = block.create_parameter(name="w", shape=[13, 1], dtype="float32")
-            >>> op = block.append_op("mul", {"X": x, "Y": w}, {"Out": "y"})
-            >>> block.var("y").shape
-            (-1, 1)
+            >>> op = block.append_op("relu", {"X": x}, {"Out": "y"}); block.var("y").shape
+            (-1, 13)
         """
         return Operator(self, type, inputs, outputs, attrs)
 
@@ -396,13 +320,6 @@ class Block:
 
         Args:
             index: its place, from 0; negative counts from the end.
-            type: operator type.
-            inputs: slot -> variable, name, or a list of these.
-            outputs: the same for outputs.
-            attrs: attribute -> value.
-
-        Returns:
-            The operator.
         """
         origin.saw_list(self.program)
         count = len(self.desc.ops)
@@ -417,21 +334,16 @@ class Block:
     _insert_op = insert_op
 
     def put_desc(self, desc: OpDesc, index: int | None = None, *, strict: bool = True) -> Operator:
-        """Put an operator's description into this block; checks and errors as `append_op`.
+        """Put an operator's description into this block, at the end for None; checks and errors as `append_op`.
 
         Args:
-            desc: the description, in no block; the attributes that every operator has are added.
-            index: its place; None for the end.
-            strict: whether unknown attributes and missing slots are refused. Gradients of loaded programs carry
+            strict: whether unknown attributes and missing slots are refused. Gradients of loaded programs have
                 attributes that only their writer knew.
-
-        Returns:
-            The operator.
         """
         where = capture()
-        given: dict[str, Any] = {}
-        append.generated(self, given)
-        for name, value in given.items():
+        attrs: dict[str, Any] = {}
+        append.generated(self, attrs)
+        for name, value in attrs.items():
             if not desc.has_attr(name):
                 desc.set_attr(name, value)
         append.put(self, desc, index, where, strict)
@@ -440,14 +352,11 @@ class Block:
         return operator
 
     def remove_op(self, index: int, end: int | None = None) -> None:
-        """Take operators out; their variables stay.
+        """Remove operators; their variables stay.
 
         Args:
-            index: the first to go, from 0; negative counts from the end.
+            index: the first, from 0; negative counts from the end.
             end: one past the last; None for one operator.
-
-        Raises:
-            OpValueError: no such operator.
         """
         origin.saw_list(self.program)
         count = len(self.desc.ops)
@@ -464,11 +373,7 @@ class Block:
     _remove_op = remove_op
 
     def delete_ops(self, ops: Iterable[Operator]) -> None:
-        """Take a run of operators out.
-
-        Args:
-            ops: operators of this block that follow each other.
-        """
+        """Remove operators of this block that follow each other."""
         places = sorted(op.idx for op in ops)
         if places:
             self.remove_op(places[0], places[-1] + 1)
@@ -482,54 +387,27 @@ class Block:
     # Running, done by fluidnb.runtime.
 
     def infer_shape(self, scope: Any) -> Any:
-        """Creates the block's variables and operators in a scope and infers shapes from its values.
-
-        Args:
-            scope: a Scope with the values that the block reads.
+        """Creates the block's variables in a scope and infers shapes from its values.
 
         Returns:
             The shape of each tensor that the operators write, by name; -1 where they depend on values.
-
-        Raises:
-            FluidError: an operator is not known, or breaks its rule.
         """
-        if hooks.infer_block is None:
-            raise NotBuiltYet("a block runs once fluidnb.runtime is imported.", where=capture())
-        return hooks.infer_block(self, scope)
+        return _runtime(hooks.infer_block)(self, scope)
 
     def run(self, scope: Any, place: Any) -> Any:
-        """Run the block's operators in order, on the variables of a scope; `infer_shape` comes first.
-
-        Args:
-            scope: a Scope; afterwards it holds what the operators wrote.
-            place: a Place or a DeviceContext.
-
-        Raises:
-            EnforceNotMet: `infer_shape` has not been called with this scope since the program changed, or an operator
-                failed.
-        """
-        if hooks.run_block is None:
-            raise NotBuiltYet("a block runs once fluidnb.runtime is imported.", where=capture())
-        return hooks.run_block(self, scope, place)
+        """Run the block's operators in order, on the variables of a scope on which `infer_shape` was called."""
+        return _runtime(hooks.run_block)(self, scope, place)
 
     def eval(self, targets: Any, scope: Any, place: Any) -> Any:
-        """Run what some variables need, and give their values: prune, infer shapes, run.
+        """Prune to what some variables need, infer shapes, run, and return their values.
 
         Args:
             targets: variables or names; one, or a list.
-            scope: a Scope.
-            place: a Place or a DeviceContext.
 
         Returns:
-            The values in the order of the targets: ndarrays, LoDTensors for what has LoD.
-
-        Raises:
-            NotFound: a target that the block does not see.
-            EnforceNotMet: an operator failed, or nothing gave a target a value.
+            The values in the order of the targets: ndarrays, LoDTensors for those with LoD.
         """
-        if hooks.eval_block is None:
-            raise NotBuiltYet("a block runs once fluidnb.runtime is imported.", where=capture())
-        return hooks.eval_block(self, targets, scope, place)
+        return _runtime(hooks.eval_block)(self, targets, scope, place)
 
     # The design document's spelling.
     InferShape = infer_shape
@@ -543,10 +421,7 @@ class Block:
 
         Args:
             throw_on_error: whether required fields that are not set are an error.
-            with_details: whether to write the readable form instead, with what only Python knows.
-
-        Returns:
-            Several lines.
+            with_details: the readable form instead, with facts that are not in the description.
         """
         from fluidnb.program.printing import proto_text
         from fluidnb.program.pseudo_code import block_lines
@@ -570,6 +445,13 @@ class Block:
 
     def _repr_html_(self) -> str | None:
         return None if hooks.repr_html is None else hooks.repr_html(self)
+
+
+def _runtime(hook: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A function that the runtime fills in."""
+    if hook is None:
+        raise NotBuiltYet("a block runs once fluidnb.runtime is imported.", where=capture(2))
+    return hook
 
 
 def _program_over(desc: BlockDesc) -> Program:

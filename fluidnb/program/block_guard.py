@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING
 from fluidnb.errors import OpTypeError
 from fluidnb.program.block import Block
 from fluidnb.program.program import Program
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
     from fluidnb.proto.desc import BlockDesc, OpDesc
 
 
 class BlockGuard:
-    """Makes a block that is current inside a ``with``; when the body raises, what it appended goes.
+    """A block that is current inside a ``with``; when the body raises, its additions are removed.
 
     Args:
-        main_program: the program.
         parent_idx: the block around the new one; the current one when left out.
-
-    Raises:
-        OpTypeError: not a Program.
 
     Example:
         >>> program = Program()
@@ -33,8 +29,8 @@ class BlockGuard:
         ...     raise ValueError("half built")
         Traceback (most recent call last):
         ValueError: half built
-        >>> program.num_blocks, program.current_block_idx
-        (2, 0)
+        >>> program.num_blocks
+        2
 
     Source: fluid.layers.BlockGuard; here a half-built block does not stay.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fluidnb.op import get_op, has_op
 from fluidnb.program import origin
@@ -13,24 +13,16 @@ from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.where import warn as warn_user
+from fluidnb.utils.source_location import warn as warn_user
 
 
 def clone(program: Program, for_test: bool = False, warn: bool = True) -> Program:
     """A program with the same contents that shares no object with the first.
 
     Args:
-        program: the program.
         for_test: whether to put operators into test mode, and stop learning-rate schedules: a test run
             does not count as a step.
         warn: whether to warn when a test clone still has backward in it.
-
-    Returns:
-        The clone.
-
-    Example:
-        >>> p = Program(); q = clone(p); q is not p
-        True
 
     Source: fluid.Program.clone.
     """
@@ -40,29 +32,30 @@ def clone(program: Program, for_test: bool = False, warn: bool = True) -> Progra
             "clone(for_test=True) after append_backward or minimize keeps the backward and optimizer operators: "
             "running the clone trains on the test data. Clone before minimize."
         )
-    made = Program(ProgramDesc(program.desc))
+    copied = Program(ProgramDesc(program.desc))
     for name in ("_random_seed", "current_block_idx"):
-        made.__dict__[name] = program.__dict__[name]
-    copy_facts(program, made)
-    for ours, theirs in zip(program.desc.blocks, made.desc.blocks, strict=True):
-        block = made.block(theirs.idx)
-        for op, twin in zip(ours.ops, theirs.ops, strict=True):
-            if op.view is not None:
-                Operator.over(block, twin, op.view.where)
+        copied.__dict__[name] = program.__dict__[name]
+    copy_facts(program, copied)
+    for ours, theirs in zip(program.desc.blocks, copied.desc.blocks, strict=True):
+        copy_lines(copied, theirs, ours.ops)
     if for_test:
-        for block_desc in made.desc.blocks:
+        for block_desc in copied.desc.blocks:
             for op in block_desc.ops:
                 _test_mode(op)
             _stop_counters(block_desc)
-    return made
+    return copied
+
+
+def copy_lines(program: Program, block: BlockDesc, sources: Sequence[OpDesc]) -> None:
+    """Copy the users' lines of operators to the copies of these in a block of a program."""
+    view = program.block(block.idx)
+    for op, copy in zip(sources, block.ops, strict=True):
+        if op.view is not None:
+            Operator.over(view, copy, op.view.where)
 
 
 def remove_readers(program: Program) -> None:
-    """Remove the first operators of a program up to the one that reads a batch, and all readers, as in Fluid.
-
-    Args:
-        program: changed.
-    """
+    """Remove the operators of a program up to the one that reads a batch, and all readers, as in Fluid."""
     block = program.global_block()
     read = next((i for i, op in enumerate(block.ops) if op.type == "read"), None)
     if read is not None:
@@ -72,13 +65,13 @@ def remove_readers(program: Program) -> None:
 
 
 def _test_mode(op: OpDesc) -> None:
-    """Set ``is_test`` where the operator has it, also when a loaded program left it at its default."""
+    """Set ``is_test`` where the operator has it, also where a loaded program left it out."""
     if op.has_attr("is_test") or has_op(op.optype) and "is_test" in get_op(op.optype).attrs:
         op.set_attr("is_test", True)
 
 
 def _stop_counters(block: BlockDesc) -> None:
-    """Take out what counts the steps of a learning-rate schedule; test runs share the counter with training runs."""
+    """Remove counters of learning-rate schedules, which test runs share with training runs."""
     for i in range(len(block.ops) - 1, -1, -1):
         op = block.ops[i]
         if op.optype == "increment" and op.has_attr("op_role") and op.attr("op_role") == OpRole.LRSched:
@@ -86,13 +79,7 @@ def _stop_counters(block: BlockDesc) -> None:
 
 
 def copy_facts(source: Program, target: Program, blocks: Mapping[int, int] | None = None) -> None:
-    """Take over what only Python knows of variables: a parameter's learning rate, clipping, regularizer and the like.
-
-    Args:
-        source: where it is known.
-        target: a clone, pruned or not; variables are found by name.
-        blocks: block of the source -> the same block in the target; by default all blocks have kept their numbers.
-    """
+    """Copy Python facts of variables, as a learning rate; ``blocks`` maps a source's blocks to the target's."""
     skip = {"block", "desc", "origin", "_op", "_params"}
     count = min(len(source.desc.blocks), len(target.desc.blocks))
     for old, new in ({i: i for i in range(count)} if blocks is None else blocks).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from fluidnb.arguments import checked
+from fluidnb.proto.desc import OpDesc
 
 #: The argument name of a slot that wants no variable.
 EMPTY_VAR_NAME = "@EMPTY@"
@@ -32,16 +33,7 @@ SHAPES_ONLY = frozenset(
 
 
 class OpRole(IntEnum):
-    """The part of a program to which an operator belongs, as its attribute ``op_role`` says.
-
-    ``Loss`` is a flag beside one of the others.
-
-    Example:
-        >>> int(OpRole.Backward | OpRole.Loss)
-        257
-
-    Source: op_role in Paddle's operator attributes.
-    """
+    """The part of a program to which an operator belongs; ``Loss`` is a flag beside one of the others."""
 
     Forward = 0
     Backward = 1
@@ -54,16 +46,15 @@ class OpRole(IntEnum):
 
 @checked
 def grad_var_name(name: str) -> str:
-    """The name of a variable's gradient.
-
-    Args:
-        name: the variable's name.
-
-    Returns:
-        The name with ``@GRAD``.
-
-    Example:
-        >>> grad_var_name("fc_0.w_0")
-        'fc_0.w_0@GRAD'
-    """
+    """The name of a variable's gradient: ``fc_0.w_0@GRAD`` of ``fc_0.w_0``."""
     return name + GRAD_VAR_SUFFIX
+
+
+def role_of(op: OpDesc) -> str:
+    """The part of the program to which an operator belongs: forward, backward or optimizer."""
+    role = int(op.attrs.get("op_role", 0))
+    if role & 0b10010:
+        return "optimizer"
+    if role & 1 or op.optype.endswith("_grad"):
+        return "backward"
+    return "forward"

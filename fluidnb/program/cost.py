@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fluidnb.memory import size_text
 from fluidnb.op import GRAD, Cost, cost_of, has_op
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.program.program import Program
 from fluidnb.program.shapes import FeedShapes, with_shapes
 from fluidnb.program.sub_blocks import forward_op, own_blocks
@@ -20,37 +20,19 @@ GROUPS = ("op", "layer", "cell", "role")
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """Cost of one operator, or of several together.
+    """Cost of one operator, or of several together."""
 
-    Args:
-        name: the operator's type, or what the operators have in common.
-        multiply_adds: multiply-adds of all repetitions.
-        read: bytes read.
-        written: bytes written.
-        calls: how often an operator is called.
-        exact: whether all sizes and repetitions are known; unknown ones count as 1.
-        block: index of the operator's block; -1 for several operators.
-        index: the operator's index in its block; -1 for several operators.
-        role: ``forward``, ``backward``, ``optimizer``; empty where they differ.
-        layer: the layer whose variables the operator writes, ``fc_0`` for example; empty if unknown.
-        cell: the cell that appended the operator; empty if unknown.
-
-    Example:
-        >>> CostRow("mul", 4096, 512, 512).intensity
-        8.0
-    """
-
-    name: str
-    multiply_adds: int
-    read: int
-    written: int
-    calls: int = 1
-    exact: bool = True
-    block: int = -1
-    index: int = -1
-    role: str = ""
-    layer: str = ""
-    cell: str = ""
+    name: str  # the operator's type, or what the operators have in common
+    multiply_adds: int  # multiply-adds of all repetitions
+    read: int  # bytes read
+    written: int  # bytes written
+    calls: int = 1  # how often an operator is called
+    exact: bool = True  # whether all sizes and repetitions are known; unknown ones count as 1
+    block: int = -1  # index of the operator's block; -1 for several operators
+    index: int = -1  # the operator's index in its block; -1 for several operators
+    role: str = ""  # ``forward``, ``backward``, ``optimizer``; empty where they differ
+    layer: str = ""  # the layer whose variables the operator writes, ``fc_0`` for example; empty if unknown
+    cell: str = ""  # the cell that appended the operator; empty if unknown
 
     @property
     def intensity(self) -> float:
@@ -61,17 +43,9 @@ class CostRow:
 
 @dataclass(frozen=True, slots=True)
 class ProgramCost:
-    """Cost of a program.
+    """Cost of a program."""
 
-    Args:
-        rows: one for each operator, in order; those of nested blocks follow the operator that runs them.
-
-    Example:
-        >>> cost = ProgramCost((CostRow("mul", 4096, 512, 512), CostRow("relu", 64, 256, 256)))
-        >>> cost.multiply_adds, cost.intensity
-        (4160, 5.416666666666667)
-    """
-
+    # one for each operator, in order; those of nested blocks follow the operator that runs them
     rows: tuple[CostRow, ...]
 
     @property
@@ -90,34 +64,19 @@ class ProgramCost:
         return self.total.intensity
 
     def by(self, group: str) -> tuple[CostRow, ...]:
-        """Costs summed up, the largest first.
-
-        Args:
-            group: ``op`` (the type), ``layer``, ``cell`` or ``role``.
-
-        Raises:
-            KeyError: another group.
-        """
+        """Costs summed up, the largest first."""
         key: Callable[[CostRow], str] = {
             "op": lambda row: row.name, "layer": lambda row: row.layer, "cell": lambda row: row.cell,
             "role": lambda row: row.role,
         }[group]  # fmt: skip
-        found: dict[str, list[CostRow]] = {}
+        groups: dict[str, list[CostRow]] = {}
         for row in self.rows:
-            found.setdefault(key(row), []).append(row)
-        sums = [_sum(name, rows) for name, rows in found.items()]
+            groups.setdefault(key(row), []).append(row)
+        sums = [_sum(name, rows) for name, rows in groups.items()]
         return tuple(sorted(sums, key=lambda row: (-row.multiply_adds, -row.read - row.written)))
 
     def table(self, group: str = "op") -> list[tuple[str, ...]]:
-        """Costs summed up as texts: a head, a row for each, the total.
-
-        Args:
-            group: as for `by`.
-
-        Returns:
-            Rows of name, calls, multiply-adds, bytes read, bytes written, operations for each byte, and ``at least``
-            where sizes or repetitions are unknown.
-        """
+        """Costs summed up as rows of text: a head, a row for each, the total; the last column marks lower bounds."""
         rows: list[tuple[str, ...]] = [(group, "calls", "multiply-adds", "read", "written", "op/byte", "")]
         for row in (*self.by(group), self.total):
             rows.append((
@@ -137,45 +96,25 @@ class ProgramCost:
 
 
 def batch_shapes(program: Program, batch: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of all data variables for a batch size.
-
-    Args:
-        program: the program.
-        batch: the first unknown size of each; others are 1.
-
-    Returns:
-        name -> sizes, for each variable of unknown size that no operator writes.
-
-    Example:
-        >>> x = fluid.layers.data("x", [4])
-        >>> batch_shapes(fluid.default_main_program(), 32)
-        {'x': (32, 4)}
-    """
+    """name -> sizes for a batch size, of each variable of unknown size that no operator writes."""
     top = program.desc.blocks[0]
     written = {name for block in program.desc.blocks for op in block.ops for name in op.output_arg_names()}
-    found: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for name, var in top.vars.items():
         shape = list(var.shape()) if var.type() == VarType.LOD_TENSOR else []
         if -1 in shape and name not in written and not var.persistable():
             shape[shape.index(-1)] = batch
-            found[name] = tuple(max(size, 1) if size < 0 else size for size in shape)
-    return found
+            shapes[name] = tuple(max(size, 1) if size < 0 else size for size in shape)
+    return shapes
 
 
 def program_cost(program: Program, feed_shapes: FeedShapes | None = None) -> ProgramCost:
     """Multiply-adds and bytes of each operator of a program, for given feeds.
 
+    The body of a ``recurrent`` operator counts once a time step, that of a ``while`` once. Unknown sizes count as 1.
+
     Args:
-        program: the program; it stays as it is.
-        feed_shapes: name of a data variable -> its sizes, batch included; those of a batch of one without. A size that
-            is unknown counts as 1.
-
-    Returns:
-        The costs. The body of a ``recurrent`` operator counts once for each time step, that of a ``while`` once.
-
-    Raises:
-        NotFound: the program has no such variable.
-        RuleError: the shapes do not fit an operator.
+        feed_shapes: name of a data variable -> its sizes, batch included; None for a batch of one.
     """
     copy = with_shapes(program, batch_shapes(program, 1) if feed_shapes is None else feed_shapes)
     rows: list[CostRow] = []
@@ -194,8 +133,17 @@ def _count(
         made_by = getattr(original.view, "origin", None)
         rows.append(
             CostRow(
-                op.optype, cost.multiply_adds * times, (cost.read or 0) * times, (cost.written or 0) * times, times,
-                cost.exact and exact, index, i, role_of(op), _layer(op), made_by.title if made_by else "",
+                op.optype,
+                cost.multiply_adds * times,
+                (cost.read or 0) * times,
+                (cost.written or 0) * times,
+                times,
+                cost.exact and exact,
+                index,
+                i,
+                role_of(op),
+                _layer(op),
+                made_by.title if made_by else "",
             )  # fmt: skip
         )
         for inner in own_blocks(op):

@@ -10,9 +10,9 @@ from fluidnb.program import origin
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program import unique_name as names
 from fluidnb.proto.desc import BlockDesc, VarDesc
+from fluidnb.utils.source_location import capture
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
-from fluidnb.where import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
@@ -32,26 +32,7 @@ def variable(
     stop_gradient: bool,
     is_data: bool,
 ) -> VarDesc:
-    """The description of a variable that a user declares.
-
-    Args:
-        block: where.
-        type: what it is.
-        name: its name; None makes one.
-        shape: sizes, or None for not said.
-        dtype: dtype, or None for not said.
-        lod_level: LoD level, or None for not said.
-        persistable: or None for not said.
-        stop_gradient: whether backward stops here.
-        is_data: whether it is fed.
-
-    Returns:
-        A new description, or the one that exists when it agrees with all that was said.
-
-    Raises:
-        OpValueError: the two do not agree; nothing is changed.
-        OpTypeError: a name that is not a text, or sizes that are not ints.
-    """
+    """The description of a variable that a user declares, or an existing one that agrees; None is not said."""
     if name is None:
         name = names.generate("_generated_var")
     elif not isinstance(name, str) or not name:
@@ -103,7 +84,7 @@ def _sizes(name: str, shape: Sequence[int]) -> list[int]:
 def _agree(
     old: VarDesc, kind: VarType, shape: list[int] | None, dtype: int | None, lod: int | None, persistable: bool | None
 ) -> None:
-    """Raise unless a second declaration says nothing else than the first."""
+    """Raise unless a second declaration agrees with the first."""
     pairs: list[tuple[str, object, object]] = [("type", VarType(old.type()).name, kind.name)]
     if old.type() in _WITH_ELEMENTS and kind in _WITH_ELEMENTS:
         if shape is not None:
@@ -126,19 +107,7 @@ def _agree(
 
 
 def check_parameter(name: str | None, shape: Sequence[int] | None, dtype: Any) -> None:
-    """Raise unless a parameter has a dtype and a shape that is known.
-
-    Args:
-        name: its name, for the message.
-        shape: its sizes.
-        dtype: its dtype.
-
-    Raises:
-        OpValueError: what is missing.
-
-    Example:
-        >>> check_parameter("w", [13, 1], "float32")
-    """
+    """Raise unless a parameter has a dtype and a known shape."""
     who = f"Parameter {name}" if name else "Parameter"
     if shape is None or dtype is None:
         wrong, received = "must set shape and dtype", f"shape {shape}, dtype {dtype}"

@@ -10,19 +10,14 @@ from fluidnb.errors import OpTypeError
 from fluidnb.program import unique_name as names
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 _main = Program()
 _startup = Program()
 
 
 def default_main_program() -> Program:
-    """The program to which layers append.
-
-    Example:
-        >>> default_main_program() is default_main_program()
-        True
-    """
+    """The program to which layers append."""
     return _main
 
 
@@ -33,16 +28,7 @@ def default_startup_program() -> Program:
 
 @checked
 def switch_main_program(program: Program) -> Program:
-    """Make another program the default main program.
-
-    Args:
-        program: the program.
-
-    Returns:
-        The one that was the default.
-
-    Raises:
-        OpTypeError: not a Program.
+    """Make another program the default main program, and return the former one.
 
     Example:
         >>> p = Program(); before = switch_main_program(p)
@@ -68,14 +54,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     """Make other programs the default ones inside a ``with``.
 
     Args:
-        main_program: the default main program inside.
-        startup_program: the default startup program inside; it stays what it is when left out.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        OpTypeError: not a Program.
+        startup_program: the default startup program inside; unchanged when left out.
 
     Example:
         >>> main = Program()
@@ -99,10 +78,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
 @contextmanager
 def fresh_programs() -> Iterator[tuple[Program, Program]]:
-    """Fresh default programs, and names that start again, inside a ``with``.
-
-    Yields:
-        The main and the startup program.
+    """New default programs (main, startup), and names that start again, inside a ``with``.
 
     Example:
         >>> with fresh_programs() as (main, startup):
@@ -115,14 +91,7 @@ def fresh_programs() -> Iterator[tuple[Program, Program]]:
 
 
 def startup_of(program: Program) -> Program | None:
-    """The startup program that goes with a program: only the default main program has one.
-
-    Args:
-        program: the program.
-
-    Returns:
-        The default startup program, or None.
-    """
+    """The startup program of the default main program; None for other programs."""
     return _startup if program is _main else None
 
 
@@ -135,18 +104,7 @@ def called(program: Program) -> str:
 
 @checked
 def get_var(name: str, program: Program | None = None) -> Variable:
-    """A variable of a program's global block.
-
-    Args:
-        name: its name.
-        program: the program; the default main program when left out.
-
-    Returns:
-        The variable.
-
-    Raises:
-        OpValueError: there is none.
-    """
+    """A variable of the global block of a program, by default the main program; OpValueError when there is none."""
     return _checked(_main if program is None else program, "program").global_block().var(name)
 
 

@@ -14,16 +14,7 @@ if TYPE_CHECKING:
 
 
 class Ops(Sequence[Operator]):
-    """The operators of a block, in order.
-
-    Args:
-        block: the block.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> list(Program().global_block().ops)
-        []
-    """
+    """The operators of a block, in order."""
 
     __slots__ = ("_block",)
 
@@ -40,10 +31,10 @@ class Ops(Sequence[Operator]):
     def __getitem__(self, index: slice) -> list[Operator]: ...
     def __getitem__(self, index: int | slice) -> Operator | list[Operator]:
         origin.saw_list(self._block.program)
-        found = self._block.desc.ops[index]
-        if isinstance(found, list):
-            return [Operator.over(self._block, desc) for desc in found]
-        return Operator.over(self._block, found)
+        descs = self._block.desc.ops[index]
+        if isinstance(descs, list):
+            return [Operator.over(self._block, desc) for desc in descs]
+        return Operator.over(self._block, descs)
 
     def __iter__(self) -> Iterator[Operator]:
         origin.saw_list(self._block.program)
@@ -58,16 +49,7 @@ class Ops(Sequence[Operator]):
 
 
 class Vars(Mapping[str, Variable]):
-    """The variables that a block declares, by name, in order of declaration.
-
-    Args:
-        block: the block.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> dict(Program().global_block().vars)
-        {}
-    """
+    """The variables that a block declares, by name, in order of declaration."""
 
     __slots__ = ("_block",)
 
@@ -75,10 +57,10 @@ class Vars(Mapping[str, Variable]):
         self._block = block
 
     def __getitem__(self, name: str) -> Variable:
-        found = self._block.find_var(name)
-        if found is None:
+        variable = self._block.find_var(name)
+        if variable is None:
             raise KeyError(name)
-        return found
+        return variable
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._block.has_var(name)

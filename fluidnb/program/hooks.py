@@ -21,14 +21,10 @@ class Hint:
     Args:
         prefix: the start of the names of the parameters that the call makes, for example ``h`` for ``h.w_0``; without
             targets the layer's type follows, ``net`` for ``net.fc_0.w_0``.
-        targets: the names to which the user assigns the result, in order; empty when the call is part of an expression.
-
-    Example:
-        >>> Hint("h", ("h",)).prefix
-        'h'
     """
 
     prefix: str
+    # the names to which the user assigns the result, in order; empty when the call is part of an expression
     targets: tuple[str, ...] = ()
 
 
@@ -50,6 +46,9 @@ name_hint: Callable[[FrameType], Hint | None] | None = None
 #: ``before_run(program, scope)`` is called when a program is about to run that was not run like this just before; it
 #: may initialize variables of the scope. Set by the magics.
 before_run: Callable[[Any, Any], None] | None = None
+
+#: ``normalized_weight(attr, shape, make)`` makes a weight of a length and a direction. Set by the layers.
+normalized_weight: Callable[[Any, Any, Any], Any] | None = None
 
 #: ``infer_block(block, scope)`` makes a block ready to run in a scope and infers shapes. Set by the runtime.
 infer_block: Callable[[Any, Any], Any] | None = None

@@ -19,28 +19,25 @@ _PAPERS = {"ex_states": "states", "states": "new_states", "sub_block": "step_net
 
 @checked
 def index_view(program: Program | ProgramDesc) -> str:
-    """A program in which variables are numbers, as the design papers list it.
+    """A program with indices in place of names of variables, as the design papers list it.
 
     Args:
         program: a Program or ProgramDesc.
 
     Returns:
-        For each block its variables by index, then its operators by index. A variable of a block around it is written
-        by name. Of a recurrent operator, ``inputs``, ``outputs`` and the states count in its step net.
+        For each block its variables by index, then its operators by index. A variable of an outer block keeps its name.
+        ``inputs``, ``outputs`` and the states of a recurrent operator are indices of its step net.
 
     Example:
-        >>> from fluidnb.program import Program
-        >>> p = Program(); b = p.global_block()
-        >>> x = b.create_var(name="x", shape=[1], dtype="float32")
-        >>> op = b.append_op("scale", {"X": x}, {"Out": "y"}, {"scale": 2.0, "bias": 0.0, "bias_after_scale": True})
-        >>> print(index_view(p), end="")
+        >>> b = fluid.Program().global_block()
+        >>> x = b.create_var(name="x", shape=[1], dtype="float32"); op = b.append_op("relu", {"X": x}, {"Out": "y"})
+        >>> print(index_view(b.program), end="")
         block 0 {
           vars = { 0: x, 1: y }
           op 0 {
-            type = "scale"
+            type = "relu"
             inputs = {0}
             outputs = {1}
-            attrs = { "bias": 0, "bias_after_scale": True, "scale": 2 }
           }
         }
 

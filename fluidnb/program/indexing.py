@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.program import unique_name as names
+from fluidnb.utils.source_location import capture
 from fluidnb.values.dtypes import dtype_name
-from fluidnb.where import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.variable import Variable
@@ -27,15 +27,7 @@ class Cut(NamedTuple):
 
 
 def sliced(x: Variable, cuts: list[Cut]) -> Variable:
-    """Appends the ``slice`` and ``strided_slice`` operators of an index.
-
-    Args:
-        x: the variable.
-        cuts: one entry for each axis that does not stay whole, from `plan`.
-
-    Returns:
-        The variable that the last operator writes.
-    """
+    """Append the ``slice`` and ``strided_slice`` operators of an index."""
     out = x
     plain = [c for c in cuts if c.step == 1]
     strided = [c for c in cuts if c.step != 1]
@@ -48,27 +40,7 @@ def sliced(x: Variable, cuts: list[Cut]) -> Variable:
 
 
 def plan(x: Variable, item: Any) -> list[Cut]:
-    """The slices that an index applies, one for each axis that it touches.
-
-    Args:
-        x: the variable.
-        item: the expression in the brackets.
-
-    Returns:
-        One entry for each axis that does not stay whole.
-
-    Raises:
-        OpTypeError: an index that is no int, slice or ellipsis.
-        OpValueError: more than one ellipsis, too many indices, a step of 0, or an index out of range.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> x = Program().global_block().create_var(name="x", shape=[4, 5, 6], dtype="float32")
-        >>> [(c.axis, c.start, c.end, c.drop) for c in plan(x, (0, slice(1, 3)))]
-        [(0, 0, 1, True), (1, 1, 3, False)]
-
-    Source: fluid.framework.Variable.__getitem__.
-    """
+    """The slices of an index, one for each axis that does not stay whole."""
     items = list(item) if isinstance(item, tuple) else [item]
     dots = [i for i, e in enumerate(items) if e is Ellipsis]
     if len(dots) > 1:

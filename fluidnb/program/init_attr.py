@@ -8,25 +8,11 @@ from typing import Any
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.op import get_op
 from fluidnb.program.parameter import Parameter
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 
 def initialize(parameter: Parameter, init_attr: Mapping[str, Any]) -> None:
-    """Write the operator that initialises a parameter: into the startup program of its program, or in front.
-
-    A program that is the default main program has the default startup program; a separate one initialises
-    its parameters itself, in front of its global block.
-
-    Args:
-        parameter: the parameter.
-        init_attr: the operator's ``type`` and its attributes; ``filename`` is understood for ``load``.
-
-    Raises:
-        OpTypeError: not a dict.
-        OpValueError: no type, or an operator that refuses the attributes.
-
-    Source: Fluid's Python API design, section on Parameter.
-    """
+    """Append the operator that initialises a parameter, to the startup program where there is one, else in front."""
     from fluidnb.program.defaults import startup_of
 
     if not isinstance(init_attr, Mapping):

@@ -6,6 +6,7 @@ without the hook, names are Fluid's: ``fc_0.tmp_0``, ``fc_0.w_0``.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +14,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fluidnb.arguments import Signature
-from fluidnb.program import hooks
+from fluidnb.program import hooks, shared_docs
 from fluidnb.program import unique_name as names
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 
@@ -26,27 +27,18 @@ R = TypeVar("R")
 
 
 class LayerCall(names.Watch):
-    """The outermost layer call that runs now.
-
-    Args:
-        hint: how its results want to be called, or None.
-
-    Attributes:
-        parameters: the parameters that it made or took, in order.
-        made: the descriptions that it made, in order.
-        starts: how many operators a block had when the call first wrote to it.
-    """
+    """The outermost layer call that runs now; ``hint`` has the names for its results, or is None."""
 
     def __init__(self, hint: hooks.Hint | None) -> None:
         super().__init__()
         self.hint = hint
         self.parameters: list[Parameter] = []
-        self.made: list[BlockDesc | OpDesc | VarDesc] = []
-        self.starts: dict[BlockDesc, int] = {}
+        self.created: list[BlockDesc | OpDesc | VarDesc] = []
+        self.starts: dict[BlockDesc, int] = {}  # number of operators of a block before the call wrote to it
 
     def undo(self) -> None:
-        """Take out all that the call made, and set the counters back."""
-        for desc in reversed(self.made):
+        """Remove everything that the call created, and reset the counters."""
+        for desc in reversed(self.created):
             if isinstance(desc, BlockDesc):
                 if desc in desc.program.blocks:
                     desc.program.remove_blocks(desc.idx)
@@ -59,6 +51,55 @@ class LayerCall(names.Watch):
         super().undo()
 
 
+#: Arguments that mean the same in most layers: `layer` adds their texts to docstrings that do not have the argument.
+SHARED = {
+    "act": "activation of the result.",
+    "actual_shape": "an integer variable [2] that wins over ``out_shape`` and ``scale`` when the program runs.",
+    "axis": "the axis, from the end when negative.",
+    "background_label": "the class of no object; -1 for none.",
+    "candidate_activation": "of the candidate, alike.",
+    "cell_activation": "activation of the cell state before the output gate.",
+    "class_num": "how many classes there are.",
+    "cond": "an existing bool variable to write; None creates one.",
+    "data_layout": '``"NCHW"`` or ``"NHWC"``.',
+    "gate_activation": 'of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.',
+    "gt_boxes": "boxes of the objects [objects, 4]; a sequence for each image.",
+    "ignore_index": "rows with this label have loss 0 and no gradient.",
+    "im_info": "[images, 3]: height, width, and how much larger the network sees the image.",
+    "image": "images [batch, channels, height, width].",
+    "input_dim_idx": "axis of the input whose size is copied.",
+    "is_reverse": "whether time runs from the last row of a sequence to the first.",
+    "keep_top_k": "how many boxes of an image are kept; -1 for all.",
+    "max": "upper bound.",
+    "mean": "the mean.",
+    "min": "lower bound.",
+    "name": "name of the layer.",
+    "nms_eta": "factor of ``nms_threshold`` after each box that is kept, while it is above 1/2.",
+    "nms_threshold": "a box is dropped if its overlap with a better one exceeds this.",
+    "nms_top_k": "how many boxes of a class are considered, the highest scores first; -1 for all.",
+    "out": "an existing variable to write; None creates one.",
+    "out_shape": "the new height and width, or an integer variable [2] with them.",
+    "output_dim_idx": "axis of the result that gets it.",
+    "pool_size": "height and width of a pooling window, or one number for both.",
+    "pool_type": '``"max"`` or ``"avg"``.',
+    "pooled_height": "rows of the result.",
+    "pooled_width": "columns of the result.",
+    "rank_table": "the result of `lod_rank_table`.",
+    "reader": "a reader variable.",
+    "rois": "regions [regions, 4]: left, top, right, bottom; a sequence for each image.",
+    "seed": "another number than 0 gives the same draws at every run.",
+    "shape": "all sizes known.",
+    "soft_label": "whether labels are distributions.",
+    "spatial_scale": "pixels of the images for one unit of the regions.",
+    "std": "the standard deviation.",
+    "steps": "pixels from one place to the next, across and down; 0 for the image's size over the map's.",
+    "table": "the result of `lod_rank_table`.",
+    "use_cudnn": "whether to use cuDNN on a GPU.",
+    "use_peepholes": "whether the gates see the cell.",
+    "variance": "four numbers that go with every box, for `box_coder`.",
+    "x": "any shape.",
+}
+
 #: The outermost layer call, None outside layers.
 call: LayerCall | None = None
 
@@ -66,12 +107,11 @@ call: LayerCall | None = None
 def layer(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function a layer: its arguments are checked, its result knows its parameters, and an error leaves nothing.
 
-    Args:
-        function: appends operators and gives a variable, or a list or tuple of them.
+    Layers called inside it take part in the outermost call. It takes ``main_program`` and ``startup_program`` too, as
+    layers of version 0.11 did: the programs that it adds to.
 
-    Returns:
-        The function, wrapped. Layers called inside it take part in the outermost call. It takes ``main_program`` and
-        ``startup_program`` too, as layers of version 0.11 did: the programs that it adds to.
+    Args:
+        function: appends operators and returns a variable, or a list or tuple of them.
 
     Example:
         >>> from fluidnb.program import Program
@@ -110,6 +150,7 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     wrapped.argument_kinds = signature  # type: ignore[attr-defined]
+    wrapped.__doc__ = shared_docs.document(function.__doc__, inspect.signature(function).parameters, SHARED)
     return wrapped
 
 
@@ -122,22 +163,7 @@ def _programs(main: Any, startup: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def all_or_nothing(hint: hooks.Hint | None = None) -> Iterator[LayerCall]:
-    """Take out what was made inside a ``with`` when the body raises; inside a layer, the layer does.
-
-    Args:
-        hint: how the results want to be called.
-
-    Yields:
-        The outermost layer call.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> block = Program().global_block()
-        >>> with all_or_nothing():
-        ...     x = block.create_var(name="x", shape=[1], dtype="float32")
-        >>> block.has_var("x")
-        True
-    """
+    """Remove everything created inside a ``with`` when the body raises; inside a layer, the layer does."""
     global call
     if call is not None:
         yield call
@@ -154,44 +180,22 @@ def all_or_nothing(hint: hooks.Hint | None = None) -> Iterator[LayerCall]:
 
 
 def layer_name(layer_type: str) -> str:
-    """The start of the names of what a layer makes.
-
-    Args:
-        layer_type: the layer, for example ``fc``.
-
-    Returns:
-        The prefix that the user's line suggests, else ``fc_0``, ``fc_1``, ….
-
-    Example:
-        >>> with names.guard():
-        ...     layer_name("fc")
-        'fc_0'
-    """
+    """The prefix of a layer's names: that of the user's line, else ``fc_0``, ``fc_1``, …."""
     if call is None or call.hint is None:
         return names.generate(layer_type)
     return call.hint.prefix if call.hint.targets else names.generate(f"{call.hint.prefix}.{layer_type}")
 
 
 def note_parameter(parameter: Parameter) -> None:
-    """Count a parameter among those of the layer call that runs; no effect outside layers.
-
-    A parameter has a twin in the startup program; the first one counts, which is that of the main program.
-
-    Args:
-        parameter: made by the call, or taken by its name.
-    """
+    """Add a parameter of the main program to the layer call that runs; no effect outside layers."""
     if call is not None and not any(p.name == parameter.name for p in call.parameters):
         call.parameters.append(parameter)
 
 
 def note_made(desc: BlockDesc | OpDesc | VarDesc) -> None:
-    """Note that the layer call that runs made a description; no effect outside layers.
-
-    Args:
-        desc: it, in its place.
-    """
+    """Record a description that the running layer call created; no effect outside layers."""
     if call is not None:
-        call.made.append(desc)
+        call.created.append(desc)
         if isinstance(desc, OpDesc) and desc.block is not None:
             call.starts.setdefault(desc.block, len(desc.block.ops) - 1)
 
@@ -221,10 +225,9 @@ def _call_results(this: LayerCall, result: object) -> None:
 
 
 def _rename(this: LayerCall, variable: Variable, target: str) -> None:
-    """Call a fresh variable ``h``, or the first of ``h_1``, ``h_2``, … that its block does not see yet.
+    """Name a new variable ``h``, or the first of ``h_1``, ``h_2``, … that its block does not see yet.
 
-    Only what the call appended can mention the variable, so only that is checked. A counter remembers how far the
-    names are taken: ``for …: h = layers.fc(h, 10)`` must not look through all of them each time.
+    A counter keeps the numbers taken: ``for …: h = layers.fc(h, 10)`` must not search through all of them each time.
     """
     home = variable.desc.block
     assert home is not None

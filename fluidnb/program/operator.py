@@ -12,7 +12,8 @@ from fluidnb.program import hooks, origin
 from fluidnb.program.stale_handles import gone, op_lives
 from fluidnb.program.sub_blocks import forward_op
 from fluidnb.proto.desc import BlockDesc, OpDesc
-from fluidnb.where import Where, capture
+from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.utils.source_location import SourceLocation, capture
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
@@ -20,32 +21,17 @@ if TYPE_CHECKING:
 
 @checked
 class Operator:
-    """An operation of a block. Constructing one with a type appends it to the block.
+    """An operation of a block. Constructing one with a type appends it to the block, as `Block.append_op`.
 
     Args:
-        block: the block.
-        type: operator type; None only with a description that exists.
         inputs: slot -> variable, name, or a list of these.
         outputs: slot -> variable, name, or a list of these; names that no block knows are declared.
         attrs: attribute -> value; None is the same as left out.
-        desc: a description that exists, for a view over it.
+        desc: an existing description, for a view over it.
 
     Attributes:
-        block: the block.
-        desc: the description.
         where: the user's line, or None; it never enters the bytes.
         origin: the run of the cell that made it, or None.
-
-    Raises:
-        FluidError: as `Block.append_op`.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> block = Program().global_block()
-        >>> x = block.create_var(name="x", shape=[-1, 3], dtype="float32")
-        >>> op = Operator(block, "scale", {"X": x}, {"Out": "y"}, {"scale": 2.0})
-        >>> op.attr("scale"), block.var("y").shape
-        (2.0, (-1, 3))
 
     Source: fluid.framework.Operator.
     """
@@ -54,7 +40,7 @@ class Operator:
 
     block: Block
     desc: OpDesc
-    where: Where | None
+    where: SourceLocation | None
     origin: origin.Origin | None
 
     def __init__(
@@ -79,17 +65,8 @@ class Operator:
         append.written_by(self)
 
     @classmethod
-    def over(cls, block: Block, desc: OpDesc, where: Where | None = None) -> Operator:
-        """The view over a description that exists.
-
-        Args:
-            block: the view over the description's block.
-            desc: the description.
-            where: the user's line that made it, if known.
-
-        Returns:
-            The view, made at the first call.
-        """
+    def over(cls, block: Block, desc: OpDesc, where: SourceLocation | None = None) -> Operator:
+        """The view over an existing description, created at the first call."""
         view: Operator | None = desc.view
         if view is None:
             view = desc.view = cls.__new__(cls)
@@ -126,15 +103,14 @@ class Operator:
         return next(i for i in range(len(ops) - 1, -1, -1) if ops[i] is self.desc)
 
     @property
-    def fragment(self) -> Any:
-        """The key of the cell that made it, or None."""
-        return origin.fragment_key(self.origin)
+    def cell_key(self) -> Any:
+        """The key of the cell that created it, or None."""
+        return origin.cell_key(self.origin)
+
+    fragment = cell_key
 
     def forward_op(self) -> Operator | None:
-        """The operator whose gradient this one computes.
-
-        Returns:
-            The operator; None when this is no gradient operator, or when its forward operator is not in the program.
+        """The operator whose gradient this one computes; None where there is none in the program.
 
         Example:
             >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [4]), 3))
@@ -142,10 +118,10 @@ class Operator:
             >>> [op.forward_op().type for op in loss.block.ops if op.type.endswith("_grad")]
             ['mean', 'elementwise_add', 'mul']
         """
-        found = forward_op(self._seen())
-        if found is None or found.block is None:
+        desc = forward_op(self._seen())
+        if desc is None or desc.block is None:
             return None
-        return Operator.over(self.block.program.block(found.block.idx), found)
+        return Operator.over(self.block.program.block(desc.block.idx), desc)
 
     def input(self, name: str) -> list[str]:
         """The names of the variables in an input slot."""
@@ -195,7 +171,7 @@ class Operator:
     def all_attrs(self) -> dict[str, Any]:
         """All attributes by name; blocks as `Block`."""
         desc = self._seen()
-        return {n: self.block_attr(n) if _is_block(desc, n) else v for n, v in desc.attrs.items()}
+        return {n: self.block_attr(n) if desc.attr_type(n) == AttrType.BLOCK else v for n, v in desc.attrs.items()}
 
     def block_attr_id(self, name: str) -> int:
         """The index of the block that an attribute names."""
@@ -225,23 +201,7 @@ class Operator:
     # Edits.
 
     def set_attr(self, name: str, value: Any) -> None:
-        """Set an attribute; its type stays.
-
-        Args:
-            name: the attribute.
-            value: the value.
-
-        Raises:
-            OpTypeError: a value that the attribute cannot hold.
-
-        Example:
-            >>> from fluidnb.program import Program
-            >>> block = Program().global_block()
-            >>> x = block.create_var(name="x", shape=[3], dtype="float32")
-            >>> op = block.append_op("scale", {"X": x}, {"Out": "y"}, {"scale": 2.0})
-            >>> op.set_attr("scale", 3); op.attr("scale")
-            3.0
-        """
+        """Set an attribute; its type stays: 3 becomes 3.0 in a float attribute."""
         desc = self._written()
         if isinstance(getattr(value, "desc", None), BlockDesc):
             desc.set_block_attr(name, value.desc)
@@ -253,13 +213,13 @@ class Operator:
     _set_attr = set_attr
 
     def rename_input(self, old_name: str, new_name: str) -> None:
-        """Read another variable in place of one."""
+        """Replace the name of an input."""
         self._written().rename_input(old_name, new_name)
 
     _rename_input = rename_input
 
     def rename_output(self, old_name: str, new_name: str) -> None:
-        """Write another variable in place of one."""
+        """Replace the name of an output."""
         self._written().rename_output(old_name, new_name)
 
     _rename_output = rename_output
@@ -267,14 +227,7 @@ class Operator:
     # How it shows itself.
 
     def to_string(self, throw_on_error: bool = True) -> str:
-        """The description as protobuf text.
-
-        Args:
-            throw_on_error: whether required fields that are not set are an error.
-
-        Returns:
-            Several lines.
-        """
+        """The description as protobuf text; ``throw_on_error`` refuses required fields that are not set."""
         from fluidnb.program.printing import proto_text
 
         return proto_text(self.desc.pb, throw_on_error)
@@ -294,9 +247,3 @@ class Operator:
 
     def _repr_html_(self) -> str | None:
         return None if hooks.repr_html is None else hooks.repr_html(self)
-
-
-def _is_block(desc: OpDesc, name: str) -> bool:
-    from fluidnb.proto.framework_pb2 import AttrType
-
-    return desc.attr_type(name) == AttrType.BLOCK

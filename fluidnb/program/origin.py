@@ -1,8 +1,7 @@
-"""Provenance: the cell that created each part of a program, and the names a running cell read.
+"""Provenance: the cell that created each part of a program, and the reads of the running cell.
 
-A *fragment* is what one cell appended. While a cell runs, `recorder` collects what it reads of what was there before:
-names it looked up, counters it used, listings it iterated. From these, `cell_log` decides whether a later change
-concerns it.
+While a cell runs, `recorder` collects its reads of earlier state: names looked up, counters, whole lists. From these,
+`cell_log` decides whether a later change concerns it.
 """
 
 from __future__ import annotations
@@ -23,14 +22,8 @@ class Origin:
     """One run of one cell. Operators, variables and programs made by the run point to it.
 
     Args:
-        key: what identifies the cell for the host, for example the front end's cell id.
-        title: how people call the cell.
+        key: identity of the cell for the host, for example the front end's cell id.
         whole: the run of which this one is a part, where cells run as one; it decides the fate of both.
-
-    Example:
-        >>> o = Origin("a1b2", "net"); o.fate = 'was replaced when cell "net" was run again; use the new one'
-        >>> o.key
-        'a1b2'
     """
 
     __slots__ = ("_fate", "key", "title", "whole")
@@ -53,41 +46,25 @@ class Origin:
 
 @dataclass(eq=False, slots=True)
 class Recorder:
-    """Reads of the running cell. Views call it; `cell_log` reads it at the end.
-
-    Args:
-        origin: the run.
-
-    Attributes:
-        lookups: (block, name, whether the blocks around count) -> what the first look-up gave.
-        listed: programs of which the cell saw a whole list: all operators, all variables, the blocks.
-        ops: operators whose slots or attributes it read.
-        facts: (program, name) -> a property that Python read, its random seed for example.
-        counters: (generator, key) -> the first number that it got.
-        prepended: blocks to which it prepended.
-        ran: whether it ran a program.
-        known: programs of which the log has a snapshot from before the run.
-        met: programs that it edits though the log did not know them, as they were.
-
-    Example:
-        >>> r = Recorder(Origin("a1b2", "net")); r.ran
-        False
-    """
+    """Reads of the running cell. Views call it; `cell_log` reads it at the end."""
 
     origin: Origin
+    # (block, name, whether the blocks around count) -> result of the first look-up
     lookups: dict[tuple[BlockDesc, str, bool], VarDesc | None] = field(default_factory=dict)
+    # programs of which the cell read a whole list: all operators, all variables, the blocks
     listed: set[Program] = field(default_factory=set)
-    ops: set[OpDesc] = field(default_factory=set)
-    facts: dict[tuple[Program, str], Any] = field(default_factory=dict)
-    counters: dict[tuple[UniqueNameGenerator, str], int] = field(default_factory=dict)
-    prepended: set[BlockDesc] = field(default_factory=set)
-    ran: bool = False
-    known: set[Program] = field(default_factory=set)
+    ops: set[OpDesc] = field(default_factory=set)  # operators whose slots or attributes it read
+    facts: dict[tuple[Program, str], Any] = field(default_factory=dict)  # properties, the random seed for example
+    counters: dict[tuple[UniqueNameGenerator, str], int] = field(default_factory=dict)  # the first numbers
+    prepended: set[BlockDesc] = field(default_factory=set)  # blocks to which it prepended
+    ran: bool = False  # whether it ran a program
+    known: set[Program] = field(default_factory=set)  # programs of which the log has a snapshot from before the run
+    # programs that it edits though the log did not know them, from before
     met: dict[Program, Snapshot] = field(default_factory=dict)
 
-    def looked_up(self, block: BlockDesc, name: str, found: VarDesc | None, around: bool = False) -> None:
+    def looked_up(self, block: BlockDesc, name: str, desc: VarDesc | None, around: bool = False) -> None:
         """Records a name lookup by the cell in a block, with ``around`` in its ancestors too."""
-        self.lookups.setdefault((block, name, around), found)
+        self.lookups.setdefault((block, name, around), desc)
 
     def counted(self, generator: UniqueNameGenerator, key: str, number: int) -> None:
         """The cell got a number from a counter."""
@@ -99,31 +76,18 @@ recorder: Recorder | None = None
 
 
 def current() -> Origin | None:
-    """The run of the cell that runs now, or None outside cells.
-
-    Example:
-        >>> current() is None
-        True
-    """
+    """The run of the cell that runs now, or None outside cells."""
     return None if recorder is None else recorder.origin
 
 
 def saw_list(program: Program) -> None:
-    """Records that the running cell read a whole program; no effect outside cells.
-
-    Args:
-        program: the program.
-    """
+    """Records that the running cell read a whole program; no effect outside cells."""
     if recorder is not None:
         recorder.listed.add(program)
 
 
 def writing(program: Program) -> None:
-    """Note that the running cell is about to edit a program; no effect outside cells.
-
-    Args:
-        program: the program.
-    """
+    """Note that the running cell is about to edit a program; no effect outside cells."""
     if recorder is not None and program not in recorder.known and not _own(program):
         recorder.known.add(program)
         recorder.met[program] = program.snapshot()
@@ -136,15 +100,7 @@ def _own(program: Program) -> bool:
 
 @contextmanager
 def part(key: Hashable, title: str) -> Iterator[Origin]:
-    """Context for additions of another cell, which runs as a part of the running one.
-
-    Args:
-        key: what identifies that cell.
-        title: how people call it.
-
-    Yields:
-        Its run.
-    """
+    """Context for additions of another cell, which runs as a part of the running one."""
     assert recorder is not None, "no cell runs"
     around, recorder.origin = recorder.origin, Origin(key, title, recorder.origin)
     try:
@@ -154,16 +110,12 @@ def part(key: Hashable, title: str) -> Iterator[Origin]:
 
 
 def ran(program: Program) -> None:
-    """Note that the running cell ran a program; no effect outside cells.
-
-    Args:
-        program: the program.
-    """
+    """Note that the running cell ran a program; no effect outside cells."""
     if recorder is not None:
         recorder.listed.add(program)
         recorder.ran = True
 
 
-def fragment_key(made_by: Origin | None) -> Any:
+def cell_key(made_by: Origin | None) -> Any:
     """The key of the cell behind an origin, None without one."""
     return None if made_by is None else made_by.key

@@ -24,23 +24,14 @@ class Parameter(Variable):
         name: its name; None makes one.
         trainable: whether optimizers change it.
         optimize_attr: factors for its optimizer, ``{"learning_rate": 1.0}`` when left out.
-        regularizer: its own weight decay, or None.
-        gradient_clip_attr: its own gradient clipping, or None.
-        do_model_average: whether model averaging takes it in.
+        regularizer: its weight decay, or None.
+        gradient_clip_attr: its gradient clipping, or None.
+        do_model_average: whether model averaging includes it.
         kwargs: further arguments of `Variable`.
 
     Attributes:
         initialize_op_attrs: type and attributes of the operator that initializes it, or None.
         optimize_op_attrs: type and attributes of its optimizer's operator, or None before there is one.
-
-    Raises:
-        OpValueError: shape or dtype are missing, or the shape is empty or not known.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> w = Program().global_block().create_parameter(name="w", shape=[13, 1], dtype="float32")
-        >>> w.trainable, w.persistable
-        (True, True)
 
     Source: fluid.framework.Parameter; Fluid's Python API design.
     """

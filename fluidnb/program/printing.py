@@ -14,52 +14,21 @@ from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.text import to_text
 from fluidnb.proto.wire import uninitialized
+from fluidnb.utils.source_location import capture
 from fluidnb.values.dtypes import dtype_name
-from fluidnb.where import capture
 
 T = TypeVar("T")
 
 
 def proto_text(message: Any, throw_on_error: bool = True) -> str:
-    """A message as protobuf text, the same on every protobuf runtime.
-
-    Args:
-        message: the message.
-        throw_on_error: whether required fields that are not set are an error.
-
-    Returns:
-        Several lines.
-
-    Raises:
-        OpValueError: required fields are not set.
-
-    Example:
-        >>> from fluidnb.proto.desc import OpDesc
-        >>> print(proto_text(OpDesc("relu").pb), end="")
-        type: "relu"
-    """
+    """A message as protobuf text, the same on every protobuf runtime."""
     if throw_on_error and not message.IsInitialized():
         raise uninitialized(message, message.DESCRIPTOR.name)
     return to_text(message)
 
 
 def described(value: Any, kind: type[T]) -> T:
-    """The description of something that is to be printed or drawn.
-
-    Args:
-        value: a Program, Block, Operator or Variable, or the description of one.
-        kind: ProgramDesc, BlockDesc, OpDesc or VarDesc.
-
-    Returns:
-        The description.
-
-    Raises:
-        OpTypeError: something else.
-
-    Example:
-        >>> described(fluid.default_main_program(), ProgramDesc) is fluid.default_main_program().desc
-        True
-    """
+    """The description of an object that is to be printed or drawn."""
     desc = getattr(value, "desc", value)
     if not isinstance(desc, kind):
         what = {"ProgramDesc": "a program", "BlockDesc": "a block", "OpDesc": "an operator", "VarDesc": "a variable"}
@@ -85,17 +54,6 @@ def pprint_block_codes(block_desc: Any, show_backward: bool = False) -> str:
     Args:
         block_desc: a Block or BlockDesc, or a protobuf message of one.
         show_backward: whether to show gradients and optimizers too.
-
-    Returns:
-        Several lines.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> print(pprint_block_codes(Program().desc.block(0)), end="")
-        // block-0  parent--1
-        // variables
-        <BLANKLINE>
-        // operators
 
     Source: fluid.debugger.pprint_block_codes.
     """
@@ -137,17 +95,15 @@ def repr_op(opdesc: Any) -> str:
         opdesc: an Operator or OpDesc, or a protobuf message of one.
 
     Returns:
-        What the first of `op_repr_handlers` says that has something to say, else ``out = type(X=x) [{attr=value}]``.
+        The first line that `op_repr_handlers` give, else ``out = type(X=x) [{attr=value}]``.
 
     Example:
         >>> from fluidnb.proto.desc import OpDesc
-        >>> scale = OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0})
-        >>> repr_op(scale)
+        >>> scale = OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}); repr_op(scale)
         'y = scale(X=x) [{scale=2}]'
         >>> op_repr_handlers.append(lambda type, ins, outs, attrs: f"{outs[0]} is scaled" if type == "scale" else None)
-        >>> repr_op(scale)
-        'y is scaled'
-        >>> gone = op_repr_handlers.pop()
+        >>> repr_op(scale), op_repr_handlers.pop() is None
+        ('y is scaled', False)
 
     Source: fluid.debugger.repr_op.
     """
@@ -166,19 +122,10 @@ def repr_op(opdesc: Any) -> str:
 
 @checked
 def repr_attr(desc: pb2.OpDesc.Attr) -> tuple[str, tuple[str, Any]]:
-    """An attribute of an operator as text, with its name and value.
+    """An attribute of an operator: (``name=value``, (name, value)); ``dtype`` by the name of the dtype.
 
     Args:
         desc: a protobuf message of an attribute.
-
-    Returns:
-        (``name=value``, (name, value)); an attribute ``dtype`` by the name of the dtype.
-
-    Example:
-        >>> from fluidnb.proto.framework_pb2 import OpDesc
-        >>> op = OpDesc.FromString(fluid.layers.fill_constant([1], "float32", 0.1).op.desc.serialize_to_string())
-        >>> [repr_attr(attr) for attr in op.attrs if attr.name in ("dtype", "value")]
-        [('dtype=float32', ('dtype', 'float32')), ('value=0.1', ('value', 0.10000000149011612))]
 
     Source: fluid.debugger.repr_attr.
     """
@@ -195,9 +142,6 @@ def repr_var(vardesc: Any) -> str:
     Args:
         vardesc: a Variable or VarDesc, or a protobuf message of one.
 
-    Returns:
-        The line.
-
     Example:
         >>> repr_var(fluid.layers.data("x", [13]))
         'var x : LOD_TENSOR.shape(-1, 13).dtype(float32)  // stop_gradient'
@@ -209,17 +153,7 @@ def repr_var(vardesc: Any) -> str:
 
 
 def pprint_program_codes(program_desc: Any, show_backward: bool = False) -> str:
-    """A program as pseudo code, block after block.
-
-    Args:
-        program_desc: a Program or ProgramDesc.
-        show_backward: whether to show gradients and optimizers too.
-
-    Returns:
-        Several lines.
-
-    Raises:
-        OpTypeError: no program.
+    """A program as pseudo code, block after block; see `pprint_block_codes`.
 
     Source: fluid.debugger.pprint_program_codes.
     """

@@ -20,7 +20,7 @@ from fluidnb.program.pseudo_code import program_lines
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.cost import ProgramCost
@@ -41,16 +41,13 @@ class Program:
         desc: the description; edits through it are seen here.
         current_block_idx: the index of the block to which layers append.
         op_role: the part of the program to which operators appended now belong.
-        op_role_var: the parameter and gradient with which they deal, or an empty list.
+        op_role_var: the parameter and gradient that they update, or an empty list.
         origin: the run of the cell that made it, or None.
 
     Example:
-        >>> program = Program()
-        >>> inner = program.create_block()
+        >>> program = Program(); inner = program.create_block()
         >>> inner.parent_idx, program.current_block_idx
         (0, 1)
-        >>> program.rollback(); program.current_block_idx
-        0
 
     Source: fluid.framework.Program; Fluid's Python API design.
     """
@@ -129,11 +126,7 @@ class Program:
         return desc.view or Block.over(self, desc)
 
     def block(self, index: int) -> Block:
-        """The block with an index.
-
-        Raises:
-            OpValueError: there is none.
-        """
+        """The block with an index; OpValueError when there is none."""
         if not isinstance(index, SupportsIndex) or not 0 <= index < len(self.desc.blocks):
             raise OpValueError(
                 f"the program has no block {index}.", where=capture(), expected=f"0 to {len(self.desc.blocks) - 1}",
@@ -142,17 +135,7 @@ class Program:
         return Block.over(self, self.desc.blocks[index])
 
     def create_block(self, parent_idx: int | None = None) -> Block:
-        """Make a block inside the current one, or another, and make it the current one.
-
-        Args:
-            parent_idx: the block around it; the current one when left out.
-
-        Returns:
-            The new block.
-
-        Raises:
-            OpValueError: there is no such parent.
-        """
+        """Create a block inside the current one, or another, and make it the current one."""
         parent = self.current_block() if parent_idx is None else self.block(parent_idx)
         origin.writing(self)
         desc = self.desc.append_block(parent.desc)
@@ -163,11 +146,7 @@ class Program:
     _create_block = create_block
 
     def rollback(self) -> None:
-        """Make the block around the current one current again.
-
-        Raises:
-            OpValueError: the current block is the global block.
-        """
+        """Make the block around the current one current again; OpValueError in the global block."""
         parent = self.desc.blocks[self.current_block_idx].parent_idx
         if parent < 0:
             raise OpValueError(
@@ -182,21 +161,16 @@ class Program:
 
     @contextmanager
     def block_guard(self, parent_idx: int | None = None) -> Iterator[Block]:
-        """A new block that is current inside a ``with``; when the body raises, nothing of it stays.
+        """A new block that is current inside a ``with``; when the body raises, it is removed.
 
         Args:
             parent_idx: the block around it; the current one when left out.
-
-        Yields:
-            The block.
 
         Example:
             >>> program = Program()
             >>> with program.block_guard() as inner:
             ...     program.current_block() is inner
             True
-            >>> program.current_block_idx
-            0
         """
         from fluidnb.program.block_guard import BlockGuard
 
@@ -211,16 +185,12 @@ class Program:
             yield from list(block.vars.values())
 
     def each_op(self) -> Iterator[tuple[Block, int, Operator]]:
-        """The operators that a run of the program meets, each followed by those of the blocks that it runs.
-
-        Yields:
-            (block, index in the block, operator).
+        """(block, index, operator) of a run's operators, each followed by those of the blocks that it runs.
 
         Example:
-            >>> x = fluid.layers.data("x", [4])
-            >>> h = fluid.layers.fc(x, 3, act="relu")
+            >>> h = fluid.layers.fc(fluid.layers.data("x", [4]), 3)
             >>> [(block.idx, index, op.type) for block, index, op in fluid.default_main_program().each_op()]
-            [(0, 0, 'mul'), (0, 1, 'elementwise_add'), (0, 2, 'relu')]
+            [(0, 0, 'mul'), (0, 1, 'elementwise_add')]
         """
         origin.saw_list(self)
         for home, index, op in each_op(self.desc):
@@ -228,21 +198,13 @@ class Program:
             yield block, index, Operator.over(block, op)
 
     def cost(self, feed_shapes: Mapping[str, Sequence[int]] | None = None) -> ProgramCost:
-        """Multiply-adds and bytes of each operator, for given feeds.
+        """Multiply-adds and bytes of each operator; prints as a table, sums up by operator type, layer and cell.
 
         Args:
             feed_shapes: name of a data variable -> its sizes, batch included; a batch of one without.
 
-        Returns:
-            The costs; they print as a table and sum up by operator type, layer and cell.
-
-        Raises:
-            NotFound: the program has no such variable.
-            RuleError: the shapes do not fit an operator.
-
         Example:
-            >>> x = fluid.layers.data("x", [4])
-            >>> h = fluid.layers.fc(x, 3)
+            >>> h = fluid.layers.fc(fluid.layers.data("x", [4]), 3)
             >>> fluid.default_main_program().cost({"x": (32, 4)}).multiply_adds
             480
         """
@@ -257,16 +219,6 @@ class Program:
     def create_parameter(self, *args: Any, **kwargs: Any) -> Parameter:
         """Declare a parameter; arguments as `Block.create_parameter`.
 
-        Returns:
-            The parameter.
-
-        Example:
-            >>> program = Program()
-            >>> w = program.create_parameter(
-            ...     name="w", shape=[2], dtype="float32", init_attr={"type": "fill_constant", "value": 1.0})
-            >>> program.global_block().ops[0].type
-            'fill_constant'
-
         Source: Fluid's Python API design, section on Parameter.
         """
         return self.global_block().create_parameter(*args, **kwargs)
@@ -279,10 +231,7 @@ class Program:
 
         Args:
             role: an `OpRole`.
-            role_var: the parameter and its gradient, where they deal with one.
-
-        Yields:
-            Nothing.
+            role_var: the parameter and its gradient, where they update one.
 
         Example:
             >>> program = Program()
@@ -298,14 +247,7 @@ class Program:
             self.op_role, self.op_role_var = before
 
     def optimized_guard(self, param_and_grads: Iterable[Variable | str]) -> Any:
-        """Operators appended inside a ``with`` optimize a parameter.
-
-        Args:
-            param_and_grads: the parameter and its gradient.
-
-        Returns:
-            A context manager.
-        """
+        """Operators appended inside a ``with`` optimize a parameter, given with its gradient."""
         return self.role_guard(OpRole.Optimize, param_and_grads)
 
     _optimized_guard = optimized_guard
@@ -315,15 +257,6 @@ class Program:
 
         Args:
             is_with_opt: whether they belong to the optimizer as well.
-
-        Returns:
-            A context manager.
-
-        Example:
-            >>> program = Program()
-            >>> with program.lr_schedule_guard():
-            ...     program.op_role.name
-            'LRSched'
         """
         return self.role_guard(OpRole.LRSched | OpRole.Optimize if is_with_opt else OpRole.LRSched)
 
@@ -342,24 +275,17 @@ class Program:
         return self.op_role_var
 
     def set_op_role_var(self, role_var: Iterable[Variable | str]) -> None:
-        """Say with which parameter and gradient operators appended from now on deal."""
+        """Set the parameter and gradient that operators appended from now on update."""
         self.op_role_var = [v if isinstance(v, str) else v.name for v in role_var]
 
     # Other programs from this one.
 
     def clone(self, for_test: bool = False) -> Program:
-        """A program with the same contents, that shares nothing with this one but the names, hence the parameters.
+        """A program with the same contents, and with the same names, hence parameters.
 
         Args:
-            for_test: whether to put operators like dropout and batch_norm into test mode. Nothing is removed but what
-                counts the steps of learning-rate schedules, so call it before ``minimize``.
-
-        Returns:
-            The new program.
-
-        Example:
-            >>> Program().clone().num_blocks
-            1
+            for_test: whether to put operators like dropout and batch_norm into test mode. Only counters of
+                learning-rate schedules are removed, so call it before ``minimize``.
 
         Source: fluid.Program.clone.
         """
@@ -371,13 +297,7 @@ class Program:
         """A program with only the operators that some variables need.
 
         Args:
-            targets: variables, operators or names; one, or a list.
-
-        Returns:
-            The new program.
-
-        Raises:
-            OpValueError: a target is not there.
+            targets: variables, operators or names of block 0; one, or a list.
 
         Source: fluid.Program._prune; prune in the design of Block.
         """
@@ -388,42 +308,24 @@ class Program:
     _prune = prune
 
     def inference_optimize(self, prune_read_op: bool = True) -> Program:
-        """A clone in test mode; as ``clone(for_test=True)`` without its warning.
-
-        Args:
-            prune_read_op: whether to leave out the readers of the program; their variables are fed then.
-        """
+        """As ``clone(for_test=True)`` without its warning; ``prune_read_op`` removes the readers."""
         from fluidnb.program.clone import clone, remove_readers
 
-        made = clone(self, True, warn=False)
+        copy = clone(self, True, warn=False)
         if prune_read_op:
-            remove_readers(made)
-        return made
+            remove_readers(copy)
+        return copy
 
     _inference_optimize = inference_optimize
 
     def copy_param_info_from(self, other: Program) -> None:
-        """Take over what only Python knows of another program's parameters, by name.
-
-        Args:
-            other: the program, of which this one is a clone.
-        """
+        """Copy the Python facts of the parameters of another program, of which this one is a clone."""
         from fluidnb.program.clone import copy_facts
 
         copy_facts(other, self)
 
     def copy_data_info_from(self, other: Program) -> None:
-        """Take over which variables of another program are fed, by name.
-
-        Args:
-            other: the program, of which this one is a clone.
-
-        Example:
-            >>> x = fluid.layers.data("x", [2]); main = fluid.default_main_program()
-            >>> copy = main.clone(); copy.global_block().var("x").is_data = False
-            >>> copy.copy_data_info_from(main); copy.global_block().var("x").is_data
-            True
-        """
+        """Mark the variables as fed that are in another program, of which this one is a clone."""
         for block, theirs in zip(self.blocks, other.blocks, strict=False):
             for name, variable in theirs.vars.items():
                 if variable.is_data and block.has_var(name):
@@ -437,13 +339,7 @@ class Program:
         """A program from the bytes of its description.
 
         Args:
-            binary_str: what ``desc.serialize_to_string()`` gave, here or in Paddle.
-
-        Returns:
-            A new program.
-
-        Raises:
-            OpValueError: the bytes are no ProgramDesc.
+            binary_str: from ``desc.serialize_to_string()``, here or in Paddle; other bytes are an OpValueError.
 
         Example:
             >>> data = Program().desc.serialize_to_string()
@@ -453,28 +349,18 @@ class Program:
         return cls(ProgramDesc.parse_from_string(binary_str))
 
     def sync_with_cpp(self) -> None:
-        """Nothing to do: blocks, variables and operators are views over the description. Old scripts call it."""
+        """No effect (compatibility): blocks, variables and operators are views over the description."""
 
     _sync_with_cpp = sync_with_cpp
 
     def snapshot(self) -> Snapshot:
-        """All of the program as it is now, for `restore`.
-
-        Returns:
-            A `Snapshot`.
-        """
+        """All of the program as it is now, for `restore`."""
         from fluidnb.program.snapshot import take
 
         return take(self)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Make the program what it was at a snapshot: same bytes, same objects.
-
-        Args:
-            snapshot: what `snapshot` gave.
-
-        Raises:
-            OpValueError: it is no snapshot, or one of another program.
+        """Make the program what it was at a `snapshot` of it: same bytes, same objects.
 
         Example:
             >>> program = Program(); before = program.snapshot()
@@ -498,17 +384,7 @@ class Program:
 
         Args:
             throw_on_error: whether required fields that are not set are an error.
-            with_details: whether to write the readable form instead, with what only Python knows.
-
-        Returns:
-            Many lines; the protobuf text ends with the version.
-
-        Raises:
-            OpValueError: required fields are not set.
-
-        Example:
-            >>> Program().to_string().splitlines()[-3:]
-            ['version {', '  version: 0', '}']
+            with_details: the readable form instead, with facts that are not in the description.
         """
         origin.saw_list(self)
         if with_details:

@@ -7,9 +7,9 @@ from typing import Any
 
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.utils.escapes import visible_line
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
-from fluidnb.visible import visible_line
 
 #: Attributes that say who made an operator or how, never what it computes.
 BOOKKEEPING = frozenset(
@@ -21,18 +21,7 @@ _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 
 
 def value_code(value: Any) -> str:
-    """An attribute's value as short text.
-
-    Args:
-        value: the value.
-
-    Returns:
-        Floats with the digits that float32 has, texts in quotes.
-
-    Example:
-        >>> value_code(0.10000000149011612), value_code([1, 2]), value_code("a")
-        ('0.1', '[1, 2]', '"a"')
-    """
+    """An attribute's value as short text: floats with the digits of float32, texts in quotes."""
     if isinstance(value, float):
         return f"{value:.7g}"
     if isinstance(value, str):
@@ -44,15 +33,7 @@ def value_code(value: Any) -> str:
 
 
 def attr_codes(op: OpDesc, details: bool = False) -> list[str]:
-    """The attributes of an operator as ``name=value``, sorted by name.
-
-    Args:
-        op: the operator.
-        details: whether to show also those that say who made it.
-
-    Returns:
-        One text for each.
-    """
+    """The attributes of an operator as ``name=value``, sorted by name."""
     out = []
     for name in sorted(op.attr_names()):
         if name in BOOKKEEPING and not details:
@@ -73,19 +54,7 @@ def slot_code(slots: dict[str, list[str]]) -> str:
 
 
 def op_code(op: OpDesc, details: bool = False) -> str:
-    """An operator as one line.
-
-    Args:
-        op: the operator.
-        details: whether to show also the attributes that say who made it.
-
-    Returns:
-        The line.
-
-    Example:
-        >>> op_code(OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}))
-        'y = scale(X=x) [scale=2]'
-    """
+    """An operator as one line."""
     outs = [n for _, n in sorted(op.outs.items()) if n]
     left = outs[0][0] if len(outs) == 1 and len(outs[0]) == 1 else slot_code(op.outs)
     attrs = attr_codes(op, details)
@@ -94,30 +63,12 @@ def op_code(op: OpDesc, details: bool = False) -> str:
 
 
 def elements(var: VarDesc) -> tuple[str | None, list[int] | None]:
-    """Dtype and shape of a variable; None for what has no elements.
-
-    Args:
-        var: the variable.
-
-    Example:
-        >>> x = VarDesc("x"); x.set_dtype(5); x.set_shape([-1, 13])
-        >>> elements(x)
-        ('float32', [-1, 13])
-    """
+    """Dtype and shape of a variable; None for what has no elements."""
     return (dtypes.dtype_name(var.dtype()), var.shape()) if var.type() in _TENSORS else (None, None)
 
 
 def kind_code(var: VarDesc) -> str:
-    """A variable's type as text: ``float32[-1, 13], LoD 1``, or ``STEP_SCOPES``.
-
-    Args:
-        var: the variable.
-
-    Example:
-        >>> x = VarDesc("x"); x.set_dtype(5); x.set_shape([-1, 13])
-        >>> kind_code(x)
-        'float32[-1, 13]'
-    """
+    """A variable's type as text: ``float32[-1, 13], LoD 1``, or ``STEP_SCOPES``."""
     kind = VarType(var.type())
     if kind not in _TENSORS:
         return kind.name
@@ -128,19 +79,7 @@ def kind_code(var: VarDesc) -> str:
 
 
 def var_code(var: VarDesc) -> str:
-    """A variable as one line.
-
-    Args:
-        var: the variable.
-
-    Returns:
-        The line.
-
-    Example:
-        >>> x = VarDesc("x"); x.set_dtype(5); x.set_shape([-1, 13])
-        >>> var_code(x)
-        'var x : LOD_TENSOR.shape(-1, 13).dtype(float32)'
-    """
+    """A variable as one line."""
     kind = VarType(var.type())
     line = f"{'param' if var.is_parameter() else 'var'} {var.name()} : {kind.name}"
     if kind in _TENSORS:
@@ -152,15 +91,7 @@ def var_code(var: VarDesc) -> str:
 
 
 def block_lines(block: BlockDesc, details: bool = False) -> Iterator[str]:
-    """A block as lines, in braces.
-
-    Args:
-        block: the block.
-        details: whether to show what says who made an operator: attributes, line, cell.
-
-    Yields:
-        The lines.
-    """
+    """A block as lines, in braces."""
     yield f"{{ // block {block.idx}" + (f", in block {block.parent_idx}" if block.parent_idx >= 0 else "")
     for var in block.vars.values():
         yield "    " + var_code(var)

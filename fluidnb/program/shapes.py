@@ -21,45 +21,30 @@ _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 
 
 def infer_shapes(program: Program, feed_shapes: FeedShapes) -> dict[str, Spec]:
-    """Shapes and dtypes of all variables of a program for given feeds, found by the operators' shape rules.
+    """Shapes and dtypes of all variables of a program for given feeds, by the operators' shape rules.
 
     Args:
-        program: the program; it stays as it is.
         feed_shapes: name of a data variable -> its sizes, batch included. Others keep their declared sizes.
 
     Returns:
         name -> shape (-1 where a size depends on values or on sequences) and dtype. A variable of a nested block that
         has the name of one outside is left out.
 
-    Raises:
-        NotFound: the program has no such variable.
-        RuleError: the shapes do not fit an operator.
-
     Example:
-        >>> x = fluid.layers.data("x", [4])
-        >>> h = fluid.layers.fc(x, 3)
+        >>> h = fluid.layers.fc(fluid.layers.data("x", [4]), 3)
         >>> infer_shapes(fluid.default_main_program(), {"x": (32, 4)})[h.name].shape
         (32, 3)
     """
-    found: dict[str, Spec] = {}
+    specs: dict[str, Spec] = {}
     for block in with_shapes(program, feed_shapes).desc.blocks:
         for name, var in block.vars.items():
             if var.type() in _TENSORS:
-                found.setdefault(name, Spec(tuple(var.shape()), dtypes.np_dtype(var.dtype())))
-    return found
+                specs.setdefault(name, Spec(tuple(var.shape()), dtypes.np_dtype(var.dtype())))
+    return specs
 
 
 def with_shapes(program: Program, feed_shapes: FeedShapes) -> Program:
-    """A clone of a program whose variables have the shapes that given feeds lead to.
-
-    Args:
-        program: the program; it stays as it is.
-        feed_shapes: name of a data variable -> its sizes.
-
-    Raises:
-        NotFound: the program has no such variable.
-        RuleError: the shapes do not fit an operator.
-    """
+    """A clone of a program whose variables have the shapes that given feeds lead to."""
     copy = clone(program, warn=False)
     top = copy.desc.blocks[0]
     for name, shape in feed_shapes.items():

@@ -17,58 +17,29 @@ Desc: TypeAlias = OpDesc | VarDesc
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockShot:
-    """A block at a snapshot: which objects it held, in which order.
+    """A block at a snapshot: which objects it held, in which order."""
 
-    Args:
-        desc: the block.
-        head: the bytes of its other fields: index, parent, forward block.
-        ops: its operators.
-        vars: its variables by name.
-    """
-
-    desc: BlockDesc
-    head: bytes
-    ops: tuple[OpDesc, ...]
-    vars: dict[str, VarDesc]
+    desc: BlockDesc  # the block
+    head: bytes  # the bytes of its other fields: index, parent, forward block
+    ops: tuple[OpDesc, ...]  # its operators
+    vars: dict[str, VarDesc]  # its variables by name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """A program at one moment.
-
-    Args:
-        program: the program.
-        version: its version then.
-        head: the bytes of its other fields.
-        blocks: its blocks.
-        data: operator or variable -> its bytes.
-        views: variable -> what Python knew of it.
-        facts: what Python knew of the program.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> take(Program()).blocks[0].ops
-        ()
-    """
+    """A program at one moment."""
 
     program: Program
-    version: int
-    head: bytes
+    version: int  # its version then
+    head: bytes  # the bytes of its other fields
     blocks: tuple[BlockShot, ...]
-    data: dict[Desc, bytes]
-    views: dict[VarDesc, dict[str, Any]]
-    facts: dict[str, Any]
+    data: dict[Desc, bytes]  # operator or variable -> its bytes
+    views: dict[VarDesc, dict[str, Any]]  # variable -> what Python knew of it
+    facts: dict[str, Any]  # what Python knew of the program
 
 
 def take(program: Program) -> Snapshot:
-    """All of a program as it is now. A program that was not edited since gives the same snapshot again.
-
-    Args:
-        program: the program.
-
-    Returns:
-        The snapshot; it shares the program's objects, and bytes with the one before.
-    """
+    """All of a program as it is now; the same snapshot again while the program is not edited."""
     facts = {name: program.__dict__[name] for name in program.FACTS}
     last = program.last_snapshot
     if last is not None and last.version == program.version and last.facts == facts:
@@ -95,19 +66,7 @@ def take(program: Program) -> Snapshot:
 
 
 def as_desc(shot: Snapshot) -> ProgramDesc:
-    """The program of a snapshot as a separate description.
-
-    Args:
-        shot: the snapshot.
-
-    Returns:
-        The description, with new objects.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> program = Program(); as_desc(take(program)).serialize_to_string() == program.desc.serialize_to_string()
-        True
-    """
+    """The program of a snapshot as a separate description."""
     message = pb2.ProgramDesc()
     message.MergeFromString(shot.head)
     for block in shot.blocks:
@@ -124,9 +83,6 @@ def restore(shot: Snapshot) -> None:
     """Make a program what it was at a snapshot.
 
     Its version rises all the same: who remembers the version of a state in between must not mistake this one for it.
-
-    Args:
-        shot: the snapshot.
     """
     program, desc = shot.program, shot.program.desc
     for gone in descs(program):
@@ -138,9 +94,9 @@ def restore(shot: Snapshot) -> None:
         block.desc.ops[:] = block.ops
         block.desc.vars.clear()
         block.desc.vars.update(block.vars)
-        held: list[Desc] = [*block.ops, *block.vars.values()]
-        for each in held:
-            each.block = block.desc
+        contents: list[Desc] = [*block.ops, *block.vars.values()]
+        for part in contents:
+            part.block = block.desc
     for part, data in shot.data.items():
         rewrite(part, data)
         if isinstance(part, VarDesc) and part.view is not None:
@@ -181,10 +137,7 @@ def view_facts(desc: VarDesc) -> dict[str, Any]:
 
 
 def same_facts(before: dict[str, Any] | None, after: dict[str, Any] | None) -> bool:
-    """Whether two sets of facts agree; None is a view that was not there, which is as good as a fresh one.
-
-    Variables are compared by identity: their == would append an operator.
-    """
+    """Whether two sets of facts agree, variables by identity; None is as good as a new view."""
     if before is None or after is None:
         return before is after or _fresh(after or before or {})
     return before.keys() == after.keys() and all(_equal(v, after[k]) for k, v in before.items())
@@ -207,12 +160,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def set_view(desc: VarDesc, facts: dict[str, Any] | None) -> None:
-    """Make what Python knows of a variable what it was; a view that was not there yet forgets all.
-
-    Args:
-        desc: the variable, which has a view.
-        facts: what was known, or None.
-    """
+    """Restore the Python facts of a variable; None resets a view that was not there."""
     view = desc.view
     kept = {name: view.__dict__[name] for name in ("block", "desc", "origin")}
     view.__dict__.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fluidnb.errors import OpValueError
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
@@ -19,14 +19,7 @@ class ReplacedError(OpValueError):
 
 
 def block_lives(block: BlockDesc | None) -> bool:
-    """Whether a block is one of its program's blocks.
-
-    Args:
-        block: the description.
-
-    Returns:
-        False for a block that was removed or replaced.
-    """
+    """Whether a block is one of its program's blocks."""
     if block is None or block.program is None:
         return False
     blocks = block.program.blocks
@@ -46,20 +39,7 @@ def op_lives(desc: OpDesc) -> bool:
 
 
 def ensure_live(variable: Variable, use: str = "used") -> None:
-    """Refuse a variable that is no longer part of its program.
-
-    Args:
-        variable: the variable.
-        use: what was to be done with it, for the message.
-
-    Raises:
-        ReplacedError: with the cell that replaced it.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> x = Program().global_block().create_var(name="x", shape=[2], dtype="float32")
-        >>> ensure_live(x)
-    """
+    """Refuse a variable that is no longer part of its program; ``use`` is the attempted use, for the message."""
     if not is_live(variable):
         gone(f"variable {variable.name}", variable, use)
 
@@ -71,16 +51,7 @@ def is_live(variable: Variable) -> bool:
 
 
 def gone(what: str, view: Variable | Operator | Block, use: str = "used") -> None:
-    """Raise the error about a handle that has outlived its description.
-
-    Args:
-        what: for example ``variable h``.
-        view: the handle.
-        use: what was to be done with it.
-
-    Raises:
-        ReplacedError: always.
-    """
+    """Raise the error about a handle that has outlived its description."""
     from fluidnb.program.block import Block
 
     fate = ""

@@ -12,38 +12,19 @@ _BLOCK, _BLOCKS = AttrType.BLOCK, AttrType.BLOCKS
 
 
 def own_blocks(op: OpDesc) -> list[int]:
-    """The blocks that an operator names in its attributes, without those inside them.
-
-    Args:
-        op: the operator.
-
-    Returns:
-        Their indices.
-
-    Example:
-        >>> own_blocks(OpDesc("relu"))
-        []
-    """
-    found: list[int] = []
+    """The blocks that an operator names in its attributes, without those inside them."""
+    indices: list[int] = []
     for name in op.attr_names():
         kind = op.attr_type(name)
         if kind == _BLOCK:
-            found.append(op.attrs[name])
+            indices.append(op.attrs[name])
         elif kind == _BLOCKS:
-            found += op.attrs[name]
-    return found
+            indices += op.attrs[name]
+    return indices
 
 
 def each_op(desc: ProgramDesc, block: int = 0) -> Iterator[tuple[BlockDesc, int, OpDesc]]:
-    """The operators that a block runs, each followed by those of the blocks that it runs.
-
-    Args:
-        desc: the program.
-        block: index of the outermost block.
-
-    Yields:
-        (block, index in it, operator).
-    """
+    """The operators that a block runs, each followed by those of the blocks that it runs."""
     home = desc.blocks[block]
     for index, op in enumerate(home.ops):
         yield home, index, op
@@ -52,27 +33,19 @@ def each_op(desc: ProgramDesc, block: int = 0) -> Iterator[tuple[BlockDesc, int,
 
 
 def forward_op(grad: OpDesc) -> OpDesc | None:
-    """The operator whose gradient an operator computes.
-
-    Args:
-        grad: an operator of a program.
-
-    Returns:
-        The last operator before it with the same operands; None when it is no gradient operator, or when the forward
-        operator is not in the program.
-    """
+    """The last operator before a gradient operator with its operands; None without one, or for no gradient operator."""
     block = grad.block
     if block is None or block.program is None or not has_op(grad.optype) or not get_op(grad.optype).is_grad:
         return None
     type = grad.optype.removesuffix("_grad")
-    found = None
+    forward = None
     for home in block.program.blocks:
         for op in home.ops:
             if op is grad and home is block:
                 break
             if op.optype == type and _is_gradient_of(grad, op):
-                found = op
-    return found
+                forward = op
+    return forward
 
 
 def _is_gradient_of(grad: OpDesc, op: OpDesc) -> bool:
@@ -83,8 +56,8 @@ def _is_gradient_of(grad: OpDesc, op: OpDesc) -> bool:
             if grad.ins[slot] != names:
                 return False
             met = True
-        for given in (grad.ins.get(slot + GRAD), grad.outs.get(slot + GRAD)):
-            for name, base in zip(given or (), names, strict=False):
+        for gradients in (grad.ins.get(slot + GRAD), grad.outs.get(slot + GRAD)):
+            for name, base in zip(gradients or (), names, strict=False):
                 if name != EMPTY and GRAD in name:
                     if name.partition(GRAD)[0] != base:
                         return False
@@ -93,45 +66,28 @@ def _is_gradient_of(grad: OpDesc, op: OpDesc) -> bool:
 
 
 def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:
-    """The blocks that an operator runs, and those inside them.
-
-    Args:
-        desc: the program.
-        op: one of its operators.
-
-    Returns:
-        Their indices, each once.
-    """
-    found: dict[int, None] = {}
+    """The blocks that an operator runs, and those inside them."""
+    indices: dict[int, None] = {}
     waiting = own_blocks(op)
     while waiting:
         index = waiting.pop()
-        if index > 0 and index not in found:
-            found[index] = None
+        if index > 0 and index not in indices:
+            indices[index] = None
             for inside in desc.blocks[index].ops:
                 waiting += own_blocks(inside)
-    return sorted(found)
+    return sorted(indices)
 
 
 def outer_names(desc: ProgramDesc, home: BlockDesc, op: OpDesc) -> tuple[set[str], set[str]]:
-    """The outer variables that an operator reads and writes, through its nested blocks too.
-
-    Args:
-        desc: the program.
-        home: the operator's block.
-        op: the operator.
-
-    Returns:
-        Names that it reads and names that it writes; not those that live in the blocks that it runs.
-    """
+    """Names of outer variables that an operator (reads, writes), through the blocks that it runs too."""
     reads, writes = set(op.input_arg_names()), set(op.output_arg_names())
     seen = {block.idx for block in home.chain()}
     for index in inner_blocks(desc, op):
         block = desc.blocks[index]
         for inside in block.ops:
-            for names, found in ((inside.input_arg_names(), reads), (inside.output_arg_names(), writes)):
+            for names, outer in ((inside.input_arg_names(), reads), (inside.output_arg_names(), writes)):
                 for name in names:
                     var = block.find_var_recursive(name)
                     if var is None or var.block is None or var.block.idx in seen:
-                        found.add(name)
+                        outer.add(name)
     return reads, writes

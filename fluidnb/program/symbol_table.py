@@ -7,26 +7,22 @@ from collections.abc import Iterable
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.op import EMPTY, check_desc, get_op, infer_compile
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from fluidnb.where import capture
+from fluidnb.utils.source_location import capture
 
 
 class SymbolTable:
     """Definitions of variables and operators by name; it compiles to the description of a block.
 
-    A name is looked up in the table itself, then in those around it, as an operator of a block sees the variables of
-    the blocks around its own. A name that is defined again in an inner table hides the outer one and leaves it alone.
+    A name is looked up in the table itself, then in those around it; a definition in an inner table hides an outer one.
 
     Args:
         parent: the table of the block around this one, or None.
 
     Attributes:
-        parent: the table around it.
         ops: its operators by name, in the order of definition.
-        vars: its variables by name, in the order of definition.
 
     Example:
-        >>> outer = SymbolTable()
-        >>> x = outer.var("x"); x.set_shape([3]); x.set_dtype(5)
+        >>> outer = SymbolTable(); x = outer.var("x"); x.set_shape([3]); x.set_dtype(5)
         >>> inner = SymbolTable(outer)
         >>> inner.find_var("x") is x, inner.find_var("x", recursive=False)
         (True, None)
@@ -57,21 +53,13 @@ class SymbolTable:
         return dict(self._block.vars)
 
     def new_op(self, name: str = "") -> OpDesc:
-        """Define an operator; its type, slots and attributes are set on what comes back.
+        """Define an operator without a type yet; a name in use is an OpValueError.
 
         Args:
-            name: its name in this table; an empty one gets a name that is free.
-
-        Returns:
-            The description, without a type yet.
-
-        Raises:
-            OpValueError: the table has an operator of this name.
-            OpTypeError: the name is not a text.
+            name: its name in this table; an empty one gets a free name.
 
         Example:
-            >>> table = SymbolTable()
-            >>> op = table.new_op(); table.find_op("op_0") is op
+            >>> table = SymbolTable(); op = table.new_op(); table.find_op("op_0") is op
             True
         """
         name = self._free("op", name, self.ops)
@@ -79,21 +67,10 @@ class SymbolTable:
         return op
 
     def var(self, name: str = "") -> VarDesc:
-        """Define a variable; its shape and dtype are set on what comes back.
+        """Define a variable without shape and dtype yet; a name in use is an OpValueError.
 
         Args:
             name: its name; an empty one gets a name that no table around this one has.
-
-        Returns:
-            The description.
-
-        Raises:
-            OpValueError: the table has a variable of this name.
-            OpTypeError: the name is not a text.
-
-        Example:
-            >>> SymbolTable().var().name()
-            'var_0'
         """
         around = {n for block in self._block.chain() for n in block.vars} if name == "" else self._block.vars
         return self._block.var(self._free("var", name, around))
@@ -101,28 +78,15 @@ class SymbolTable:
     new_var = var
 
     def find_var(self, name: str, recursive: bool = True) -> VarDesc | None:
-        """The definition of a variable, or None when there is none.
-
-        Args:
-            name: its name.
-            recursive: whether to look in the tables around this one too.
-        """
+        """The definition of a variable in this table (``recursive``: and those around it), or None."""
         return self._block.find_var_recursive(name) if recursive else self._block.find_var(name)
 
     def find_op(self, name: str) -> OpDesc | None:
-        """The definition of an operator of this table, or None when there is none.
-
-        Args:
-            name: its name.
-        """
+        """The definition of an operator of this table, or None when there is none."""
         return self.ops.get(name)
 
     def infer_shape(self) -> None:
-        """Check the types of all operators in order, and write shapes and dtypes into the variables they write.
-
-        Raises:
-            FluidError: an operator has no type, names something undeclared, or breaks its rule.
-        """
+        """Check all operators in order, and set shapes and dtypes of the variables that they write."""
         self._verify()
         for op in self._block.ops:
             definition = get_op(op.optype)
@@ -130,17 +94,10 @@ class SymbolTable:
             infer_compile(definition, op, self._block)
 
     def compile(self) -> BlockDesc:
-        """The description of the block.
-
-        Returns:
-            A copy that later definitions do not change, inside a ProgramDesc with the blocks around it.
+        """A copy of the block's description, inside a ProgramDesc with the blocks around it.
 
         Raises:
             OpValueError: an operator has no type, or names a variable that no table declares.
-
-        Example:
-            >>> table = SymbolTable(); x = table.var("x"); table.compile().has_var("x")
-            True
         """
         self._verify()
         return ProgramDesc(self._block.program).block(self._block.idx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -17,11 +18,11 @@ from fluidnb.program.constants import grad_var_name
 from fluidnb.program.layer_calls import layer
 from fluidnb.program.stale_handles import ensure_live, is_live
 from fluidnb.proto.desc import VarDesc
+from fluidnb.utils.escapes import visible_line
+from fluidnb.utils.source_location import capture, warn
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.dtypes import VarType
-from fluidnb.visible import visible_line
-from fluidnb.where import capture, warn
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
@@ -37,6 +38,16 @@ _SYMBOLS = {
 _RUN = "run the program: exe.run(program, feed=..., fetch_list=[variable])."
 
 
+def _operator(op_type: str, reverse: bool = False) -> Callable[[Any, Any], Variable]:
+    """The method of an operator of Python, which appends one; ``reverse``: the variable is on the right."""
+
+    @layer
+    def method(self: Any, other: Any) -> Variable:
+        return _binary(self, other, op_type, reverse)
+
+    return method
+
+
 class Variable:
     """A variable of a block: a name, a type, and for tensors a shape, a dtype and a LoD level.
 
@@ -44,8 +55,7 @@ class Variable:
     operators to the program. ``float(x)``, ``np.array(x)`` and loops over it are refused; ``bool(x)`` is True.
 
     Args:
-        block: the block.
-        type: what it is, by default a LoD tensor.
+        type: its type, by default a LoD tensor.
         name: its name; None makes one.
         shape: sizes; -1 is not known before the run, as a rule the batch.
         dtype: dtype in any spelling; float32 when left out.
@@ -56,25 +66,12 @@ class Variable:
         error_clip: clipping of its gradient inside backward.
 
     Attributes:
-        block: the block.
-        desc: the description.
         origin: the run of the cell that made it, or None.
 
-    Raises:
-        OpValueError: the block has a variable of this name that differs.
-
     Example:
-        >>> from fluidnb.program import Program
-        >>> x = Variable(Program().global_block(), name="x", shape=[-1, 13], dtype="float32")
-        >>> x.shape, x.dtype.name
-        ((-1, 13), 'FP32')
-        >>> y = 1 - 2 * x
+        >>> x = fluid.layers.data("x", [13]); y = 1 - 2 * x
         >>> [op.type for op in x.block.ops], y.shape
         (['scale', 'scale'], (-1, 13))
-        >>> float(x)
-        Traceback (most recent call last):
-        fluidnb.errors.OpTypeError: A number needs a value, and variable x has none while a program is built.
-          ...
 
     Source: fluid.framework.Variable, math_op_patch.
     """
@@ -83,7 +80,7 @@ class Variable:
     argument_hint = "layers.fill_constant() makes a variable that holds a number, layers.data() one to feed."
 
     #: What `to_string` adds to the description.
-    _DETAILS: tuple[str, ...] = ("error_clip", "stop_gradient", "fragment")
+    _DETAILS: tuple[str, ...] = ("error_clip", "stop_gradient", "cell_key")
 
     block: Block
     desc: VarDesc
@@ -112,15 +109,7 @@ class Variable:
 
     @classmethod
     def over(cls, block: Block, desc: VarDesc) -> Variable:
-        """The view over a description that exists: a `Parameter` where the description says so.
-
-        Args:
-            block: the view over the description's block.
-            desc: the description.
-
-        Returns:
-            The view, made at the first call.
-        """
+        """The view over an existing description: a `Parameter` where the description says so."""
         if desc.view is None:
             from fluidnb.program.parameter import Parameter
 
@@ -223,9 +212,11 @@ class Variable:
     # What Python knows.
 
     @property
-    def fragment(self) -> Any:
-        """The key of the cell that made it, or None."""
-        return origin.fragment_key(self.origin)
+    def cell_key(self) -> Any:
+        """The key of the cell that created it, or None."""
+        return origin.cell_key(self.origin)
+
+    fragment = cell_key
 
     @property
     def lives(self) -> bool:
@@ -254,11 +245,7 @@ class Variable:
 
     @property
     def param(self) -> Parameter:
-        """The first parameter of the layer that gave this variable, as a rule its weight.
-
-        Raises:
-            OpValueError: no layer with parameters gave it.
-        """
+        """The first parameter of the layer that gave this variable, as a rule its weight; OpValueError without one."""
         if not self._params:
             raise OpValueError(
                 f"variable {self.name} has no parameter.", slots=[self._operand()], where=capture(),
@@ -269,13 +256,9 @@ class Variable:
 
     @property
     def grad(self) -> Variable:
-        """The variable's gradient.
-
-        Raises:
-            OpValueError: the program has no gradient of it.
-        """
-        found = self.block.find_var_recursive(grad_var_name(self.name))
-        if found is None:
+        """The variable's gradient; OpValueError when the program has none."""
+        gradient = self.block.find_var_recursive(grad_var_name(self.name))
+        if gradient is None:
             why = "call optimizer.minimize or append_backward first"
             if self.stop_gradient:
                 why = "its stop_gradient is True"
@@ -284,14 +267,10 @@ class Variable:
                 hint="gradients are variables too: fetch them, or list them with program.global_block().vars.",
                 expected=f"a variable {grad_var_name(self.name)}", received=f"none in {self.block.program.short()}",
             )  # fmt: skip
-        return found
+        return gradient
 
     def set_error_clip(self, error_clip: Any) -> None:
-        """Clip the variable's gradient inside backward.
-
-        Args:
-            error_clip: for example ``ErrorClipByValue(max=1.0)``.
-        """
+        """Set the clipping of its gradient inside backward, for example ``ErrorClipByValue(max=1.0)``."""
         self.error_clip = error_clip
 
     _set_error_clip = set_error_clip
@@ -306,13 +285,8 @@ class Variable:
         Args:
             dtype: dtype in any spelling.
 
-        Returns:
-            A new variable.
-
         Example:
-            >>> from fluidnb.program import Program
-            >>> x = Program().global_block().create_var(name="x", shape=[3], dtype="int64")
-            >>> x.astype("float32").dtype.name
+            >>> fluid.layers.data("x", [3], dtype="int64").astype("float32").dtype.name
             'FP32'
         """
         number = dtypes.var_type(dtype)
@@ -322,65 +296,14 @@ class Variable:
     def __neg__(self) -> Variable:
         return _scale(self, -1.0, 0.0)
 
-    @layer
-    def __add__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_add")
-
-    __radd__ = __add__
-
-    @layer
-    def __sub__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_sub")
-
-    @layer
-    def __rsub__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_sub", True)
-
-    @layer
-    def __mul__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_mul")
-
-    __rmul__ = __mul__
-
-    @layer
-    def __truediv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_div")
-
-    @layer
-    def __rtruediv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_div", True)
-
-    @layer
-    def __pow__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_pow")
-
-    @layer
-    def __rpow__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_pow", True)
-
-    @layer
-    def __mod__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_mod")
-
-    @layer
-    def __floordiv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_floordiv")
-
-    @layer
-    def __lt__(self, other: Any) -> Variable:
-        return _binary(self, other, "less_than")
-
-    @layer
-    def __le__(self, other: Any) -> Variable:
-        return _binary(self, other, "less_equal")
-
-    @layer
-    def __gt__(self, other: Any) -> Variable:
-        return _binary(self, other, "greater_than")
-
-    @layer
-    def __ge__(self, other: Any) -> Variable:
-        return _binary(self, other, "greater_equal")
+    __add__ = __radd__ = _operator("elementwise_add")
+    __sub__, __rsub__ = _operator("elementwise_sub"), _operator("elementwise_sub", True)
+    __mul__ = __rmul__ = _operator("elementwise_mul")
+    __truediv__, __rtruediv__ = _operator("elementwise_div"), _operator("elementwise_div", True)
+    __pow__, __rpow__ = _operator("elementwise_pow"), _operator("elementwise_pow", True)
+    __mod__, __floordiv__ = _operator("elementwise_mod"), _operator("elementwise_floordiv")
+    __lt__, __le__ = _operator("less_than"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater_than"), _operator("greater_equal")
 
     def __eq__(self, other: object) -> Any:
         # With what is no operand, == stays Python's question whether two things are one.
@@ -436,19 +359,7 @@ class Variable:
 
         Args:
             throw_on_error: whether required fields that are not set are an error.
-            with_details: whether to add what only Python knows.
-
-        Returns:
-            Several lines.
-
-        Raises:
-            OpValueError: required fields are not set.
-
-        Example:
-            >>> from fluidnb.program import Program
-            >>> x = Program().global_block().create_var(name="x", shape=[2], dtype="float32")
-            >>> print(x.to_string().splitlines()[0])
-            name: "x"
+            with_details: whether to add facts that are not in the description.
         """
         from fluidnb.program.printing import proto_text
 
@@ -475,14 +386,7 @@ class Variable:
         return "variable", self.name, *codes.elements(self.desc)
 
 
-@layer
-def _equal(x: Any, y: Any) -> Variable:
-    return _binary(x, y, "equal")
-
-
-@layer
-def _not_equal(x: Any, y: Any) -> Variable:
-    return _binary(x, y, "not_equal")
+_equal, _not_equal = _operator("equal"), _operator("not_equal")
 
 
 def _is_number(other: object) -> bool:

@@ -102,13 +102,7 @@ _SCALAR = (pb2.SCALAR, pb2.SCALARS)
 
 
 def plain(value: Any) -> Any:
-    """A numpy number or array as Python numbers and lists; anything else as it is.
-
-    Example:
-        >>> import numpy as np
-        >>> plain(np.array([1, 2])), plain(np.float32(0.5)), plain("a")
-        ([1, 2], 0.5, 'a')
-    """
+    """A numpy number or array as Python numbers and lists; anything else as it is."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -118,18 +112,6 @@ def guess_type(value: Any, name: str = "") -> int:
     Args:
         value: a bool, int, float, complex, str, a block (anything with an ``idx``), or a list or tuple of one of these.
             Integers beyond 32 bits are LONG; an empty list is INTS; ints among floats are floats.
-        name: the attribute's name, for the error.
-
-    Returns:
-        The number of the AttrType.
-
-    Raises:
-        OpTypeError: nothing of the kind.
-
-    Example:
-        >>> from fluidnb.proto.framework_pb2 import AttrType
-        >>> [AttrType.Name(guess_type(v)) for v in (True, 3, 2**40, 0.5, "a", [1, 2.5], [])]
-        ['BOOLEAN', 'INT', 'LONG', 'FLOAT', 'STRING', 'FLOATS', 'INTS']
     """
     value = plain(value)
     if isinstance(value, (list, tuple)):
@@ -174,25 +156,7 @@ def _unfit(value: Any, name: str) -> OpTypeError:
 
 
 def encode(entry: pb2.OpDesc.Attr, name: str, kind: int, value: Any) -> Any:
-    """Fill an empty OpDesc.Attr.
-
-    Args:
-        entry: the message to fill.
-        name: the attribute's name.
-        kind: its AttrType.
-        value: what to write.
-
-    Returns:
-        The value as it reads back: a FLOAT is rounded to 32 bits, a block is its index.
-
-    Raises:
-        OpTypeError: the value does not fit the type.
-        OpValueError: the value is out of the type's range, or there is no such type.
-
-    Example:
-        >>> encode(pb2.OpDesc.Attr(), "scale", pb2.FLOAT, 0.1)
-        0.10000000149011612
-    """
+    """Fills an empty OpDesc.Attr; returns the value as it is read back: FLOAT in 32 bits, a block as its index."""
     if kind not in _FIELDS:
         raise OpValueError(f'Attribute "{name}": there is no AttrType {kind!r}.')
     field, is_list, fit = _FIELDS[kind]
@@ -222,18 +186,7 @@ def encode(entry: pb2.OpDesc.Attr, name: str, kind: int, value: Any) -> Any:
 
 
 def decode(entry: pb2.OpDesc.Attr) -> Any:
-    """The value in an OpDesc.Attr.
-
-    Args:
-        entry: the message.
-
-    Returns:
-        A plain Python value; lists are new lists.
-
-    Example:
-        >>> decode(pb2.OpDesc.Attr(name="shape", type=pb2.INTS, ints=[2, 3]))
-        [2, 3]
-    """
+    """The plain Python value in an OpDesc.Attr; lists are new lists."""
     kind = entry.type
     field, is_list, _ = _FIELDS[kind]
     value = getattr(entry, field)

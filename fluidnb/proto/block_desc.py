@@ -16,14 +16,9 @@ if TYPE_CHECKING:
 
 
 class BlockDesc:
-    """A sequence of operations and the variables that it declares. `ProgramDesc.append_block` makes them.
+    """A sequence of operations and the variables that it declares. `ProgramDesc.append_block` creates them.
 
     ``ops`` and ``vars`` are plain containers and the truth: whoever edits them by hand calls ``program.touch()``.
-
-    Args:
-        program: the program it belongs to.
-        idx: its place in the program.
-        parent_idx: the place of the block around it, -1 for the first one.
 
     Example:
         >>> from fluidnb.proto.desc import ProgramDesc
@@ -52,11 +47,7 @@ class BlockDesc:
 
     @classmethod
     def over(cls, pb: pb2.BlockDesc, program: ProgramDesc) -> BlockDesc:
-        """A BlockDesc over a message that exists; the descs take its operations and variables out of it.
-
-        Raises:
-            OpValueError: the message declares a variable twice.
-        """
+        """A BlockDesc over a message, whose operations and variables are moved into descs."""
         self = cls.__new__(cls)
         self.pb, self.program, self.view = pb, program, None
         self.ops = [OpDesc.over(op, self) for op in pb.ops]
@@ -73,7 +64,7 @@ class BlockDesc:
 
     @property
     def idx(self) -> int:
-        """Its place in the program."""
+        """Its index in the program."""
         return self.pb.idx
 
     @idx.setter
@@ -83,12 +74,12 @@ class BlockDesc:
 
     @property
     def id(self) -> int:
-        """Its place in the program (Fluid's spelling of `idx`)."""
+        """Its index in the program (Fluid's spelling of `idx`)."""
         return self.pb.idx
 
     @property
     def parent_idx(self) -> int:
-        """The place of the block around it, -1 for the first one."""
+        """The index of the block around it, -1 for the first one."""
         return self.pb.parent_idx
 
     @parent_idx.setter
@@ -98,12 +89,12 @@ class BlockDesc:
 
     @property
     def parent(self) -> int:
-        """The place of the block around it (Fluid's spelling of `parent_idx`)."""
+        """The index of the block around it (Fluid's spelling of `parent_idx`)."""
         return self.pb.parent_idx
 
     @property
     def forward_block_idx(self) -> int:
-        """The place of the block that this one walks backwards, -1 if none."""
+        """The index of the block whose gradients this one computes, -1 if none."""
         return self.pb.forward_block_idx
 
     @forward_block_idx.setter
@@ -112,11 +103,11 @@ class BlockDesc:
         self.program.version += 1
 
     def get_forward_block_idx(self) -> int:
-        """The place of the block that this one walks backwards (Fluid's spelling of `forward_block_idx`)."""
+        """The forward block of a gradient block (Fluid's spelling of `forward_block_idx`)."""
         return self.pb.forward_block_idx
 
     def set_forward_block_idx(self, idx: int) -> None:
-        """Say which block this one walks backwards."""
+        """Sets the block whose gradients this one computes."""
         self.forward_block_idx = idx
 
     _set_forward_block_idx = set_forward_block_idx
@@ -124,36 +115,15 @@ class BlockDesc:
     # Operations.
 
     def append_op(self, op: OpDesc | None = None) -> OpDesc:
-        """Put an operation at the end.
-
-        Args:
-            op: the operation, in no block yet; a new one without a type by default.
-
-        Returns:
-            The operation itself.
-
-        Raises:
-            OpValueError: the operation is in a block already.
-        """
+        """Appends an operation that is in no block, by default a new one without a type, and returns it."""
         return self.insert_op(len(self.ops), op)
 
     def prepend_op(self, op: OpDesc | None = None) -> OpDesc:
-        """Put an operation in front of all others; as `append_op`."""
+        """Inserts an operation before all others; as `append_op`."""
         return self.insert_op(0, op)
 
     def insert_op(self, index: int, op: OpDesc | None = None) -> OpDesc:
-        """Put an operation before the one at ``index``; as `append_op`.
-
-        Raises:
-            OpValueError: there is no such place, or the operation is in a block already.
-
-        Example:
-            >>> from fluidnb.proto.desc import ProgramDesc
-            >>> block = ProgramDesc().block(0)
-            >>> last, first = block.append_op(OpDesc("relu")), block.insert_op(0, OpDesc("mul"))
-            >>> [op.type() for op in block.ops]
-            ['mul', 'relu']
-        """
+        """Inserts an operation before the one at ``index``; as `append_op`."""
         if not 0 <= index <= len(self.ops):
             raise OpValueError(f"Block {self.idx} has no place {index}.", expected=f"0 to {len(self.ops)}")
         if op is None:
@@ -168,18 +138,7 @@ class BlockDesc:
     _prepend_op, _insert_op = prepend_op, insert_op
 
     def remove_op(self, start: int, end: int | None = None) -> list[OpDesc]:
-        """Take operations out.
-
-        Args:
-            start: the first to go.
-            end: the first to stay; by default only ``start`` goes.
-
-        Returns:
-            The operations, in no block now; they may be put into one again.
-
-        Raises:
-            OpValueError: there are no such operations.
-        """
+        """Removes and returns the operations from ``start`` to ``end`` (not included), by default one."""
         end = start + 1 if end is None else end
         if not 0 <= start <= end <= len(self.ops):
             raise OpValueError(
@@ -195,11 +154,7 @@ class BlockDesc:
     _remove_op = remove_op
 
     def op(self, index: int) -> OpDesc:
-        """The operation at a place; negative numbers count from the end.
-
-        Raises:
-            OpValueError: there is no such operation.
-        """
+        """The operation at an index; negative numbers count from the end."""
         try:
             return self.ops[index]
         except IndexError:
@@ -212,21 +167,13 @@ class BlockDesc:
     # Variables.
 
     def var(self, name: str | bytes) -> VarDesc:
-        """The variable of a name, declared now if it is not yet.
-
-        Raises:
-            OpTypeError: the name is not a text.
-        """
+        """The variable of a name, declared now if it is not yet."""
         name = var_name(name)
-        found = self.vars.get(name)
-        return self.add_var(VarDesc(name)) if found is None else found
+        var = self.vars.get(name)
+        return self.add_var(VarDesc(name)) if var is None else var
 
     def add_var(self, var: VarDesc) -> VarDesc:
-        """Declare a variable by a desc that exists, one that was removed for example.
-
-        Raises:
-            OpValueError: the name is taken, or the desc is in a block already.
-        """
+        """Declares a variable by a desc that is in no block, for example a removed one."""
         if var.name() in self.vars:
             raise OpValueError(f'Block {self.idx} has a variable "{var.name()}" already.')
         if var.block is not None:
@@ -243,8 +190,7 @@ class BlockDesc:
     def find_var_recursive(self, name: str | bytes) -> VarDesc | None:
         """The variable as an operation here sees it: declared here, else in the blocks around, or None.
 
-        A block that walks another one backwards sees what that one declares before it sees what is around it: so do the
-        scopes when it runs.
+        A gradient block sees the variables of its forward block before those around it: so do the scopes when it runs.
         """
         name = text_of(name)
         for block in self.chain():
@@ -268,14 +214,7 @@ class BlockDesc:
         return list(self.vars.values())
 
     def remove_var(self, name: str | bytes) -> VarDesc:
-        """Take a declaration away.
-
-        Returns:
-            The desc, in no block now.
-
-        Raises:
-            OpValueError: this block does not declare it.
-        """
+        """Removes and returns a declaration."""
         name = self._own(name).name()
         var = self.vars.pop(name)
         var.block = None
@@ -285,18 +224,10 @@ class BlockDesc:
     _remove_var = remove_var
 
     def rename_var(self, old: str | bytes, new: str | bytes, since: int = 0) -> VarDesc:
-        """Give a variable another name; it keeps its place, and all operations that mean it follow, inner blocks' too.
+        """Renames a variable, which keeps its position, in all operations that use it, also in inner blocks.
 
         Args:
-            old: its name.
-            new: the name it gets.
             since: the first operation of this block to search, for a caller who knows that earlier ones do not use it.
-
-        Returns:
-            The variable, the same object.
-
-        Raises:
-            OpValueError: there is no such variable here, or the new name is taken.
 
         Example:
             >>> from fluidnb.proto.desc import ProgramDesc
@@ -327,17 +258,7 @@ class BlockDesc:
     _rename_var = rename_var
 
     def chain(self) -> Iterator[BlockDesc]:
-        """This block, the one around it, and so on to the first.
-
-        Example:
-            >>> from fluidnb.proto.desc import ProgramDesc
-            >>> program = ProgramDesc(); inner = program.append_block(program.block(0))
-            >>> [block.idx for block in inner.chain()]
-            [1, 0]
-
-        Raises:
-            OpValueError: a block says that itself or a later one is around it.
-        """
+        """This block, the one around it, and so on to the first."""
         block: BlockDesc = self
         yield block
         while block.pb.parent_idx >= 0:
@@ -366,11 +287,7 @@ class BlockDesc:
     # As a whole.
 
     def to_pb(self, into: pb2.BlockDesc | None = None) -> pb2.BlockDesc:
-        """The whole message, a copy.
-
-        Args:
-            into: an empty message to fill; a new one by default.
-        """
+        """The whole message: a copy, in ``into`` (empty) if given."""
         message = pb2.BlockDesc() if into is None else into
         message.CopyFrom(self.pb)
         message.vars.extend([var.pb for var in self.vars.values()])
@@ -378,20 +295,12 @@ class BlockDesc:
         return message
 
     def serialize_to_string(self) -> bytes:
-        """The bytes of the whole message.
-
-        Raises:
-            OpValueError: an operation has no type, or a variable no dtype.
-        """
+        """The bytes of the whole message."""
         self.check_initialized()
         return self.to_pb().SerializeToString()
 
     def check_initialized(self) -> None:
-        """Raise when something here lacks what its bytes need.
-
-        Raises:
-            OpValueError: an operation has no type, or a variable no dtype.
-        """
+        """Raises when an operation has no type, or a variable no dtype."""
         parts: list[VarDesc | OpDesc] = [*self.vars.values(), *self.ops]
         for part in parts:
             if not part.pb.IsInitialized():

@@ -28,6 +28,7 @@ class AttrType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FLOAT64: _ClassVar[AttrType]
     SCALAR: _ClassVar[AttrType]
     SCALARS: _ClassVar[AttrType]
+
 INT: AttrType
 FLOAT: AttrType
 STRING: AttrType
@@ -69,6 +70,7 @@ class Scalar(_message.Message):
         LONG: _ClassVar[Scalar.Type]
         FLOAT64: _ClassVar[Scalar.Type]
         COMPLEX128: _ClassVar[Scalar.Type]
+
     BOOLEAN: Scalar.Type
     LONG: Scalar.Type
     FLOAT64: Scalar.Type
@@ -83,12 +85,40 @@ class Scalar(_message.Message):
     i: int
     r: float
     c: Complex
-    def __init__(self, type: _Optional[_Union[Scalar.Type, str]] = ..., b: _Optional[bool] = ..., i: _Optional[int] = ..., r: _Optional[float] = ..., c: _Optional[_Union[Complex, _Mapping[str, _Any]]] = ...) -> None: ...
+    def __init__(
+        self,
+        type: _Optional[_Union[Scalar.Type, str]] = ...,
+        b: _Optional[bool] = ...,
+        i: _Optional[int] = ...,
+        r: _Optional[float] = ...,
+        c: _Optional[_Union[Complex, _Mapping[str, _Any]]] = ...,
+    ) -> None: ...
 
 class OpDesc(_message.Message):
     __slots__ = ("inputs", "outputs", "type", "attrs", "is_target")
     class Attr(_message.Message):
-        __slots__ = ("name", "type", "i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs", "float64s", "var_name", "vars_name", "float64", "scalar", "scalars")
+        __slots__ = (
+            "name",
+            "type",
+            "i",
+            "f",
+            "s",
+            "ints",
+            "floats",
+            "strings",
+            "b",
+            "bools",
+            "block_idx",
+            "l",
+            "blocks_idx",
+            "longs",
+            "float64s",
+            "var_name",
+            "vars_name",
+            "float64",
+            "scalar",
+            "scalars",
+        )
         NAME_FIELD_NUMBER: _ClassVar[int]
         TYPE_FIELD_NUMBER: _ClassVar[int]
         I_FIELD_NUMBER: _ClassVar[int]
@@ -129,7 +159,30 @@ class OpDesc(_message.Message):
         float64: float
         scalar: Scalar
         scalars: _containers.RepeatedCompositeFieldContainer[Scalar]
-        def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[AttrType, str]] = ..., i: _Optional[int] = ..., f: _Optional[float] = ..., s: _Optional[str] = ..., ints: _Optional[_Iterable[int]] = ..., floats: _Optional[_Iterable[float]] = ..., strings: _Optional[_Iterable[str]] = ..., b: _Optional[bool] = ..., bools: _Optional[_Iterable[bool]] = ..., block_idx: _Optional[int] = ..., l: _Optional[int] = ..., blocks_idx: _Optional[_Iterable[int]] = ..., longs: _Optional[_Iterable[int]] = ..., float64s: _Optional[_Iterable[float]] = ..., var_name: _Optional[str] = ..., vars_name: _Optional[_Iterable[str]] = ..., float64: _Optional[float] = ..., scalar: _Optional[_Union[Scalar, _Mapping[str, _Any]]] = ..., scalars: _Optional[_Iterable[_Union[Scalar, _Mapping[str, _Any]]]] = ...) -> None: ...
+        def __init__(
+            self,
+            name: _Optional[str] = ...,
+            type: _Optional[_Union[AttrType, str]] = ...,
+            i: _Optional[int] = ...,
+            f: _Optional[float] = ...,
+            s: _Optional[str] = ...,
+            ints: _Optional[_Iterable[int]] = ...,
+            floats: _Optional[_Iterable[float]] = ...,
+            strings: _Optional[_Iterable[str]] = ...,
+            b: _Optional[bool] = ...,
+            bools: _Optional[_Iterable[bool]] = ...,
+            block_idx: _Optional[int] = ...,
+            l: _Optional[int] = ...,
+            blocks_idx: _Optional[_Iterable[int]] = ...,
+            longs: _Optional[_Iterable[int]] = ...,
+            float64s: _Optional[_Iterable[float]] = ...,
+            var_name: _Optional[str] = ...,
+            vars_name: _Optional[_Iterable[str]] = ...,
+            float64: _Optional[float] = ...,
+            scalar: _Optional[_Union[Scalar, _Mapping[str, _Any]]] = ...,
+            scalars: _Optional[_Iterable[_Union[Scalar, _Mapping[str, _Any]]]] = ...,
+        ) -> None: ...
+
     class Var(_message.Message):
         __slots__ = ("parameter", "arguments")
         PARAMETER_FIELD_NUMBER: _ClassVar[int]
@@ -137,6 +190,7 @@ class OpDesc(_message.Message):
         parameter: str
         arguments: _containers.RepeatedScalarFieldContainer[str]
         def __init__(self, parameter: _Optional[str] = ..., arguments: _Optional[_Iterable[str]] = ...) -> None: ...
+
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -147,7 +201,14 @@ class OpDesc(_message.Message):
     type: str
     attrs: _containers.RepeatedCompositeFieldContainer[OpDesc.Attr]
     is_target: bool
-    def __init__(self, inputs: _Optional[_Iterable[_Union[OpDesc.Var, _Mapping[str, _Any]]]] = ..., outputs: _Optional[_Iterable[_Union[OpDesc.Var, _Mapping[str, _Any]]]] = ..., type: _Optional[str] = ..., attrs: _Optional[_Iterable[_Union[OpDesc.Attr, _Mapping[str, _Any]]]] = ..., is_target: _Optional[bool] = ...) -> None: ...
+    def __init__(
+        self,
+        inputs: _Optional[_Iterable[_Union[OpDesc.Var, _Mapping[str, _Any]]]] = ...,
+        outputs: _Optional[_Iterable[_Union[OpDesc.Var, _Mapping[str, _Any]]]] = ...,
+        type: _Optional[str] = ...,
+        attrs: _Optional[_Iterable[_Union[OpDesc.Attr, _Mapping[str, _Any]]]] = ...,
+        is_target: _Optional[bool] = ...,
+    ) -> None: ...
 
 class OpProto(_message.Message):
     __slots__ = ("type", "inputs", "outputs", "attrs", "comment")
@@ -167,7 +228,17 @@ class OpProto(_message.Message):
         dispensable: bool
         extra: bool
         quant: bool
-        def __init__(self, name: _Optional[str] = ..., comment: _Optional[str] = ..., duplicable: _Optional[bool] = ..., intermediate: _Optional[bool] = ..., dispensable: _Optional[bool] = ..., extra: _Optional[bool] = ..., quant: _Optional[bool] = ...) -> None: ...
+        def __init__(
+            self,
+            name: _Optional[str] = ...,
+            comment: _Optional[str] = ...,
+            duplicable: _Optional[bool] = ...,
+            intermediate: _Optional[bool] = ...,
+            dispensable: _Optional[bool] = ...,
+            extra: _Optional[bool] = ...,
+            quant: _Optional[bool] = ...,
+        ) -> None: ...
+
     class Attr(_message.Message):
         __slots__ = ("name", "type", "comment", "generated", "extra", "quant", "support_tensor")
         NAME_FIELD_NUMBER: _ClassVar[int]
@@ -184,7 +255,17 @@ class OpProto(_message.Message):
         extra: bool
         quant: bool
         support_tensor: bool
-        def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[AttrType, str]] = ..., comment: _Optional[str] = ..., generated: _Optional[bool] = ..., extra: _Optional[bool] = ..., quant: _Optional[bool] = ..., support_tensor: _Optional[bool] = ...) -> None: ...
+        def __init__(
+            self,
+            name: _Optional[str] = ...,
+            type: _Optional[_Union[AttrType, str]] = ...,
+            comment: _Optional[str] = ...,
+            generated: _Optional[bool] = ...,
+            extra: _Optional[bool] = ...,
+            quant: _Optional[bool] = ...,
+            support_tensor: _Optional[bool] = ...,
+        ) -> None: ...
+
     TYPE_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -195,10 +276,29 @@ class OpProto(_message.Message):
     outputs: _containers.RepeatedCompositeFieldContainer[OpProto.Var]
     attrs: _containers.RepeatedCompositeFieldContainer[OpProto.Attr]
     comment: str
-    def __init__(self, type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[OpProto.Var, _Mapping[str, _Any]]]] = ..., outputs: _Optional[_Iterable[_Union[OpProto.Var, _Mapping[str, _Any]]]] = ..., attrs: _Optional[_Iterable[_Union[OpProto.Attr, _Mapping[str, _Any]]]] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(
+        self,
+        type: _Optional[str] = ...,
+        inputs: _Optional[_Iterable[_Union[OpProto.Var, _Mapping[str, _Any]]]] = ...,
+        outputs: _Optional[_Iterable[_Union[OpProto.Var, _Mapping[str, _Any]]]] = ...,
+        attrs: _Optional[_Iterable[_Union[OpProto.Attr, _Mapping[str, _Any]]]] = ...,
+        comment: _Optional[str] = ...,
+    ) -> None: ...
 
 class VarType(_message.Message):
-    __slots__ = ("type", "selected_rows", "lod_tensor", "tensor_array", "reader", "tuple", "string", "strings", "vocab", "sparse_coo", "sparse_csr")
+    __slots__ = (
+        "type",
+        "selected_rows",
+        "lod_tensor",
+        "tensor_array",
+        "reader",
+        "tuple",
+        "string",
+        "strings",
+        "vocab",
+        "sparse_coo",
+        "sparse_csr",
+    )
     class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BOOL: _ClassVar[VarType.Type]
@@ -233,6 +333,7 @@ class VarType(_message.Message):
         PSTRING: _ClassVar[VarType.Type]
         SPARSE_COO: _ClassVar[VarType.Type]
         SPARSE_CSR: _ClassVar[VarType.Type]
+
     BOOL: VarType.Type
     INT16: VarType.Type
     INT32: VarType.Type
@@ -271,31 +372,48 @@ class VarType(_message.Message):
         DIMS_FIELD_NUMBER: _ClassVar[int]
         data_type: VarType.Type
         dims: _containers.RepeatedScalarFieldContainer[int]
-        def __init__(self, data_type: _Optional[_Union[VarType.Type, str]] = ..., dims: _Optional[_Iterable[int]] = ...) -> None: ...
+        def __init__(
+            self, data_type: _Optional[_Union[VarType.Type, str]] = ..., dims: _Optional[_Iterable[int]] = ...
+        ) -> None: ...
+
     class LoDTensorDesc(_message.Message):
         __slots__ = ("tensor", "lod_level")
         TENSOR_FIELD_NUMBER: _ClassVar[int]
         LOD_LEVEL_FIELD_NUMBER: _ClassVar[int]
         tensor: VarType.TensorDesc
         lod_level: int
-        def __init__(self, tensor: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., lod_level: _Optional[int] = ...) -> None: ...
+        def __init__(
+            self,
+            tensor: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+            lod_level: _Optional[int] = ...,
+        ) -> None: ...
+
     class LoDTensorArrayDesc(_message.Message):
         __slots__ = ("tensor", "lod_level")
         TENSOR_FIELD_NUMBER: _ClassVar[int]
         LOD_LEVEL_FIELD_NUMBER: _ClassVar[int]
         tensor: VarType.TensorDesc
         lod_level: int
-        def __init__(self, tensor: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., lod_level: _Optional[int] = ...) -> None: ...
+        def __init__(
+            self,
+            tensor: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+            lod_level: _Optional[int] = ...,
+        ) -> None: ...
+
     class ReaderDesc(_message.Message):
         __slots__ = ("lod_tensor",)
         LOD_TENSOR_FIELD_NUMBER: _ClassVar[int]
         lod_tensor: _containers.RepeatedCompositeFieldContainer[VarType.LoDTensorDesc]
-        def __init__(self, lod_tensor: _Optional[_Iterable[_Union[VarType.LoDTensorDesc, _Mapping[str, _Any]]]] = ...) -> None: ...
+        def __init__(
+            self, lod_tensor: _Optional[_Iterable[_Union[VarType.LoDTensorDesc, _Mapping[str, _Any]]]] = ...
+        ) -> None: ...
+
     class Tuple(_message.Message):
         __slots__ = ("element_type",)
         ELEMENT_TYPE_FIELD_NUMBER: _ClassVar[int]
         element_type: _containers.RepeatedScalarFieldContainer[VarType.Type]
         def __init__(self, element_type: _Optional[_Iterable[_Union[VarType.Type, str]]] = ...) -> None: ...
+
     TYPE_FIELD_NUMBER: _ClassVar[int]
     SELECTED_ROWS_FIELD_NUMBER: _ClassVar[int]
     LOD_TENSOR_FIELD_NUMBER: _ClassVar[int]
@@ -318,7 +436,20 @@ class VarType(_message.Message):
     vocab: VarType.TensorDesc
     sparse_coo: VarType.TensorDesc
     sparse_csr: VarType.TensorDesc
-    def __init__(self, type: _Optional[_Union[VarType.Type, str]] = ..., selected_rows: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., lod_tensor: _Optional[_Union[VarType.LoDTensorDesc, _Mapping[str, _Any]]] = ..., tensor_array: _Optional[_Union[VarType.LoDTensorArrayDesc, _Mapping[str, _Any]]] = ..., reader: _Optional[_Union[VarType.ReaderDesc, _Mapping[str, _Any]]] = ..., tuple: _Optional[_Union[VarType.Tuple, _Mapping[str, _Any]]] = ..., string: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., strings: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., vocab: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., sparse_coo: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ..., sparse_csr: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...) -> None: ...
+    def __init__(
+        self,
+        type: _Optional[_Union[VarType.Type, str]] = ...,
+        selected_rows: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+        lod_tensor: _Optional[_Union[VarType.LoDTensorDesc, _Mapping[str, _Any]]] = ...,
+        tensor_array: _Optional[_Union[VarType.LoDTensorArrayDesc, _Mapping[str, _Any]]] = ...,
+        reader: _Optional[_Union[VarType.ReaderDesc, _Mapping[str, _Any]]] = ...,
+        tuple: _Optional[_Union[VarType.Tuple, _Mapping[str, _Any]]] = ...,
+        string: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+        strings: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+        vocab: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+        sparse_coo: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+        sparse_csr: _Optional[_Union[VarType.TensorDesc, _Mapping[str, _Any]]] = ...,
+    ) -> None: ...
 
 class VarDesc(_message.Message):
     __slots__ = ("name", "type", "persistable", "need_check_feed", "is_parameter", "stop_gradient", "attrs")
@@ -334,7 +465,15 @@ class VarDesc(_message.Message):
         i: int
         s: str
         ints: _containers.RepeatedScalarFieldContainer[int]
-        def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[AttrType, str]] = ..., i: _Optional[int] = ..., s: _Optional[str] = ..., ints: _Optional[_Iterable[int]] = ...) -> None: ...
+        def __init__(
+            self,
+            name: _Optional[str] = ...,
+            type: _Optional[_Union[AttrType, str]] = ...,
+            i: _Optional[int] = ...,
+            s: _Optional[str] = ...,
+            ints: _Optional[_Iterable[int]] = ...,
+        ) -> None: ...
+
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PERSISTABLE_FIELD_NUMBER: _ClassVar[int]
@@ -349,7 +488,16 @@ class VarDesc(_message.Message):
     is_parameter: bool
     stop_gradient: bool
     attrs: _containers.RepeatedCompositeFieldContainer[VarDesc.Attr]
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[VarType, _Mapping[str, _Any]]] = ..., persistable: _Optional[bool] = ..., need_check_feed: _Optional[bool] = ..., is_parameter: _Optional[bool] = ..., stop_gradient: _Optional[bool] = ..., attrs: _Optional[_Iterable[_Union[VarDesc.Attr, _Mapping[str, _Any]]]] = ...) -> None: ...
+    def __init__(
+        self,
+        name: _Optional[str] = ...,
+        type: _Optional[_Union[VarType, _Mapping[str, _Any]]] = ...,
+        persistable: _Optional[bool] = ...,
+        need_check_feed: _Optional[bool] = ...,
+        is_parameter: _Optional[bool] = ...,
+        stop_gradient: _Optional[bool] = ...,
+        attrs: _Optional[_Iterable[_Union[VarDesc.Attr, _Mapping[str, _Any]]]] = ...,
+    ) -> None: ...
 
 class BlockDesc(_message.Message):
     __slots__ = ("idx", "parent_idx", "vars", "ops", "forward_block_idx")
@@ -363,7 +511,14 @@ class BlockDesc(_message.Message):
     vars: _containers.RepeatedCompositeFieldContainer[VarDesc]
     ops: _containers.RepeatedCompositeFieldContainer[OpDesc]
     forward_block_idx: int
-    def __init__(self, idx: _Optional[int] = ..., parent_idx: _Optional[int] = ..., vars: _Optional[_Iterable[_Union[VarDesc, _Mapping[str, _Any]]]] = ..., ops: _Optional[_Iterable[_Union[OpDesc, _Mapping[str, _Any]]]] = ..., forward_block_idx: _Optional[int] = ...) -> None: ...
+    def __init__(
+        self,
+        idx: _Optional[int] = ...,
+        parent_idx: _Optional[int] = ...,
+        vars: _Optional[_Iterable[_Union[VarDesc, _Mapping[str, _Any]]]] = ...,
+        ops: _Optional[_Iterable[_Union[OpDesc, _Mapping[str, _Any]]]] = ...,
+        forward_block_idx: _Optional[int] = ...,
+    ) -> None: ...
 
 class OpVersion(_message.Message):
     __slots__ = ("version",)
@@ -379,10 +534,15 @@ class OpVersionMap(_message.Message):
         OP_VERSION_FIELD_NUMBER: _ClassVar[int]
         op_name: str
         op_version: OpVersion
-        def __init__(self, op_name: _Optional[str] = ..., op_version: _Optional[_Union[OpVersion, _Mapping[str, _Any]]] = ...) -> None: ...
+        def __init__(
+            self, op_name: _Optional[str] = ..., op_version: _Optional[_Union[OpVersion, _Mapping[str, _Any]]] = ...
+        ) -> None: ...
+
     PAIR_FIELD_NUMBER: _ClassVar[int]
     pair: _containers.RepeatedCompositeFieldContainer[OpVersionMap.OpVersionPair]
-    def __init__(self, pair: _Optional[_Iterable[_Union[OpVersionMap.OpVersionPair, _Mapping[str, _Any]]]] = ...) -> None: ...
+    def __init__(
+        self, pair: _Optional[_Iterable[_Union[OpVersionMap.OpVersionPair, _Mapping[str, _Any]]]] = ...
+    ) -> None: ...
 
 class CompatibleInfo(_message.Message):
     __slots__ = ("version", "type")
@@ -393,6 +553,7 @@ class CompatibleInfo(_message.Message):
         POSSIBLE: _ClassVar[CompatibleInfo.Type]
         BUG_FIX: _ClassVar[CompatibleInfo.Type]
         PRECISION_CHANGE: _ClassVar[CompatibleInfo.Type]
+
     COMPATIBLE: CompatibleInfo.Type
     DEFINITELY_NOT: CompatibleInfo.Type
     POSSIBLE: CompatibleInfo.Type
@@ -402,7 +563,9 @@ class CompatibleInfo(_message.Message):
     TYPE_FIELD_NUMBER: _ClassVar[int]
     version: str
     type: CompatibleInfo.Type
-    def __init__(self, version: _Optional[str] = ..., type: _Optional[_Union[CompatibleInfo.Type, str]] = ...) -> None: ...
+    def __init__(
+        self, version: _Optional[str] = ..., type: _Optional[_Union[CompatibleInfo.Type, str]] = ...
+    ) -> None: ...
 
 class OpCompatibleMap(_message.Message):
     __slots__ = ("pair", "default_required_version")
@@ -412,12 +575,21 @@ class OpCompatibleMap(_message.Message):
         COMPATIBLE_INFO_FIELD_NUMBER: _ClassVar[int]
         op_name: str
         compatible_info: CompatibleInfo
-        def __init__(self, op_name: _Optional[str] = ..., compatible_info: _Optional[_Union[CompatibleInfo, _Mapping[str, _Any]]] = ...) -> None: ...
+        def __init__(
+            self,
+            op_name: _Optional[str] = ...,
+            compatible_info: _Optional[_Union[CompatibleInfo, _Mapping[str, _Any]]] = ...,
+        ) -> None: ...
+
     PAIR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_REQUIRED_VERSION_FIELD_NUMBER: _ClassVar[int]
     pair: _containers.RepeatedCompositeFieldContainer[OpCompatibleMap.OpCompatiblePair]
     default_required_version: str
-    def __init__(self, pair: _Optional[_Iterable[_Union[OpCompatibleMap.OpCompatiblePair, _Mapping[str, _Any]]]] = ..., default_required_version: _Optional[str] = ...) -> None: ...
+    def __init__(
+        self,
+        pair: _Optional[_Iterable[_Union[OpCompatibleMap.OpCompatiblePair, _Mapping[str, _Any]]]] = ...,
+        default_required_version: _Optional[str] = ...,
+    ) -> None: ...
 
 class ProgramDesc(_message.Message):
     __slots__ = ("blocks", "op_compatible_map", "version", "op_version_map")
@@ -429,4 +601,10 @@ class ProgramDesc(_message.Message):
     op_compatible_map: OpCompatibleMap
     version: Version
     op_version_map: OpVersionMap
-    def __init__(self, blocks: _Optional[_Iterable[_Union[BlockDesc, _Mapping[str, _Any]]]] = ..., op_compatible_map: _Optional[_Union[OpCompatibleMap, _Mapping[str, _Any]]] = ..., version: _Optional[_Union[Version, _Mapping[str, _Any]]] = ..., op_version_map: _Optional[_Union[OpVersionMap, _Mapping[str, _Any]]] = ...) -> None: ...
+    def __init__(
+        self,
+        blocks: _Optional[_Iterable[_Union[BlockDesc, _Mapping[str, _Any]]]] = ...,
+        op_compatible_map: _Optional[_Union[OpCompatibleMap, _Mapping[str, _Any]]] = ...,
+        version: _Optional[_Union[Version, _Mapping[str, _Any]]] = ...,
+        op_version_map: _Optional[_Union[OpVersionMap, _Mapping[str, _Any]]] = ...,
+    ) -> None: ...

@@ -21,5 +21,5 @@ check_attrs: Callable[[OpDesc], None] | None = None
 #: ``infer_shape(op, block)`` writes shapes, dtypes and LoD levels of what an operation writes.
 infer_shape: Callable[[OpDesc, BlockDesc], None] | None = None
 
-#: ``infer_var_type(op, block)`` says which of the variables that an operation writes are rows, and which are tensors.
+#: ``infer_var_type(op, block)`` writes the types (tensor or rows) of the variables that an operation writes.
 infer_var_type: Callable[[OpDesc, BlockDesc], None] | None = None

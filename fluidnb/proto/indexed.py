@@ -1,8 +1,4 @@
-"""A program listed as the design documents of Fluid list it: operations point to variables by their index.
-
-On the wire an operation names its variables. The listing with indices is shorter, shows at a glance who declares what,
-and is what the documents draw.
-"""
+"""A program listed as in Fluid's design documents: operations point to variables by their index, not by name."""
 
 from __future__ import annotations
 
@@ -20,33 +16,6 @@ def indexed(program: ProgramDesc) -> str:
     An operation that runs a block points into the variables of that block where the block declares the name, as the
     step net of a recurrent operation does, else into its own block's. ``0:3`` is variable 3 of another block, here the
     first.
-
-    Args:
-        program: the program.
-
-    Returns:
-        The text, one ``BlockDesc`` after the other.
-
-    Example:
-        >>> program = ProgramDesc(); block = program.block(0)
-        >>> for name in ("x", "y"): _ = block.var(name)
-        >>> _ = block.append_op(OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}))
-        >>> print(indexed(program), end="")
-        BlockDesc {  // 0
-          vars = {
-            VarDesc {...}  // 0: x
-            VarDesc {...}  // 1: y
-          }
-          ops = {
-            OpDesc {  // scale
-              inputs = {0}  // x
-              outputs = {1}  // y
-              attrs {
-                "scale" : 2.0
-              }
-            }
-          }
-        }
     """
     return "".join(f"{line}\n" for block in program.blocks for line in _block(block))
 

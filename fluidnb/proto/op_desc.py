@@ -14,7 +14,7 @@ from fluidnb.proto.wire import parse, text_of, uninitialized
 if TYPE_CHECKING:
     from fluidnb.proto.block_desc import BlockDesc
 
-#: Attributes that hold names of variables, which a renaming has to follow.
+#: Attributes with names of variables, which are renamed too.
 NAMES_IN_ATTRS = ("op_role_var", "states", "ex_states", "skip_eager_deletion_vars")
 
 
@@ -31,10 +31,6 @@ class OpDesc:
         outs: slot -> names of the variables written.
         attrs: name -> value.
         types: name -> AttrType number, where the type that the value suggests is not the right one.
-
-    Raises:
-        OpTypeError: a name or value of a wrong type.
-        OpValueError: a value out of range.
 
     Example:
         >>> op = OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0})
@@ -79,12 +75,7 @@ class OpDesc:
 
     @classmethod
     def over(cls, pb: pb2.OpDesc, block: BlockDesc | None = None) -> OpDesc:
-        """An OpDesc over a message that exists, which becomes its own.
-
-        Example:
-            >>> OpDesc.over(pb2.OpDesc(type="relu")).type()
-            'relu'
-        """
+        """An OpDesc over a message, which it owns from now on."""
         self = cls.__new__(cls)
         self.pb, self.block, self.view, self.saved = pb, block, None, None
         self._ins = self._outs = self._attrs = None
@@ -100,28 +91,12 @@ class OpDesc:
         return self.pb.type
 
     def set_type(self, optype: str) -> None:
-        """Make it an operation of another type; slots and attributes stay.
-
-        Raises:
-            OpTypeError: the type is not a text.
-
-        Example:
-            >>> op = OpDesc("relu"); op.set_type("tanh"); op.type()
-            'tanh'
-        """
+        """Changes the type; slots and attributes stay."""
         self.pb.type = type_name(optype)
         self._edited()
 
     def label(self) -> str:
-        """The operation's name in errors.
-
-        Returns:
-            For example ``op 3 (clip) in block 0``, or ``op clip`` while it is in no block.
-
-        Example:
-            >>> OpDesc("clip").label()
-            'op clip'
-        """
+        """The operation's name in errors: ``op 3 (clip) in block 0``, or ``op clip`` while it is in no block."""
         name = self.pb.type or "without a type"
         if self.block is None:
             return f"op {name}"
@@ -150,16 +125,7 @@ class OpDesc:
         return self._outs
 
     def input(self, slot: str) -> list[str]:
-        """The names of the variables in an input slot.
-
-        Args:
-            slot: the slot's name, for example ``X``.
-
-        Returns:
-            A new list, empty for a slot that was left out on purpose.
-
-        Raises:
-            OpValueError: the operation has no such slot.
+        """The names of the variables in an input slot, empty for a slot that was left out on purpose.
 
         Example:
             >>> OpDesc("mul", {"X": ["x"], "Y": ["w"]}).input("Y")
@@ -168,12 +134,7 @@ class OpDesc:
         return list(self._slot(self.ins, slot, "input"))
 
     def output(self, slot: str) -> list[str]:
-        """The names of the variables in an output slot; as `input`.
-
-        Example:
-            >>> OpDesc("mul", {}, {"Out": ["y"]}).output("Out")
-            ['y']
-        """
+        """The names of the variables in an output slot; as `input`."""
         return list(self._slot(self.outs, slot, "output"))
 
     def _slot(self, slots: dict[str, list[str]], slot: str, side: str) -> list[str]:
@@ -188,14 +149,7 @@ class OpDesc:
             ) from None
 
     def set_input(self, slot: str, names: Sequence[str]) -> None:
-        """Put variables into an input slot, in place of those that were there.
-
-        Args:
-            slot: the slot's name.
-            names: the variables' names; a single name may be a str.
-
-        Raises:
-            OpTypeError: a name is not a text.
+        """Replaces the variables of an input slot; a single name may be a str.
 
         Example:
             >>> op = OpDesc("sum"); op.set_input("X", ["a", "b"]); op.input_arg_names()
@@ -205,23 +159,18 @@ class OpDesc:
         self._edited()
 
     def set_output(self, slot: str, names: Sequence[str]) -> None:
-        """Put variables into an output slot; as `set_input`.
-
-        Example:
-            >>> op = OpDesc("sum"); op.set_output("Out", ["c"]); op.outs
-            {'Out': ['c']}
-        """
+        """Replaces the variables of an output slot; as `set_input`."""
         _put_slot(self.pb.outputs, self.outs, slot, _names(slot, names))
         self._edited()
 
     def remove_input(self, slot: str) -> None:
-        """Take an input slot away; nothing happens when there is none."""
+        """Removes an input slot; an unknown one is ignored."""
         if self.ins.pop(slot, None) is not None:
             drop_entry(self.pb.inputs, "parameter", slot)
             self._edited()
 
     def remove_output(self, slot: str) -> None:
-        """Take an output slot away; nothing happens when there is none."""
+        """Removes an output slot; an unknown one is ignored."""
         if self.outs.pop(slot, None) is not None:
             drop_entry(self.pb.outputs, "parameter", slot)
             self._edited()
@@ -235,12 +184,7 @@ class OpDesc:
         return list(self.outs)
 
     def input_arg_names(self) -> list[str]:
-        """The variables read, slot after slot.
-
-        Example:
-            >>> OpDesc("mul", {"Y": ["w"], "X": ["x"]}).input_arg_names()
-            ['x', 'w']
-        """
+        """The variables read, slot after slot."""
         return [name for names in self.ins.values() for name in names]
 
     def output_arg_names(self) -> list[str]:
@@ -248,19 +192,14 @@ class OpDesc:
         return [name for names in self.outs.values() for name in names]
 
     def rename_input(self, old: str, new: str) -> None:
-        """Read ``new`` wherever ``old`` was read.
-
-        Example:
-            >>> op = OpDesc("sum", {"X": ["a", "b", "a"]}); op.rename_input("a", "c"); op.input("X")
-            ['c', 'b', 'c']
-        """
+        """Replaces ``old`` by ``new`` in all input slots."""
         if _rename(self.pb.inputs, self.ins, old, new):
             self._edited()
 
     _rename_input = rename_input
 
     def rename_output(self, old: str, new: str) -> None:
-        """Write ``new`` wherever ``old`` was written."""
+        """Replaces ``old`` by ``new`` in all output slots."""
         if _rename(self.pb.outputs, self.outs, old, new):
             self._edited()
 
@@ -276,6 +215,11 @@ class OpDesc:
             self._attrs = {entry.name: decode(entry) for entry in self.pb.attrs}
         return self._attrs
 
+    @property
+    def attr_types(self) -> dict[str, int]:
+        """Attribute -> AttrType number. To read only."""
+        return self._kinds if self._attrs is not None else {entry.name: entry.type for entry in self.pb.attrs}
+
     def has_attr(self, name: str) -> bool:
         """Whether the attribute is written down."""
         return name in self.attrs
@@ -285,16 +229,7 @@ class OpDesc:
         return list(self.attrs)
 
     def attr(self, name: str) -> Any:
-        """The value of an attribute.
-
-        Args:
-            name: the attribute's name.
-
-        Returns:
-            A bool, int, float, str, complex, or a list of these; the index of a block.
-
-        Raises:
-            OpValueError: there is no such attribute.
+        """The value of an attribute: a bool, int, float, str, complex, or a list of these; the index of a block.
 
         Example:
             >>> OpDesc("clip", attrs={"min": -1.0}).attr("min")
@@ -305,30 +240,16 @@ class OpDesc:
         return self.attrs[name]
 
     def attr_type(self, name: str) -> int:
-        """The AttrType number of an attribute.
-
-        Raises:
-            OpValueError: there is no such attribute.
-
-        Example:
-            >>> pb2.AttrType.Name(OpDesc("clip", attrs={"min": -1.0}).attr_type("min"))
-            'FLOAT'
-        """
+        """The AttrType number of an attribute."""
         if name not in self.attrs:
             raise self._no_attr(name)
         return self._kinds[name]
 
     def set_attr(self, name: str, value: Any, type: int | None = None) -> None:
-        """Write an attribute.
+        """Writes an attribute.
 
         Args:
-            name: its name.
-            value: a bool, int, float, str, block, or a list of these.
             type: its AttrType number; by default the type it has, when the value fits, or the one the value suggests.
-
-        Raises:
-            OpTypeError: the value does not fit the type.
-            OpValueError: the value is out of range.
 
         Example:
             >>> op = OpDesc("scale", attrs={"scale": 2.0}); op.set_attr("scale", 3); op.attr("scale")
@@ -363,35 +284,22 @@ class OpDesc:
         return kind, encode(entry, name, kind, value)
 
     def remove_attr(self, name: str) -> None:
-        """Take an attribute away; nothing happens when there is none.
-
-        Example:
-            >>> op = OpDesc("scale", attrs={"scale": 2.0}); op.remove_attr("scale"); op.attr_names()
-            []
-        """
+        """Removes an attribute; an unknown one is ignored."""
         if name in self.attrs:
             del self.attrs[name], self._kinds[name]
             drop_entry(self.pb.attrs, "name", name)
             self._edited()
 
     def set_block_attr(self, name: str, block: BlockDesc | int) -> None:
-        """Write the index of a block, a loop's body for example.
-
-        Args:
-            name: the attribute's name, ``sub_block`` in Fluid's own operators.
-            block: the block or its index.
-        """
+        """Writes a block or its index, for example a loop's body as ``sub_block``."""
         self.set_attr(name, block, pb2.BLOCK)
 
     def set_blocks_attr(self, name: str, blocks: Iterable[BlockDesc | int]) -> None:
-        """Write the indices of several blocks."""
+        """Writes the indices of several blocks."""
         self.set_attr(name, list(blocks), pb2.BLOCKS)
 
     def block_attr(self, name: str) -> int:
         """The index of the block in an attribute.
-
-        Raises:
-            OpValueError: there is no such attribute, or it holds no block.
 
         Example:
             >>> op = OpDesc("while"); op.set_block_attr("sub_block", 1); op.block_attr("sub_block")
@@ -403,15 +311,7 @@ class OpDesc:
     _block_attr_id = block_attr
 
     def blocks_attr(self, name: str) -> list[int]:
-        """The indices of the blocks in an attribute.
-
-        Raises:
-            OpValueError: there is no such attribute, or it does not hold blocks.
-
-        Example:
-            >>> op = OpDesc("listen"); op.set_blocks_attr("optimize_blocks", [1, 2]); op.blocks_attr("optimize_blocks")
-            [1, 2]
-        """
+        """The indices of the blocks in an attribute."""
         return list(self._blocks(name, pb2.BLOCKS))
 
     _blocks_attr_ids = blocks_attr
@@ -426,7 +326,7 @@ class OpDesc:
         return self.attrs[name]
 
     def rename(self, old: str, new: str) -> None:
-        """Follow a variable to its new name: in inputs, outputs and the attributes that hold names of variables.
+        """Renames a variable in inputs, outputs and the attributes that have names of variables.
 
         Example:
             >>> op = OpDesc("sgd", {"Param": ["w"]}, {"ParamOut": ["w"]}, {"op_role_var": ["w", "w@GRAD"]})
@@ -444,7 +344,7 @@ class OpDesc:
         return OpValueError(f'There is no attribute "{name}".', op=self.label(), hint=near(name, self.attrs))
 
     def _write_attrs(self, attrs: Mapping[str, Any], types: Mapping[str, int]) -> None:
-        """Write the attributes of a new operation, sorted by name."""
+        """Writes the attributes of a new operation, sorted by name."""
         values, kinds, add = {}, {}, self.pb.attrs.add
         try:
             for name in sorted(attrs):
@@ -467,17 +367,14 @@ class OpDesc:
         return self.pb.is_target
 
     def set_is_target(self, is_target: bool) -> None:
-        """Say whether pruning has to keep the operation."""
+        """Sets whether pruning has to keep the operation."""
         self.pb.is_target = is_target
         self._edited()
 
     # Checks and inference.
 
     def check_attrs(self) -> None:
-        """Check the attributes against the operator, and write the defaults of those that were left out.
-
-        Raises:
-            FluidError: there is no such operator, or an attribute is unknown, unfit or missing.
+        """Checks the attributes against the operator, and writes the defaults of those that were left out.
 
         Example:
             >>> op = OpDesc("mul"); op.check_attrs(); op.attr("x_num_col_dims")
@@ -488,26 +385,13 @@ class OpDesc:
         hooks.check_attrs(self)
 
     def infer_shape(self, block: BlockDesc) -> None:
-        """Write shapes, dtypes and LoD levels of the variables that the operation writes.
-
-        Args:
-            block: the block whose variables it sees.
-
-        Raises:
-            FluidError: there is no such operator, or what it reads breaks its rule.
-
-        Example:
-            >>> from fluidnb.proto.desc import ProgramDesc
-            >>> block = ProgramDesc().block(0); x, y = block.var("x"), block.var("y"); x.set_shape([3, 4])
-            >>> op = block.append_op(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]})); op.infer_shape(block); y.shape()
-            [3, 4]
-        """
+        """Writes shapes, dtypes and LoD levels of the variables that the operation writes."""
         if hooks.infer_shape is None:
             raise _no_operators("shapes are inferred")
         hooks.infer_shape(self, block)
 
     def infer_var_type(self, block: BlockDesc) -> None:
-        """Say of the variables that the operation writes whether they are rows or tensors; as `infer_shape`."""
+        """Writes the types (tensor or rows) of the variables that the operation writes."""
         if hooks.infer_var_type is None:
             raise _no_operators("types are inferred")
         hooks.infer_var_type(self, block)
@@ -515,27 +399,19 @@ class OpDesc:
     # Copies and bytes.
 
     def copy_from(self, other: OpDesc) -> None:
-        """Become equal to another operation, in place: type, slots, attributes, all of it."""
+        """Copies type, slots and attributes of another operation into this one."""
         self.pb.CopyFrom(other.pb)
         self._ins = self._outs = self._attrs = None
         self._edited()
 
     def clone(self) -> OpDesc:
-        """An equal operation that is in no block.
-
-        Example:
-            >>> a = OpDesc("relu"); b = a.clone(); b.set_type("tanh"); a.type()
-            'relu'
-        """
+        """An equal operation that is in no block."""
         pb = pb2.OpDesc()
         pb.CopyFrom(self.pb)
         return OpDesc.over(pb)
 
     def serialize_to_string(self) -> bytes:
         """The bytes of the message.
-
-        Raises:
-            OpValueError: the operation has no type yet.
 
         Example:
             >>> OpDesc("relu").serialize_to_string()
@@ -547,15 +423,7 @@ class OpDesc:
 
     @classmethod
     def parse_from_string(cls, data: bytes) -> OpDesc:
-        """An operation from the bytes of its message.
-
-        Raises:
-            OpValueError: these are not the bytes of an OpDesc.
-
-        Example:
-            >>> OpDesc.parse_from_string(b"\\x1a\\x04relu").type()
-            'relu'
-        """
+        """An operation from the bytes of its message."""
         return cls.over(parse(pb2.OpDesc, data, "op_desc"))
 
 
@@ -564,29 +432,14 @@ def _no_operators(what: str) -> NotBuiltYet:
 
 
 def type_name(optype: Any) -> str:
-    """Check the type of an operation.
-
-    Raises:
-        OpTypeError: it is not a text.
-    """
+    """Checks the type of an operation."""
     if not isinstance(optype, str):
         raise OpTypeError("The type of an operation is a text.", received=f"{optype!r}, a {type(optype).__name__}")
     return str(optype)
 
 
 def add_slots(container: Any, slots: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Write the slots of a new operation, sorted by name.
-
-    Args:
-        container: ``inputs`` or ``outputs`` of the message, empty so far.
-        slots: slot -> names of variables.
-
-    Returns:
-        The same as plain lists, in the order written.
-
-    Raises:
-        OpTypeError: a name is not a text.
-    """
+    """Writes the slots of a new operation to an empty ``container``, sorted by name; returns them as lists."""
     written = {}
     for slot in sorted(slots):
         names = written[slot] = _names(slot, slots[slot])
@@ -597,18 +450,12 @@ def add_slots(container: Any, slots: Mapping[str, Sequence[str]]) -> dict[str, l
 
 
 def entry_place(container: Any, field: str, name: str) -> int:
-    """The position of a new entry among sorted ones: before the first with a greater name.
-
-    Args:
-        container: a repeated field of messages.
-        field: the field of these messages that holds their name.
-        name: the name of the entry to come.
-    """
+    """The position of a new entry among sorted ones: before the first with a greater name."""
     return next((i for i, entry in enumerate(container) if getattr(entry, field) > name), len(container))
 
 
 def put_in_dict(cache: dict[str, Any], at: int, name: str, value: Any) -> None:
-    """Put a new key at a position of an ordered dict."""
+    """Inserts a new key at a position of an ordered dict."""
     tail = list(cache.items())[at:]
     for key, _ in tail:
         del cache[key]

@@ -15,7 +15,7 @@ from fluidnb.proto.wire import parse
 
 
 class _OnClassOrDesc:
-    """A method that the class has too: there it makes a desc, of a desc it fills this one, as Fluid's does."""
+    """A method that creates a desc when called on the class, and fills the desc when called on one."""
 
     def __init__(self, function: Callable[[Any, bytes], ProgramDesc]) -> None:
         self._function, self.__doc__ = function, function.__doc__
@@ -28,16 +28,14 @@ class ProgramDesc:
     """A whole program. A new one has one empty block.
 
     Args:
-        other: a program to copy, the copy shares nothing with it; or the bytes of one.
+        other: a program to copy, or the bytes of one.
 
     Example:
         >>> program = ProgramDesc()
         >>> before = program.version
         >>> _ = program.block(0).append_op()
-        >>> program.version > before
-        True
-        >>> program
-        ProgramDesc(1 blocks, 1 ops)
+        >>> program.version > before, program
+        (True, ProgramDesc(1 blocks, 1 ops))
     """
 
     __slots__ = ("__weakref__", "blocks", "pb", "state", "version", "view")
@@ -45,7 +43,7 @@ class ProgramDesc:
     #: The message without its blocks.
     pb: pb2.ProgramDesc
     blocks: list[BlockDesc]
-    #: Rises with every edit, so that whoever keeps something computed knows when it is out of date. Not in the bytes.
+    #: Rises with every edit, so that caches are invalidated. Not in the bytes.
     version: int
     #: The Program over it.
     view: object
@@ -74,7 +72,7 @@ class ProgramDesc:
         del message.blocks[:]
 
     def _find_data(self) -> None:
-        """Mark what a program that was read is fed with: the tensors of block 0 that nothing in it writes."""
+        """Marks the data of a parsed program: the tensors of block 0 that no operation writes."""
         written = {name for block in self.blocks for op in block.ops for name in op.output_arg_names()}
         for name, var in self.blocks[0].vars.items():
             if var.type() == pb2.VarType.LOD_TENSOR and not var.persistable() and name not in written:
@@ -84,39 +82,20 @@ class ProgramDesc:
         return f"ProgramDesc({len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops)"
 
     def touch(self) -> None:
-        """Say that something was edited by hand."""
+        """Records that blocks or operations were edited directly."""
         self.version += 1
 
     # Blocks.
 
     def append_block(self, parent: BlockDesc) -> BlockDesc:
-        """Add an empty block inside another one.
-
-        Args:
-            parent: the block around it.
-
-        Returns:
-            The new block.
-
-        Example:
-            >>> program = ProgramDesc()
-            >>> program.append_block(program.block(0)).parent_idx
-            0
-        """
+        """Adds an empty block inside another one."""
         block = BlockDesc(self, len(self.blocks), parent.idx)
         self.blocks.append(block)
         self.version += 1
         return block
 
     def remove_blocks(self, start: int) -> list[BlockDesc]:
-        """Take the block at ``start`` and all after it away; the way back from `append_block`.
-
-        Returns:
-            The blocks.
-
-        Raises:
-            OpValueError: there is no such block, or it is the first one.
-        """
+        """Removes and returns the block at ``start`` and all after it."""
         if not 0 < start <= len(self.blocks):
             raise OpValueError(f"Blocks from {start} on cannot go.", expected=f"1 to {len(self.blocks)}")
         gone = self.blocks[start:]
@@ -125,12 +104,7 @@ class ProgramDesc:
         return gone
 
     def block(self, index: int) -> BlockDesc:
-        """The block at a place.
-
-        Raises:
-            OpTypeError: the index is no int.
-            OpValueError: there is no such block.
-        """
+        """The block at an index."""
         try:
             index = operator.index(index)
         except TypeError:
@@ -169,13 +143,10 @@ class ProgramDesc:
         return message
 
     def flush(self) -> None:
-        """Nothing: edits are in the messages at once. Fluid's scripts call it."""
+        """A no-op (compatibility): edits are in the messages at once."""
 
     def serialize_to_string(self) -> bytes:
         """The program as bytes, in Paddle's format.
-
-        Raises:
-            OpValueError: an operation has no type, or a variable no dtype.
 
         Example:
             >>> data = ProgramDesc().serialize_to_string(); data
@@ -191,17 +162,9 @@ class ProgramDesc:
 
     @_OnClassOrDesc
     def parse_from_string(self: Any, data: bytes) -> ProgramDesc:
-        """A program from its bytes; what its version of the format does not know is kept.
+        """A program from its bytes, or from a ``__model__`` file of Paddle; unknown fields are kept.
 
-        Args:
-            data: what `serialize_to_string` gave, or a ``__model__`` file of Paddle.
-
-        Returns:
-            A new program; when called of one that exists, that one, which holds what the bytes say now.
-
-        Raises:
-            OpTypeError: not bytes.
-            OpValueError: not a program, or one whose blocks do not fit together.
+        Called on an existing program, it replaces that program's content and returns it.
 
         Example:
             >>> data = ProgramDesc().serialize_to_string()

@@ -1,4 +1,4 @@
-"""Compile framework.proto again: ``python -m fluidnb.proto.rebuild`` writes framework.desc and framework_pb2.pyi.
+"""Compiles framework.proto again: ``python -m fluidnb.proto.rebuild`` writes framework.desc and framework_pb2.pyi.
 
 Only this script needs a protobuf compiler (the one in grpcio-tools); what it writes is checked in.
 """
@@ -13,24 +13,17 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def build() -> dict[str, bytes]:
-    """Compile framework.proto in a temporary folder.
-
-    Returns:
-        The content of each generated file by its name: ``framework.desc`` and ``framework_pb2.pyi``.
-
-    Raises:
-        ImportError: grpcio-tools is not installed.
-        RuntimeError: framework.proto does not compile; the compiler has written why to stderr.
-    """
+def build(folder: Path = HERE, name: str = "framework") -> dict[str, bytes]:
+    """Compiles a proto file in a temporary folder; returns the content of each generated file by name."""
     protoc = importlib.import_module("grpc_tools.protoc")
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        options = [f"-I{HERE}", f"--descriptor_set_out={out}/framework.desc", f"--pyi_out={out}", "framework.proto"]
-        if protoc.main(["protoc", *options]):
-            raise RuntimeError("framework.proto does not compile.")
-        stub = for_strict_checkers((out / "framework_pb2.pyi").read_text())
-        return {"framework.desc": (out / "framework.desc").read_bytes(), "framework_pb2.pyi": stub.encode()}
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary)
+        options = [*{f"-I{folder}": 0, f"-I{HERE}": 0}, f"--descriptor_set_out={out}/{name}.desc", f"--pyi_out={out}"]
+        if protoc.main(["protoc", *options, f"{name}.proto"]):
+            raise RuntimeError(f"{name}.proto does not compile.")
+        stub = for_strict_checkers((out / f"{name}_pb2.pyi").read_text())
+        stub = stub.replace("import framework_pb2 as", "from fluidnb.proto import framework_pb2 as")
+        return {f"{name}.desc": (out / f"{name}.desc").read_bytes(), f"{name}_pb2.pyi": stub.encode()}
 
 
 def for_strict_checkers(stub: str) -> str:
@@ -46,13 +39,13 @@ def for_strict_checkers(stub: str) -> str:
     return f"# ruff: noqa\n{stub}"
 
 
-def main() -> int:
-    """Write what `build` returns next to framework.proto and say which files changed."""
-    for name, content in build().items():
-        path = HERE / name
+def main(folder: Path = HERE, name: str = "framework") -> int:
+    """Writes the files of `build` next to the proto file and prints which of them changed."""
+    for file, content in build(folder, name).items():
+        path = folder / file
         changed = not path.exists() or path.read_bytes() != content
         path.write_bytes(content)
-        print(f"{name}: {'written' if changed else 'as it was'}, {len(content)} bytes")
+        print(f"{file}: {'written' if changed else 'as it was'}, {len(content)} bytes")
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 
 from fluidnb.proto.wire import is_repeated
-from fluidnb.visible import ACTING
+from fluidnb.utils.escapes import ACTING
 
 _ESCAPES = {ord(c): e for c, e in zip("\n\r\t\"'\\", (r"\n", r"\r", r"\t", r"\"", r"\'", r"\\"), strict=True)}
 _ESCAPES |= {i: f"\\{i:03o}" for i in (*range(32), 127) if i not in _ESCAPES}
@@ -25,37 +25,13 @@ _ESCAPES |= {
 
 
 def to_text(message: Any) -> str:
-    """A message in protobuf's text format.
-
-    Fields come by number, so that a program ends with its version, where it has one. Unset and unknown fields are not
-    shown.
-
-    Args:
-        message: any protobuf message.
-
-    Returns:
-        Lines that end in a newline; an empty text for an empty message.
-
-    Example:
-        >>> from fluidnb.proto.desc import OpDesc
-        >>> print(to_text(OpDesc("scale", {"X": ["x"]}, attrs={"scale": 0.1}).pb), end="")
-        inputs {
-          parameter: "X"
-          arguments: "x"
-        }
-        type: "scale"
-        attrs {
-          name: "scale"
-          type: FLOAT
-          f: 0.1
-        }
-    """
+    """A message in protobuf's text format, fields by number, without unset and unknown ones."""
     return "".join(_lines(message, ""))
 
 
 def _lines(message: Any, indent: str) -> Iterator[str]:
-    for field, held in message.ListFields():
-        for value in held if is_repeated(field) else (held,):
+    for field, content in message.ListFields():
+        for value in content if is_repeated(field) else (content,):
             if field.message_type:
                 yield f"{indent}{field.name} {{\n"
                 yield from _lines(value, indent + "  ")

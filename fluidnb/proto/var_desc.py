@@ -30,10 +30,6 @@ class VarDesc:
         name: its name.
         type: a VarType number; a LOD_TENSOR by default.
 
-    Raises:
-        OpTypeError: the name is not a text.
-        OpValueError: there is no such type.
-
     Example:
         >>> x = VarDesc("x"); x.set_dtype(pb2.VarType.FP32); x.set_shape([-1, 13])
         >>> x.shape(), x.lod_level(), x.persistable()
@@ -64,12 +60,7 @@ class VarDesc:
 
     @classmethod
     def over(cls, pb: pb2.VarDesc, block: BlockDesc | None = None) -> VarDesc:
-        """A VarDesc over a message that exists, which becomes its own.
-
-        Example:
-            >>> VarDesc.over(VarDesc("x").pb).name()
-            'x'
-        """
+        """A VarDesc over a message, which it owns from now on."""
         self = cls.__new__(cls)
         self.pb, self.block, self.view, self.saved, self._data = pb, block, None, None, ""
         return self
@@ -86,15 +77,7 @@ class VarDesc:
         return self.pb.name
 
     def set_name(self, name: str) -> None:
-        """Give it another name; in a block, what reads and writes it follows.
-
-        Raises:
-            OpValueError: the block has a variable of that name.
-
-        Example:
-            >>> x = VarDesc("x"); x.set_name("y"); x.name()
-            'y'
-        """
+        """Renames it; in a block, the operations that read and write it follow."""
         if self.block is None:
             self.pb.name = var_name(name)
             self.saved = None
@@ -106,13 +89,7 @@ class VarDesc:
         return self.pb.type.type
 
     def set_type(self, type: int) -> None:
-        """Make it something else; dtype, shape and LoD level go along where the new type has them.
-
-        Example:
-            >>> g = VarDesc("w@GRAD"); g.set_dtype(5); g.set_shape([9, 4])
-            >>> g.set_type(VarDesc.VarType.SELECTED_ROWS); g.shape()
-            [9, 4]
-        """
+        """Changes its type; dtype, shape and LoD level are kept where the new type has them."""
         type = _type(type)
         if type == self.pb.type.type:
             return
@@ -130,103 +107,69 @@ class VarDesc:
             leveled[0].lod_level = level
         self._edited()
 
-    # What it holds.
+    # Its value.
 
     def shape(self) -> list[int]:
-        """Its sizes, -1 where unknown before a run; empty for a scalar, and before they are set.
-
-        Raises:
-            OpValueError: its type has no shape.
-        """
+        """Its sizes, -1 where unknown before a run; empty for a scalar, and before they are set."""
         return list(self._tensor("shape").dims)
 
     def set_shape(self, shape: Sequence[int]) -> None:
-        """Set its sizes.
-
-        Args:
-            shape: integers, -1 for unknown.
-
-        Raises:
-            OpTypeError: not integers.
-            OpValueError: its type has no shape.
-        """
+        """Sets its sizes, -1 for unknown."""
         dims = _dims(self.pb.name, shape)
         self._tensor("shape").dims[:] = dims
         self._edited()
 
     def dtype(self) -> int:
-        """The VarType number of its numbers, for example FP32; 0 (BOOL) before anybody has set it.
-
-        Raises:
-            OpValueError: what it is has no dtype.
-        """
+        """The VarType number of its elements, for example FP32; 0 (BOOL) before it is set."""
         return self._tensor("dtype").data_type
 
     def set_dtype(self, dtype: int) -> None:
-        """Set the VarType number of its numbers.
-
-        Raises:
-            OpValueError: what it is has no dtype, or there is no such type.
-        """
+        """Sets the VarType number of its elements."""
         self._tensor("dtype").data_type = _type(dtype)  # type: ignore[assignment]
         self._edited()
 
     def lod_level(self) -> int:
-        """The number of LoD levels.
-
-        Raises:
-            OpValueError: what it is has no LoD.
-        """
+        """The number of LoD levels."""
         level: int = self._one(self._leveled(), "LoD level").lod_level
         return level
 
     def set_lod_level(self, level: int) -> None:
-        """Say how many levels of sequences it has.
-
-        Raises:
-            OpTypeError: not an integer.
-            OpValueError: what it is has no LoD, or the level is negative.
-        """
+        """Sets the number of LoD levels."""
         if _integer(self.pb.name, "LoD level", level) < 0:
             raise OpValueError(f'The LoD level of "{self.pb.name}" cannot be negative.', received=level)
         self._one(self._leveled(), "LoD level").lod_level = operator.index(level)
         self._edited()
 
-    # A reader holds several tensors.
+    # A reader has several tensors.
 
     def shapes(self) -> list[list[int]]:
-        """The shapes of all that a reader gives."""
+        """The shapes of the tensors of a reader."""
         return [list(t.dims) for t in self._tensors()]
 
     def set_shapes(self, shapes: Iterable[Sequence[int]]) -> None:
-        """Set the shapes of all that a reader gives.
-
-        Example:
-            >>> r = VarDesc("r", VarDesc.VarType.READER); r.set_shapes([[-1, 784], [-1, 1]]); r.shapes()
-            [[-1, 784], [-1, 1]]
-        """
+        """Sets the shapes of the tensors of a reader."""
         all_dims = [_dims(self.pb.name, shape) for shape in shapes]
         for tensor, dims in zip(self._sized(len(all_dims)), all_dims, strict=True):
             tensor.tensor.dims[:] = dims
         self._edited()
 
     def dtypes(self) -> list[int]:
-        """The dtypes of all that a reader gives."""
+        """The dtypes of the tensors of a reader."""
         return [t.data_type for t in self._tensors()]
 
     def set_dtypes(self, dtypes: Iterable[int]) -> None:
-        """Set the dtypes of all that a reader gives."""
+        """Sets the dtypes of the tensors of a reader."""
         kinds = [_type(d) for d in dtypes]
         for tensor, kind in zip(self._sized(len(kinds)), kinds, strict=True):
             tensor.tensor.data_type = kind
         self._edited()
 
     def lod_levels(self) -> list[int]:
-        """The LoD levels of all that a reader gives."""
+        """The LoD levels of the tensors of a reader."""
         return [t.lod_level for t in self._leveled()]
 
     def set_lod_levels(self, levels: Iterable[int]) -> None:
-        """Set the LoD levels of all that a reader gives."""
+        """Sets the LoD levels of the tensors of a reader."""
         numbers = [_integer(self.pb.name, "LoD level", level) for level in levels]
         for tensor, level in zip(self._sized(len(numbers)), numbers, strict=True):
             tensor.lod_level = level
@@ -239,7 +182,7 @@ class VarDesc:
         return self.pb.persistable
 
     def set_persistable(self, persistable: bool) -> None:
-        """Say whether it outlives a run."""
+        """Sets whether it outlives a run."""
         self.pb.persistable = bool(persistable)
         self._edited()
 
@@ -248,20 +191,20 @@ class VarDesc:
         return self.pb.stop_gradient
 
     def set_stop_gradient(self, stop: bool) -> None:
-        """Say whether gradients end here."""
+        """Sets whether gradients end here."""
         self.pb.stop_gradient = bool(stop)
         self._edited()
 
     def is_data(self) -> bool:
-        """Whether a run feeds it. The bytes do not say so: Paddle would compare feeds with its sizes."""
+        """Whether a run feeds it. Not in the bytes: Paddle would compare feeds with its sizes."""
         return self._data != "" or self.pb.need_check_feed
 
     def has_checked_sizes(self) -> bool:
-        """Whether feeds are compared with its sizes: not where a program that was read does not say so."""
+        """Whether feeds are compared with its sizes: not in a parsed program without Paddle's own mark."""
         return self._data == "declared" or self.pb.need_check_feed
 
     def set_is_data(self, is_data: bool) -> None:
-        """Say whether a run feeds it; False takes `need_check_feed` back too."""
+        """Sets whether a run feeds it; False clears `need_check_feed` too."""
         self._data = "declared" if is_data else ""
         if not is_data:
             self.pb.need_check_feed = False
@@ -272,7 +215,7 @@ class VarDesc:
         return self.pb.need_check_feed
 
     def set_need_check_feed(self, check: bool) -> None:
-        """Set Paddle's own mark, in the bytes: whether a feed is compared with its shape and dtype."""
+        """Sets Paddle's own mark, in the bytes: whether a feed is compared with its shape and dtype."""
         self.pb.need_check_feed = bool(check)
         self._edited()
 
@@ -281,7 +224,7 @@ class VarDesc:
         return self.pb.is_parameter
 
     def set_is_parameter(self, is_parameter: bool) -> None:
-        """Say whether it is a parameter."""
+        """Sets whether it is a parameter."""
         self.pb.is_parameter = bool(is_parameter)
         self._edited()
 
@@ -291,36 +234,28 @@ class VarDesc:
         """An equal declaration that is in no block."""
         pb = pb2.VarDesc()
         pb.CopyFrom(self.pb)
-        made = VarDesc.over(pb)
-        made._data = self._data
-        return made
+        copy = VarDesc.over(pb)
+        copy._data = self._data
+        return copy
 
     def serialize_to_string(self) -> bytes:
-        """The bytes of the message.
-
-        Raises:
-            OpValueError: a required field is missing: a shape without a dtype, usually.
-        """
+        """The bytes of the message."""
         if not self.pb.IsInitialized():
             raise uninitialized(self.pb, f'variable "{self.pb.name}"')
         return self.pb.SerializeToString()
 
     @classmethod
     def parse_from_string(cls, data: bytes) -> VarDesc:
-        """A declaration from the bytes of its message.
-
-        Raises:
-            OpValueError: these are not the bytes of a VarDesc.
-        """
+        """A declaration from the bytes of its message."""
         return cls.over(parse(pb2.VarDesc, data, "var_desc"))
 
     def _leveled(self) -> Any:
-        kind, held = self.pb.type.type, self.pb.type
+        kind, type_pb = self.pb.type.type, self.pb.type
         if kind == _LOD_TENSOR:
-            return [held.lod_tensor]
+            return [type_pb.lod_tensor]
         if kind == _ARRAY:
-            return [held.tensor_array]
-        return held.reader.lod_tensor if kind == _READER else []
+            return [type_pb.tensor_array]
+        return type_pb.reader.lod_tensor if kind == _READER else []
 
     def _tensors(self) -> list[pb2.VarType.TensorDesc]:
         if self.pb.type.type == _SELECTED_ROWS:
@@ -328,9 +263,9 @@ class VarDesc:
         return [each.tensor for each in self._leveled()]
 
     def _tensor(self, what: str) -> pb2.VarType.TensorDesc:
-        held = self.pb.type
-        if held.type == _LOD_TENSOR:  # nearly every variable
-            return held.lod_tensor.tensor
+        type_pb = self.pb.type
+        if type_pb.type == _LOD_TENSOR:  # nearly every variable
+            return type_pb.lod_tensor.tensor
         tensor: pb2.VarType.TensorDesc = self._one(self._tensors(), what)
         return tensor
 
@@ -357,21 +292,7 @@ class VarDesc:
 
 
 def var_name(name: Any) -> str:
-    """Check the name of a variable.
-
-    Args:
-        name: a text, or its bytes, as scripts for Python 2 and 3 write names.
-
-    Returns:
-        The text.
-
-    Raises:
-        OpTypeError: it is neither.
-
-    Example:
-        >>> var_name(b"x")
-        'x'
-    """
+    """Checks the name of a variable: a text, or its bytes."""
     name = text_of(name)
     if not isinstance(name, str):
         raise OpTypeError("The name of a variable is a text.", received=f"{name!r}, a {type(name).__name__}")

@@ -1,4 +1,4 @@
-"""Bytes in and out, and errors that say where they broke."""
+"""Bytes in and out, and errors with the position of the fault."""
 
 from __future__ import annotations
 
@@ -12,15 +12,7 @@ from fluidnb.errors import OpTypeError, OpValueError
 
 
 def text_of(name: Any) -> Any:
-    """A name as a text where it is the bytes of one, as scripts for Python 2 and 3 write names; else as it is.
-
-    Args:
-        name: anything.
-
-    Example:
-        >>> text_of(b"x"), text_of("y"), text_of(3)
-        ('x', 'y', 3)
-    """
+    """A name as a text where it is the bytes of one, as scripts for Python 2 and 3 write names; else as it is."""
     if isinstance(name, bytes):
         with suppress(UnicodeDecodeError):
             return name.decode()
@@ -28,29 +20,7 @@ def text_of(name: Any) -> Any:
 
 
 def parse(message: Any, data: Any, what: str) -> Any:
-    """A message from its bytes.
-
-    Args:
-        message: the message class.
-        data: bytes, or anything with the buffer protocol.
-        what: what the error calls it, for example ``program_desc``.
-
-    Returns:
-        The message.
-
-    Raises:
-        OpTypeError: there are no bytes.
-        OpValueError: the bytes are not that message; the error says where they stopped making sense.
-
-    Example:
-        >>> from fluidnb.proto import framework_pb2
-        >>> parse(framework_pb2.OpDesc, b"\\x1a\\x04re", "op_desc")
-        Traceback (most recent call last):
-        fluidnb.errors.OpValueError: Fail to parse op_desc from binary string.
-          expected: 4 bytes of type at byte 2
-          received: 2 bytes before the end
-          hint:     these bytes are cut off, or of another kind; op_desc bytes come from serialize_to_string().
-    """
+    """A message from its bytes, or from anything with the buffer protocol."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise OpTypeError(f"A {what} is read from bytes.", received=f"a {type(data).__name__}")
     data = bytes(data)
@@ -67,39 +37,14 @@ def parse(message: Any, data: Any, what: str) -> Any:
 
 
 def uninitialized(message: Any, what: str) -> OpValueError:
-    """The error of a message that lacks required fields.
-
-    Args:
-        message: the message.
-        what: what to call it.
-
-    Example:
-        >>> from fluidnb.proto import framework_pb2
-        >>> print(uninitialized(framework_pb2.OpDesc(), "op 1 in block 0"))
-        op 1 in block 0: ['type'] are not initialized.
-    """
+    """The error of a message that lacks required fields."""
     missing = message.FindInitializationErrors()
     shown = missing[:5] + (["..."] if len(missing) > 5 else [])
     return OpValueError(f"{what.removesuffix('.')}: {shown} are not initialized.")
 
 
 def broken_at(data: bytes, message: Descriptor, path: str = "", start: int = 0) -> tuple[str, str] | None:
-    """Validates the structure of serialized bytes against a message type.
-
-    Args:
-        data: the bytes.
-        message: what they should be.
-        path: what leads here, ``blocks[0].ops[2].`` for example.
-        start: where ``data`` begins in the whole.
-
-    Returns:
-        What was expected and what is there instead, or None when the structure is sound.
-
-    Example:
-        >>> from fluidnb.proto import framework_pb2
-        >>> broken_at(b"\\x0a\\x7f", framework_pb2.ProgramDesc.DESCRIPTOR)
-        ('127 bytes of blocks[0] at byte 2', '0 bytes before the end')
-    """
+    """Expected and actual content where bytes break a message type; None where they are sound."""
     at = 0
     seen: dict[int, int] = {}
     while at < len(data):

@@ -1,4 +1,4 @@
-"""Running programs: scopes, plans, the replay, the machine and the Executor that drives them."""
+"""Running programs: scopes, lowering, the compiled run, the interpreter, and the Executor that drives them."""
 
 from fluidnb.runtime.block_run import create_variables, place_in, run_ops
 from fluidnb.runtime.compile.lowering import LoweredProgram

@@ -23,13 +23,13 @@ from fluidnb.runtime.interpreter.interpreter import Frame, Interpreter
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope
+from fluidnb.utils.source_location import capture
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import var_type
-from fluidnb.values.move_value import bring
+from fluidnb.values.move_value import move_value
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.where import capture
 
 #: description of a block -> scope -> the version of the program for which its variables were created there
 _ready: WeakKeyDictionary[BlockDesc, WeakKeyDictionary[Scope, int]] = WeakKeyDictionary()
@@ -40,34 +40,22 @@ _pruned: WeakKeyDictionary[BlockDesc, dict[tuple[str, ...], tuple[int, Block]]] 
 def infer_block(block: Block, scope: Scope) -> dict[str, tuple[int, ...]]:
     """Create a block's variables in a scope, and infer the shapes of what its operators write.
 
-    Shapes start from the values that the scope holds, from the declarations where it holds none. Tensors without a
-    value get the shape that they will have, as far as it is known.
-
-    Args:
-        block: the block.
-        scope: the scope.
+    Shapes start from the values of the scope, else from the declarations.
 
     Returns:
         The shape of each tensor that the operators write, by name, in order; -1 where they depend on values.
 
-    Raises:
-        OpTypeError: the scope is not a Scope.
-        NotBuiltYet: an operator is not registered.
-        FluidError: an operator breaks its rule; it names the operator and the user's line.
-
     Example:
-        >>> x = fluid.layers.data("x", shape=[3])
-        >>> y = fluid.layers.scale(x, scale=2.0)
-        >>> scope = fluid.Scope()
-        >>> scope.var("x").get_tensor().set(np.ones((5, 3), "float32"), fluid.CPUPlace())
+        >>> x = fluid.layers.data("x", shape=[3]); y = fluid.layers.scale(x, scale=2.0)
+        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones((5, 3), "float32"), fluid.CPUPlace())
         >>> infer_block(fluid.default_main_program().global_block(), scope)[y.name]
         (5, 3)
 
     Source: design document "Block and Scope", ``Block::InferShape``.
     """
     _check_scope(scope)
-    plan = plan_of(block, CPUPlace())
-    ops = plan.blocks[block.idx].ops
+    lowered = lowered_for(block, CPUPlace())
+    ops = lowered.blocks[block.idx].ops
     scratch = ProgramDesc(block.desc.program).block(block.idx)
     written: set[str] = set()
     for op in ops:
@@ -92,22 +80,7 @@ def infer_block(block: Block, scope: Scope) -> dict[str, tuple[int, ...]]:
 
 
 def run_block(block: Block, scope: Scope, place: Place | DeviceContext) -> None:
-    """Run a block's operators in order on the variables of a scope.
-
-    Args:
-        block: the block.
-        scope: the scope; afterwards it holds what the operators wrote.
-        place: where to run.
-
-    Raises:
-        OpTypeError: scope or place of another type.
-        EnforceNotMet: `infer_block` was not called with this scope since the program changed, or an operator failed.
-
-    Example:
-        >>> fluid.default_main_program().global_block().run(fluid.Scope(), fluid.CPUPlace())
-        Traceback (most recent call last):
-        fluidnb.errors.EnforceNotMet: operators and variables should be created first.
-          ...
+    """Run a block's operators in order on the variables of a scope, after `infer_block`.
 
     Source: design document "Block and Scope", ``Block::Run``.
     """
@@ -133,21 +106,10 @@ def run_block(block: Block, scope: Scope, place: Place | DeviceContext) -> None:
 
 
 def eval_block(block: Block, targets: Any, scope: Scope, place: Place | DeviceContext) -> list[Any]:
-    """Run what some variables of a block need, and give their values.
-
-    Args:
-        block: the block; it does not change.
-        targets: variables or names; one, or a list.
-        scope: a scope with the values that are read; afterwards it holds what was written too.
-        place: where to run.
+    """Run what some variables of a block need, and return their values.
 
     Returns:
-        The values in the order of the targets: ndarrays, LoDTensors for what has LoD, other values as they are.
-
-    Raises:
-        OpTypeError: a target of another type.
-        NotFound: a target that the block does not see.
-        EnforceNotMet: an operator failed, or nothing gave a target a value.
+        The values in the order of the targets: ndarrays, LoDTensors for those with LoD, other values as they are.
 
     Example:
         >>> y = fluid.layers.scale(fluid.layers.fill_constant([2], "float32", 1.5), scale=2.0)
@@ -163,38 +125,19 @@ def eval_block(block: Block, targets: Any, scope: Scope, place: Place | DeviceCo
     return [_value(scope, name) for name in names]
 
 
-def plan_of(block: Block, place: Place) -> LoweredProgram:
-    """The plan for running a block of a program as it is now.
-
-    Args:
-        block: the block.
-        place: where it runs.
-
-    Returns:
-        The plan, the same one until the program, the registry or the NaN check changes.
-    """
+def lowered_for(block: Block, place: Place) -> LoweredProgram:
+    """The lowered program of a block; the same until the program, the registry or the NaN check changes."""
     desc = block.desc.program
-    plans = program_state(desc).block_plans
+    lowered_programs = program_state(desc).lowered_blocks
     key = (place, flags.values["check_nan_inf"])
-    plan = plans.get(key)
-    if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
-        plan = plans[key] = LoweredProgram(desc, (), (), place, block.program._random_seed)
-    return plan
+    lowered = lowered_programs.get(key)
+    if lowered is None or lowered.version != desc.version or lowered.registry_version != registry.version:
+        lowered = lowered_programs[key] = LoweredProgram(desc, (), (), place, block.program._random_seed)
+    return lowered
 
 
 def create_variables(desc: BlockDesc, scope: Scope) -> None:
-    """Create in a scope what a block declares: persistable variables at the root, unless they are seen already.
-
-    Args:
-        desc: the block.
-        scope: the scope.
-
-    Example:
-        >>> scope = fluid.Scope(); y = fluid.layers.fill_constant([2], "float32", 1.5)
-        >>> create_variables(fluid.default_main_program().global_block().desc, scope)
-        >>> scope.local_var_names() == [y.name]
-        True
-    """
+    """Create the variables of a block in a scope; persistable ones at the root, unless they exist."""
     for block in desc.chain():
         for name, var in block.vars.items():
             if var.persistable():
@@ -209,25 +152,20 @@ def create_variables(desc: BlockDesc, scope: Scope) -> None:
 
 
 def run_ops(block: Block, scope: Scope, place: Place, begin: int = 0, end: int | None = None) -> None:
-    """Run a range of a block's operators on the variables of a scope, which exist.
+    """Run a range of a block's operators on existing variables of a scope.
 
     Args:
-        block: the block.
-        scope: where its variables are; the scopes of loops and branches are made inside it and stay.
-        place: where to run.
+        scope: the scope; those of loops and branches are created inside it and stay.
         begin: index of the first operator.
         end: one past the last; None for all.
-
-    Raises:
-        FluidError: an operator failed; those before it have run.
     """
-    plan = plan_of(block, place)
-    machine = Interpreter(plan, scope, next_run(plan, block.program, scope))
-    planned = plan.blocks[block.idx]
-    for op in planned.ops[begin:end]:
+    lowered = lowered_for(block, place)
+    machine = Interpreter(lowered, scope, next_run(lowered, block.program, scope))
+    lowered_block = lowered.blocks[block.idx]
+    for op in lowered_block.ops[begin:end]:
         _bring(op, scope, place)
-    machine.stack = (Frame(planned, begin, scope),)
-    stop = len(planned.ops) if end is None else end
+    machine.stack = (Frame(lowered_block, begin, scope),)
+    stop = len(lowered_block.ops) if end is None else end
     try:
         while len(machine.stack) > 1 or machine.stack[0].pc < stop:
             machine.step()
@@ -237,22 +175,15 @@ def run_ops(block: Block, scope: Scope, place: Place, begin: int = 0, end: int |
 
 
 def place_in(place: Any) -> Place:
-    """The place that a caller means.
-
-    Args:
-        place: a Place or a DeviceContext.
-
-    Raises:
-        OpTypeError: it is something else.
-    """
-    found = place.place if isinstance(place, DeviceContext) else place
-    if not isinstance(found, Place):
+    """The place of a Place or a DeviceContext; an OpTypeError for anything else."""
+    device = place.place if isinstance(place, DeviceContext) else place
+    if not isinstance(device, Place):
         raise OpTypeError(
             f"A block runs on a place, but {type(place).__name__} was given.", where=capture(2),
             expected="fluid.CPUPlace(), or a DeviceContext", received=repr(place)[:80],
         )  # fmt: skip
-    DeviceContext.get(found)
-    return found
+    DeviceContext.get(device)
+    return device
 
 
 def _check_scope(scope: Any) -> None:
@@ -264,7 +195,7 @@ def _check_scope(scope: Any) -> None:
 
 
 def _as_held(desc: BlockDesc, scope: Scope, name: str) -> None:
-    """Let a declaration say what the scope holds."""
+    """Set a declaration to the shape, dtype and LoD level of the value in the scope."""
     var, variable = desc.find_var_recursive(name), scope.find_var(name)
     tensor = None if variable is None else variable.value
     if var is None or var.type() != VarType.LOD_TENSOR or type(tensor) is not LoDTensor or tensor.array is None:
@@ -275,23 +206,23 @@ def _as_held(desc: BlockDesc, scope: Scope, name: str) -> None:
 
 
 def _bring(op: LoweredOp, scope: Scope, place: Place) -> None:
-    """Move what an operator reads and writes to the place where it runs."""
+    """Move an operator's inputs and outputs to the place where it runs."""
     for name in (*op.reads(), *op.writes()):
         variable = scope.find_var(name)
         if variable is not None:
-            bring(variable.value, place)
+            move_value(variable.value, place)
 
 
 def _needed(block: Block, names: tuple[str, ...]) -> Block:
     """The pruned block, cached while the program is unchanged, so that random streams continue across runs."""
     version, known = block.desc.program.version, _pruned.setdefault(block.desc, {})
-    found = known.get(names)
-    if found is None or found[0] != version:
+    if names not in known or known[names][0] != version:
         for old in [n for n, (v, _) in known.items() if v != version]:
             del known[old]
-        found = known[names] = (version, Block(prune_block(block.desc, names)))
-    found[1].program._random_seed = block.program._random_seed
-    return found[1]
+        known[names] = (version, Block(prune_block(block.desc, names)))
+    pruned = known[names][1]
+    pruned.program._random_seed = block.program._random_seed
+    return pruned
 
 
 def _target(target: Any) -> str:

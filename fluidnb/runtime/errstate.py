@@ -23,22 +23,10 @@ except (ImportError, AttributeError):
 
 
 def mute() -> Any:
-    """Switch the warnings off, in this thread.
-
-    Returns:
-        What `unmute` needs.
-
-    Example:
-        >>> token = mute(); bool(np.isinf(np.float32(1) / np.float32(0))); unmute(token)
-        True
-    """
+    """Switch the warnings off, in this thread."""
     return _set(_QUIET)
 
 
 def unmute(token: Any) -> None:
-    """Let the warnings be as they were before.
-
-    Args:
-        token: what `mute` gave.
-    """
+    """Restore the warnings."""
     _reset(token)

@@ -15,7 +15,7 @@ from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
-from fluidnb.program.deleted_vars import refuse_dropped
+from fluidnb.program.prune import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
 from fluidnb.runtime.compile.layout import order_of
@@ -24,7 +24,7 @@ from fluidnb.runtime.feed_fetch import Fed, check_feed, fed, fetch_names, operan
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.interpreter.failed_run import note
 from fluidnb.runtime.interpreter.interpreter import Interpreter
-from fluidnb.runtime.interrupt import hold
+from fluidnb.runtime.interrupt import install
 from fluidnb.runtime.last_values import remember
 from fluidnb.runtime.observers import after_run, over
 from fluidnb.runtime.program_state import program_state
@@ -35,7 +35,7 @@ from fluidnb.runtime.scope import Scope
 from fluidnb.values import invalidation as epoch
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.device_context import DeviceContext
-from fluidnb.values.move_value import bring
+from fluidnb.values.move_value import move_value
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.reader import EOFException
 from fluidnb.values.selected_rows import SelectedRows
@@ -43,35 +43,23 @@ from fluidnb.values.tensor import LoDTensor
 
 
 class Prepared(NamedTuple):
-    """A run about to begin: what a debugger that is attached to the program gets.
+    """A run about to begin, as an attached debugger gets it."""
 
-    Args:
-        plan: the plan.
-        program: the program.
-        scope: the user's scope.
-        values: what is fed.
-        return_numpy: see `Executor.run`.
-    """
-
-    plan: LoweredProgram
+    lowered: LoweredProgram
     program: Program
-    scope: Scope
-    values: Mapping[str, Fed]
-    return_numpy: bool
+    scope: Scope  # the user's scope
+    values: Mapping[str, Fed]  # the feeds
+    return_numpy: bool  # see `Executor.run`
 
 
 class Executor:
     """Runs programs on a place.
 
-    It owns no variables: persistable ones live in the scope that is given, the others go when the run ends. Every
-    operator runs, not only those that the fetches need.
+    Persistable variables live in the scope, the others go when the run ends. Every operator runs, not only those that
+    the fetches need.
 
     Args:
         place: where to run; default the CPU.
-
-    Raises:
-        OpTypeError: it is not a place.
-        EnforceNotMet: the place cannot be used here.
 
     Example:
         >>> main, startup = fluid.Program(), fluid.Program()
@@ -82,7 +70,7 @@ class Executor:
         >>> exe.run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[y])[0]
         array([[2., 2.]], dtype=float32)
 
-    Source: developer guide, section on the Executor; decision 4 of the design.
+    Source: developer guide, section on the Executor.
     """
 
     #: What a message says where one is expected.
@@ -98,7 +86,7 @@ class Executor:
             )  # fmt: skip
         DeviceContext.get(self.place)  # refused now, not at the first run
         copy_between("cpu", self.place.kind)
-        hold()
+        install()
         self._on_host = self.place.kind == "cpu"
         self._closed = False
         self._hot: Specialization | None = None
@@ -108,11 +96,7 @@ class Executor:
         self._closed, self._hot = True, None
 
     def train_from_dataset(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not part of fluidnb: files are not read by threads inside a run.
-
-        Raises:
-            NotBuiltYet: always.
-        """
+        """Not part of fluidnb: files are not read by threads inside a run."""
         raise NotBuiltYet(
             "Executor.train_from_dataset and infer_from_dataset are not part of fluidnb: one process runs a program, "
             "and files are not read inside a run.",
@@ -140,28 +124,20 @@ class Executor:
             program: the program, or a CompiledProgram; default the main program.
             feed: variable name -> ndarray, LoDTensor, (ndarray, lengths), array of a device or nested list of numbers.
             fetch_list: Variables or names whose values are wanted, as a list, set, generator or `dict.values()`.
-            feed_var_name: accepted for old scripts.
-            fetch_var_name: accepted for old scripts.
+            feed_var_name, fetch_var_name, use_program_cache: ignored (compatibility).
             scope: where persistable variables live; default the global scope.
             return_numpy: ndarrays (True) or LoDTensors (False) in the result.
-            use_program_cache: accepted for old scripts; prepared programs are always kept.
-            keep_scopes: walk operator by operator and leave the run's scopes inside ``scope`` for inspection, until the
-                next such run.
+            keep_scopes: run operator by operator and leave the run's scopes inside ``scope`` until the next such run.
 
         Returns:
             The fetched values, copies, in the order of ``fetch_list``.
 
         Raises:
-            OpTypeError: an argument of another type.
             NotFound: an unknown name in feed or fetch_list.
             OpValueError: a fed value does not fit its data variable.
-            EnforceNotMet: an operator failed, or a variable that it reads has no value.
+            EnforceNotMet: an operator failed, a variable that it reads has no value, the executor is closed, or a
+                fetched value has LoD and ``return_numpy`` is True.
             EOFException: a reader in the program has no more batches.
-        RuntimeError: the executor is closed, or a fetched value has LoD and ``return_numpy`` is True.
-
-        Example:
-            >>> fluid.Executor(fluid.CPUPlace()).run(fluid.Program())
-            []
         """
         if program is None:
             program = default_main_program()
@@ -169,39 +145,39 @@ class Executor:
             program, feed = _for_one_device(program, feed)
         if scope is None:
             scope = scopes._stack[-1]
-        entry = self._hot
+        hot = self._hot
         if (
-            entry is not None
+            hot is not None
             and type(feed) is dict
             and fetch_list is not None
             and keep_scopes is False
             and (return_numpy is True or return_numpy is False)
             and not unknown
             and origin.recorder is None
-            and entry.scope is scope
-            and entry.epoch == epoch.value
-            and entry.registry_version == registry.version
-            and entry.plan.check_nan is flags.values["check_nan_inf"]
+            and hot.scope is scope
+            and hot.epoch == epoch.value
+            and hot.registry_version == registry.version
+            and hot.lowered.check_nan is flags.values["check_nan_inf"]
             and type(program) is Program
-            and entry.desc is program.desc
-            and entry.version == entry.desc.version
-            and len(feed) == len(entry.feeds)
+            and hot.desc is program.desc
+            and hot.version == hot.desc.version
+            and len(feed) == len(hot.feeds)
             and type(fetch_list) is list
-            and entry.fetch_key == tuple(map(id, fetch_list))
+            and hot.fetch_key == tuple(map(id, fetch_list))
         ):
-            for buffer, name, lod in entry.feeds:
+            for buffer, name, lod in hot.feeds:
                 value = feed.get(name)
                 if type(value) is not np.ndarray or lod or value.shape != buffer.shape or value.dtype != buffer.dtype:
                     break
                 if self._on_host:
                     np.copyto(buffer, value)
             else:
-                if entry.plan.lock.acquire(False):
+                if hot.lowered.lock.acquire(False):
                     try:
-                        again = self._again if self._on_host else self._again_there
-                        out = again(entry, program, return_numpy, feed)
+                        rerun = self._rerun if self._on_host else self._rerun_on_device
+                        out = rerun(hot, program, return_numpy, feed)
                     finally:
-                        entry.plan.lock.release()
+                        hot.lowered.lock.release()
                     if after_run:
                         over(program, scope)
                     return out
@@ -210,125 +186,120 @@ class Executor:
             over(program, scope)
         return out
 
-    def _again(self, entry: Specialization, program: Program, return_numpy: bool, feed: Any = None) -> list[Any]:
-        """The short way: the same program, scope, fetches and shapes as last time."""
-        plan = entry.plan
-        number = next_run(plan, program, entry.scope) if plan.random else 0
-        before = Checkpoint(plan, entry.scope) if plan.check_nan else None
+    def _rerun(self, hot: Specialization, program: Program, return_numpy: bool, feed: Any = None) -> list[Any]:
+        """Run what is bound for this program, scope, fetches and shapes."""
+        lowered = hot.lowered
+        number = next_run(lowered, program, hot.scope) if lowered.random else 0
+        before = Checkpoint(lowered, hot.scope) if lowered.check_nan else None
         try:
-            values = entry.run(number)
+            values = hot.run(number)
         except BaseException as error:
-            if isinstance(error, EOFException) and entry.epoch >= 0:  # every pass ends so: what is bound stays good
+            if isinstance(error, EOFException) and hot.epoch >= 0:  # every pass ends so: what is bound stays good
                 raise
             self._hot = None
-            note(program, entry.scope, plan, entry.fed(), number, error, bool(entry.node.calls), before)
-            plan.forget()
+            note(program, hot.scope, lowered, hot.fed(), number, error, bool(hot.root.calls), before)
+            lowered.forget()
             if isinstance(error, OutOfMemory):
                 clear_frames(error.__traceback__)
                 error.__traceback__ = None  # closures of its frames hold buffers; the error itself says where it was
-                entry.drop()
+                hot.drop()
             raise
-        if return_numpy and entry.fetches is not None and self._on_host and declared.binding:
+        if return_numpy and hot.fetches is not None and self._on_host and declared.binding:
             out = []
             for array, lod in values:
                 if lod:
-                    return results(values, plan, True)
+                    return results(values, lowered, True)
                 out.append(array.copy())
         else:
-            out = results(values, plan, return_numpy)
-        plan.latest = out
+            out = results(values, lowered, return_numpy)
+        lowered.latest = out
         return out
 
-    def _again_there(self, entry: Specialization, program: Program, return_numpy: bool, feed: Any) -> list[Any]:
-        """The same on a device, in the turn of this thread."""
-        with DeviceContext.get(self.place).turn(entry.plan, entry.scope.outermost()):
-            entry.fill({name: (array, ()) for name, array in feed.items()})
-            return self._again(entry, program, return_numpy)
+    def _rerun_on_device(self, hot: Specialization, program: Program, return_numpy: bool, feed: Any) -> list[Any]:
+        """The same on a device, on the stream of this thread."""
+        with DeviceContext.get(self.place).turn(hot.lowered, hot.scope.outermost()):
+            hot.fill({name: (array, ()) for name, array in feed.items()})
+            return self._rerun(hot, program, return_numpy)
 
     def _run(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool, unknown: Any
     ) -> list[Any]:
         _RUN.checked((self,), {"return_numpy": return_numpy, "keep_scopes": keep_scopes})
-        plan, values = self.prepare(program, feed, fetch_list, scope, unknown)
+        lowered, values = self.prepare(program, feed, fetch_list, scope, unknown)
         attached = program_state(program.desc).attached
         if attached is not None:
-            return attached(Prepared(plan, program, scope, values, return_numpy))
+            return attached(Prepared(lowered, program, scope, values, return_numpy))
         if keep_scopes:
-            return self._keep(plan, program, scope, values, return_numpy)
-        if not plan.lock.acquire(False):  # under way in another thread, or around this very call
-            plan = LoweredProgram(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed, plan.given)
-            plan.lock.acquire()
+            return self._keep(lowered, program, scope, values, return_numpy)
+        if not lowered.lock.acquire(False):  # under way in another thread, or around this very call
+            lowered = lowered.again(program.random_seed)
+            lowered.lock.acquire()
         try:
-            with DeviceContext.get(self.place).turn(plan, scope.outermost()):
-                entry = self._entry(plan, program, scope, values)
-                entry.fill(values)
-                out = self._again(entry, program, return_numpy)
-            if type(fetch_list) is list and entry.fetches is not None and not plan.given:
-                entry.fetch_key = tuple(map(id, fetch_list))
-                plan.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
-                self._hot = entry
-            remember(program, plan)
+            with DeviceContext.get(self.place).turn(lowered, scope.outermost()):
+                hot = self._specialize(lowered, program, scope, values)
+                hot.fill(values)
+                out = self._rerun(hot, program, return_numpy)
+            if type(fetch_list) is list and hot.fetches is not None and not lowered.fed_rows:
+                hot.fetch_key = tuple(map(id, fetch_list))
+                lowered.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
+                self._hot = hot
+            remember(program, lowered)
             return out
         finally:
-            plan.lock.release()
+            lowered.lock.release()
 
     @staticmethod
-    def _entry(plan: LoweredProgram, program: Program, scope: Scope, values: Mapping[str, Fed]) -> Specialization:
-        """The plan bound for a scope and what is fed: as it was before, or anew."""
-        plan.make_room()
+    def _specialize(
+        lowered: LoweredProgram, program: Program, scope: Scope, values: Mapping[str, Fed]
+    ) -> Specialization:
+        """The lowered program bound for a scope and feeds, kept from an earlier run or new."""
+        lowered.evict()
         key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
-        entry: Specialization | None = plan.entries.pop(key, None)
-        if entry is None or not entry.is_good(scope):
-            if entry is not None:
-                plan.forget()
+        hot: Specialization | None = lowered.specializations.pop(key, None)
+        if hot is None or not hot.is_good(scope):
+            if hot is not None:
+                lowered.forget()
             try:
-                entry = Specialization(plan, scope, values)
+                hot = Specialization(lowered, scope, values)
             except Exception as error:
-                note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
+                note(program, scope, lowered, values, coming_run(lowered, program, scope), error, False)
                 if isinstance(error, OutOfMemory):
                     clear_frames(error.__traceback__)
                     error.__traceback__ = None
                 raise
-        plan.entries[key] = entry  # in the order of their last use
-        return entry
+        lowered.specializations[key] = hot  # in the order of their last use
+        return hot
 
     def prepare(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, unknown: Mapping[str, Any] | None = None
     ) -> tuple[LoweredProgram, dict[str, Fed]]:
-        """Check what `run` is given, and make the plan.
+        """Check the arguments of `run`, and lower the program.
 
         Args:
-            program: the program.
-            feed: see `run`.
-            fetch_list: see `run`.
-            scope: see `run`.
             unknown: keyword arguments that `run` does not have.
 
         Returns:
-            The plan, and what is fed: name -> (array, LoD).
-
-        Raises:
-            FluidError: see `run`.
+            The lowered program and the feeds: name -> (array, LoD).
         """
         self._check_call(program, scope, unknown or {})
         origin.ran(program)
         if hooks.before_run is not None:
             hooks.before_run(program, scope)
         desc = program.desc
-        given = check_feed({} if feed is None else feed)
-        rows = {name: value for name, value in given.items() if takes_rows(name, value, desc)}
-        values = {name: fed(name, value, desc) for name, value in given.items() if name not in rows}
+        feed = check_feed({} if feed is None else feed)
+        rows = {name: value for name, value in feed.items() if takes_rows(name, value, desc)}
+        values = {name: fed(name, value, desc) for name, value in feed.items() if name not in rows}
         fetches = (fetch_list is not None and fetch_names(fetch_list, desc)) or _fetch_targets(desc)
-        plan = self._plan(desc, tuple(values), tuple(fetches), program.random_seed, tuple(rows))
+        lowered = self._lowered(desc, tuple(values), tuple(fetches), program.random_seed, tuple(rows))
         for name, value in rows.items():
             variable = scope.var(name)
             if not isinstance(variable.value, SelectedRows):
                 variable.value = SelectedRows()
-            held = variable.value  # the same in every run: what is bound looks into it
-            held.rows_, held.height_, held.value = value.rows_.copy(), value.height_, value.value._copy()
-            bring(held, plan.place)
-        _check_names(plan, scope)
-        return plan, values
+            bound = variable.value  # the same object in every run: bound calls refer to it
+            bound.rows_, bound.height_, bound.value = value.rows_.copy(), value.height_, value.value._copy()
+            move_value(bound, lowered.place)
+        _check_names(lowered, scope)
+        return lowered, values
 
     def interpret(
         self, program: Program | None = None, feed: Any = None, fetch_list: Any = None, scope: Scope | None = None,
@@ -337,18 +308,12 @@ class Executor:
         """Begins a run that goes step by step, forwards and backwards; nothing runs yet.
 
         Args:
-            program: the program; the default main program by default.
-            feed: name -> value, see `run`.
-            fetch_list: variables or names, see `run`.
-            scope: the scope with the parameters; the global one by default.
+            program, feed, fetch_list, scope: see `run`.
             interpreter: `fluidnb.runtime.Interpreter` or a subclass, whose override points see each operator.
 
         Returns:
             The interpreter: ``run()`` runs to the end, ``step()`` and ``back()`` one operator, ``fetch()`` gives the
             results. Its scopes are dropped with it.
-
-        Raises:
-            FluidError: see `run`.
 
         Example:
             >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
@@ -361,8 +326,8 @@ class Executor:
         """
         program = default_main_program() if program is None else program
         scope = scopes.global_scope() if scope is None else scope
-        plan, values = self.prepare(program, feed, fetch_list, scope)
-        run = self.machine(plan, scope, values, next_run(plan, program, scope), interpreter)
+        lowered, values = self.prepare(program, feed, fetch_list, scope)
+        run = self.interpreter(lowered, scope, values, next_run(lowered, program, scope), interpreter)
         weakref.finalize(run, _drop, scope, run.stack[0].scope)
         return run
 
@@ -390,72 +355,67 @@ class Executor:
             hint = near(name, words) or "help(fluid.Executor.run) says what each is for."
             raise OpTypeError(text, expected=", ".join(words), received=name, hint=hint)
 
-    def _plan(
-        self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int, given: tuple[str, ...]
+    def _lowered(
+        self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int, rows: tuple[str, ...]
     ) -> LoweredProgram:
-        plans = program_state(desc).plans
-        key = (feeds, fetches, given, self.place, flags.values["check_nan_inf"])
-        plan = plans.get(key)
-        if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
-            for old in [k for k, p in plans.items() if p.version != desc.version]:
-                del plans[old]
-            plan = LoweredProgram(desc, feeds, fetches, self.place, seed, given)
+        lowered_programs = program_state(desc).lowered_programs
+        key = (feeds, fetches, rows, self.place, flags.values["check_nan_inf"])
+        lowered = lowered_programs.get(key)
+        if lowered is None or lowered.version != desc.version or lowered.registry_version != registry.version:
+            for old in [k for k, p in lowered_programs.items() if p.version != desc.version]:
+                del lowered_programs[old]
+            lowered = LoweredProgram(desc, feeds, fetches, self.place, seed, rows)
             refuse_dropped(desc.blocks[0], fetches, "fetched")
-            plans[key] = plan
-        plan.clock.seed = seed
-        return plan
+            lowered_programs[key] = lowered
+        lowered.clock.seed = seed
+        return lowered
 
     def _keep(
-        self, plan: LoweredProgram, program: Program, scope: Scope, values: Mapping[str, Fed], return_numpy: bool
+        self, lowered: LoweredProgram, program: Program, scope: Scope, values: Mapping[str, Fed], return_numpy: bool
     ) -> list[Any]:
-        """Walk with the machine and leave its scopes inside the user's."""
+        """Run with the interpreter and leave its scopes inside the user's."""
         scope.drop_kids()
         outermost = scope.outermost()
         known = frozenset(outermost.vars)
-        number = next_run(plan, program, scope)
-        before = Checkpoint(plan, scope) if plan.check_nan else None
-        machine = self.machine(plan, scope, values, number)
+        number = next_run(lowered, program, scope)
+        before = Checkpoint(lowered, scope) if lowered.check_nan else None
+        interpreter = self.interpreter(lowered, scope, values, number)
         try:
-            machine.run(journal=False)
+            interpreter.run(journal=False)
         except BaseException as error:
-            note(program, scope, plan, values, number, error, True, before)
+            note(program, scope, lowered, values, number, error, True, before)
             scope.drop_kids()
             outermost.erase([n for n, v in outermost.vars.items() if n not in known and v.value is None])
             raise
-        out = fetched(plan, scope.kids[-1], return_numpy)
-        plan.latest = out
-        remember(program, plan)
+        out = fetched(lowered, scope.kids[-1], return_numpy)
+        lowered.latest = out
+        remember(program, lowered)
         return out
 
     @classmethod
-    def machine(
-        cls, plan: LoweredProgram, scope: Scope, values: Mapping[str, Fed], run: int = 0,
+    def interpreter(
+        cls, lowered: LoweredProgram, scope: Scope, values: Mapping[str, Fed], run: int = 0,
         interpreter: type[Interpreter] = Interpreter,
     ) -> Interpreter:  # fmt: skip
         """An interpreter at the start of a lowered program, with a local scope inside ``scope`` that holds the feeds.
 
         Args:
-            plan: the lowered program, of `prepare`.
-            scope: the user's scope.
-            values: the feeds, of `prepare`.
             run: the number of the run; random numbers depend on it.
-            interpreter: the class.
-
-        Returns:
-            The interpreter.
         """
-        bring_here(plan, scope)
+        bring_here(lowered, scope)
         local = scope.new_scope()
-        local.block = plan.blocks[0]
-        context = DeviceContext.get(plan.place)
+        local.block = lowered.blocks[0]
+        context = DeviceContext.get(lowered.place)
         for name, (array, lod) in values.items():
-            buffer = context.empty(array.shape, array.dtype, order_of(plan.layout, name, array.shape))
+            buffer = context.empty(array.shape, array.dtype, order_of(lowered.layout, name, array.shape))
             context.fill(buffer, array)
-            local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
-        return interpreter(plan, local, run)
+            local.var(name).value = LoDTensor(buffer, lod, lowered.place, name)
+        return interpreter(lowered, local, run)
+
+    machine = interpreter  # the former name
 
 
-#: The declared arguments of `run`, which checks them only where it prepares a run: its short way is measured in µs.
+#: The declared arguments of `run`, which checks them only where it prepares a run: its fast path is measured in µs.
 _RUN = Signature(Executor.run, method=True)
 
 
@@ -475,23 +435,23 @@ def _is_empty(scope: Scope, name: str) -> bool:
     return variable is None or variable.value is None or getattr(variable.value, "array", 0) is None
 
 
-def _check_names(plan: LoweredProgram, scope: Scope) -> None:
-    """Refuse a run that would read data which is not fed, or fetch what nothing gives a value to."""
-    for name in plan.fetches:
-        if not plan.writes[name] and name not in plan.feeds and _is_empty(scope, name):
+def _check_names(lowered: LoweredProgram, scope: Scope) -> None:
+    """Refuse a run that reads data which is not fed, or fetches a variable without a value."""
+    for name in lowered.fetches:
+        if not lowered.writes[name] and name not in lowered.feeds and _is_empty(scope, name):
             raise EnforceNotMet(
-                f'"{name}" is fetched but has no value.', slots=[operand("fetched", plan.desc.blocks[0].vars[name])],
+                f'"{name}" is fetched but has no value.', slots=[operand("fetched", lowered.desc.blocks[0].vars[name])],
                 expected="a variable that is fed, written by an operator, or held by the scope",
                 received=f"{name}, which nothing writes", hint="if it is a parameter, run the startup program first.",
             )  # fmt: skip
-    missing = [name for name in plan.unfed() if _is_empty(scope, name)]
+    missing = [name for name in lowered.unfed() if _is_empty(scope, name)]
     if missing:
         raise NotFound(
             f"The program reads data that was not fed: {', '.join(missing)}.",
-            slots=[operand("data", plan.desc.blocks[0].vars[name]) for name in missing],
+            slots=[operand("data", lowered.desc.blocks[0].vars[name]) for name in missing],
             expected=f"feed with {', '.join(repr(n) for n in missing)}",
-            received=", ".join(map(repr, plan.feeds)) or "an empty feed",
-            hint=near(missing[0], plan.feeds) or f'exe.run(feed={{"{missing[0]}": ...}}, ...).',
+            received=", ".join(map(repr, lowered.feeds)) or "an empty feed",
+            hint=near(missing[0], lowered.feeds) or f'exe.run(feed={{"{missing[0]}": ...}}, ...).',
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValueError, near
 from fluidnb.memory import flags
+from fluidnb.op import GRAD
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.values import dtypes
@@ -23,44 +24,22 @@ Fed = tuple[np.ndarray[Any, Any], tuple[tuple[int, ...], ...]]
 
 
 def variables(desc: ProgramDesc) -> dict[str, VarDesc]:
-    """Every variable of a program by name; one of block 0 hides others of the same name.
-
-    Args:
-        desc: the program.
-    """
-    found: dict[str, VarDesc] = {}
-    for block in reversed(desc.blocks):
-        found.update(block.vars)
-    return found
+    """Every variable of a program by name; one of block 0 hides others of the same name."""
+    return {name: var for block in reversed(desc.blocks) for name, var in block.vars.items()}
 
 
 def operand(slot: str, var: VarDesc) -> Operand:
-    """A variable for a message.
-
-    Args:
-        slot: what it is there.
-        var: its description.
-    """
+    """A variable for a message."""
     if var.type() not in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY):
         return slot, var.name(), None, None
     return slot, var.name(), dtypes.dtype_name(var.dtype()), var.shape()
 
 
 def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
-    """One fed value as an array and its LoD, checked against the variable.
+    """One fed value as an array (converted where no value changes) and its LoD, checked against the variable.
 
     Args:
-        name: the variable's name.
         value: ndarray, array of a device, LoDTensor, (ndarray, lengths of sequences), number or nested list.
-        desc: the program.
-
-    Returns:
-        The array (a dtype that fits without loss is converted) and the LoD.
-
-    Raises:
-        NotFound: the program has no such variable.
-        OpTypeError: the value is no array, or a list of arrays.
-        OpValueError: rank, shape or dtype do not fit a data variable, or an array of a device has gaps.
     """
     var = desc.blocks[0].vars.get(name)
     if var is None:
@@ -74,47 +53,25 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
 
 
 def takes_rows(name: str, value: Any, desc: ProgramDesc) -> bool:
-    """Whether a fed value is SelectedRows for a variable that takes them.
-
-    Args:
-        name: the variable's name.
-        value: what is fed.
-        desc: the program.
-
-    Raises:
-        OpValueError: the SelectedRows have another dtype, or other columns than the variable.
-    """
+    """Whether a fed value is SelectedRows for a variable of that type."""
     var = desc.blocks[0].vars.get(name)
     if not isinstance(value, SelectedRows) or var is None or var.type() != VarType.SELECTED_ROWS:
         return False
     array, dims = value.value.array, tuple(var.shape())[1:]
     want = dtypes.np_dtype(var.dtype())
-    found = None if array is None else (array.shape[1:], array.dtype)
-    fits = found is not None and len(dims) == len(found[0])
-    fits = fits and all(d in (-1, s) for d, s in zip(dims, found[0] if found else (), strict=True))
-    if not fits or found is None or found[1] != want:
+    fits = array is not None and array.dtype == want and array.ndim == len(dims) + 1
+    if array is None or not fits or any(d not in (-1, s) for d, s in zip(dims, array.shape[1:], strict=True)):
         raise OpValueError(
             f'The SelectedRows fed for "{name}" do not fit.', slots=[operand("fed", var)],
             expected=f"{want} rows of shape {list(dims)}",
-            received="no memory" if found is None else f"{found[1]} rows of shape {list(found[0])}",
+            received="no memory" if array is None else f"{array.dtype} rows of shape {list(array.shape[1:])}",
             hint="fill them first: rows.get_tensor().set(array, fluid.CPUPlace()).",
         )  # fmt: skip
     return True
 
 
 def as_fed(value: Any, var: VarDesc) -> Fed:
-    """A value for a variable as an array and its LoD, checked against the declaration.
-
-    Args:
-        value: see `fed`.
-        var: the variable.
-
-    Returns:
-        See `fed`.
-
-    Raises:
-        FluidError: see `fed`.
-    """
+    """A value for a variable as an array and its LoD, checked against the declaration."""
     name = var.name()
     lod: tuple[tuple[int, ...], ...] = ()
     if isinstance(value, LoDTensor):
@@ -175,7 +132,7 @@ def _checked(name: str, array: np.ndarray[Any, Any], var: VarDesc) -> np.ndarray
             f"The fed Variable '{name}' should have dimensions = {len(dims)}, shape = {dims}, "
             f"but received fed shape {list(shape)}.",
             slots=[operand("data", var)], expected=f"shape {dims}, -1 for any size", received=f"shape {shape}",
-            hint=_shape_hint(dims, shape),
+            hint=_shape_hint(name, dims, shape),
         )  # fmt: skip
     want = dtypes.np_dtype(var.dtype())
     if array.dtype != want:
@@ -189,47 +146,54 @@ def _checked(name: str, array: np.ndarray[Any, Any], var: VarDesc) -> np.ndarray
     return array
 
 
-def _shape_hint(dims: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    if len(dims) == len(shape) + 1 and dims[0] == -1:
-        return "a batch of one row is array[None]."
-    return "the sizes were given to layers.data, which puts -1 for the batch in front unless append_batch_size=False."
+def _shape_hint(name: str, dims: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """A hint that reconciles a fed shape with the declared one."""
+
+    def fits(sizes: tuple[int, ...]) -> bool:
+        return len(sizes) == len(shape) and all(d in (-1, n) for d, n in zip(sizes, shape, strict=True))
+
+    if dims[-1:] == (1,) and fits(dims[:-1]):
+        return f"feed {name}.reshape({', '.join(map(str, (-1, *shape[1:], 1)))})."
+    if dims[:1] == (-1,) and len(dims) > 2 and fits(dims[1:]):
+        return (
+            f'declare layers.data("{name}", shape={list(dims[2:])}), to which the batch size is added in front; '
+            f"or feed a batch of one with {name}[None]."
+        )
+    if fits(dims[1:]):
+        return f"feed {name}[None], a batch of one row."
+    return (
+        f'declare the sizes of a row that is fed: layers.data("{name}", shape={list(shape[1:])}); '
+        "the batch size is added in front unless append_batch_size=False."
+        if len(shape) > 1
+        else f"feed one array with {len(dims)} axes, {list(dims)}."
+    )
 
 
 def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
-    """The names of what is fetched, checked against the program.
-
-    Args:
-        fetch_list: an iterable of Variables and names, or one of them.
-        desc: the program.
-
-    Returns:
-        One name for each entry.
-
-    Raises:
-        OpTypeError: an entry is neither a Variable nor a string.
-        NotFound: the program has no such variable.
-    """
+    """The names of what is fetched, checked against the program."""
     if isinstance(fetch_list, str) or hasattr(fetch_list, "desc") or not isinstance(fetch_list, Iterable):
         fetch_list = [fetch_list]
     elif not getattr(fetch_list, "ndim", True):  # an array without dimensions passes for an Iterable
         fetch_list = [fetch_list]
     names = []
-    for i, entry in enumerate(fetch_list):
-        name = entry if isinstance(entry, str) else getattr(entry, "name", None)
+    for i, specialization in enumerate(fetch_list):
+        name = specialization if isinstance(specialization, str) else getattr(specialization, "name", None)
         if not isinstance(name, str):
             raise OpTypeError(
-                f"Wrong type for fetch_list[{i}]: {type(entry).__name__}.",
-                expected="a Variable or the name of one", received=repr(entry),
+                f"Wrong type for fetch_list[{i}]: {type(specialization).__name__}.",
+                expected="a Variable or the name of one", received=repr(specialization),
                 hint="for example fetch_list=[loss], or fetch_list=[loss.name].",
             )  # fmt: skip
         names.append(name)
     known = variables(desc)
     for name in names:
         if name not in known:
+            hint = near(name, known) or "see fluid.default_main_program().list_vars()."
+            if name.endswith(GRAD) and name.removesuffix(GRAD) in known:
+                hint = "append the gradients first: optimizer.minimize(loss) or fluid.append_backward(loss)."
             raise NotFound(
                 f'The program has no variable "{name}" to fetch.',
-                expected="a variable of the program", received=name,
-                hint=near(name, known) or "see fluid.default_main_program().list_vars().",
+                expected="a variable of the program", received=name, hint=hint,
             )  # fmt: skip
         if name not in desc.blocks[0].vars:
             inside = [b.idx for b in desc.blocks if name in b.vars]
@@ -243,14 +207,7 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
 
 
 def check_feed(feed: Any) -> Mapping[str, Any]:
-    """The feed, which must be a dict of names.
-
-    Args:
-        feed: what was given to ``run``.
-
-    Raises:
-        OpTypeError: it is something else.
-    """
+    """The feed, which must be a dict of names."""
     if not isinstance(feed, Mapping):
         raise OpTypeError(
             f"feed requires dict as its Parameter. But you passed in {type(feed).__name__}.",

@@ -11,29 +11,22 @@ from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, n
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program, Variable, default_main_program
 from fluidnb.program.clone import clone
-from fluidnb.program.deleted_vars import refuse_dropped
-from fluidnb.program.prune import prune
+from fluidnb.program.prune import prune, refuse_dropped
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_vars
+from fluidnb.utils.source_location import warn
 from fluidnb.values import VarType
 from fluidnb.values import strict_feeds as declared
-from fluidnb.where import warn
 
 
 @checked
 def get_inference_program(target_vars: Any, main_program: Program | None = None) -> Program:
-    """The part of a program that some variables need, in test mode.
+    """The part of a program that some variables need, in test mode, as a new program.
 
     Args:
-        target_vars: the variable or variables; an evaluator means those in which it counts.
-        main_program: the program; default the main program. It does not change.
-
-    Returns:
-        A new program.
-
-    Raises:
-        OpTypeError: a target of another kind.
+        target_vars: the variable or variables; an evaluator means its states and metrics.
+        main_program: the program; default the main program.
 
     Example:
         >>> x = fluid.layers.data("x", [2]); y = fluid.layers.relu(x); z = fluid.layers.tanh(x)
@@ -41,9 +34,9 @@ def get_inference_program(target_vars: Any, main_program: Program | None = None)
         ['relu']
     """
     program = default_main_program() if main_program is None else main_program
-    given: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
+    listed: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
     # An evaluator belongs to a higher package: recognized by its attributes.
-    targets = [v for t in given for v in ((*t.states, *t.metrics) if hasattr(t, "states") else (t,))]
+    targets = [v for t in listed for v in ((*t.states, *t.metrics) if hasattr(t, "states") else (t,))]
     return clone(program, for_test=True, warn=False).prune([getattr(t, "name", t) for t in targets])
 
 
@@ -59,10 +52,10 @@ def save_inference_model(
     export_for_deployment: bool = True,
     program_only: bool = False,
 ) -> list[str]:
-    """Save what it takes to compute some variables from some others.
+    """Save what it takes to compute some variables from some others; returns the names of the targets.
 
     Args:
-        dirname: the folder; made if need be.
+        dirname: the folder; created where it is missing.
         feeded_var_names: names of the variables that will be fed.
         target_vars: the variables to compute.
         executor: saves the parameters.
@@ -73,12 +66,7 @@ def save_inference_model(
             without feeds and targets.
         program_only: leave the parameters out.
 
-    Returns:
-        The names of the targets.
-
     Raises:
-        OpTypeError: names or variables of another kind.
-        NotFound: a name that the program does not have.
         OpValueError: the targets need data that is not among the feeds.
         EnforceNotMet: a parameter has no value, memory_optimize has dropped a target, or a file cannot be written.
 
@@ -99,18 +87,18 @@ def save_inference_model(
         raise OpValueError("An inference model needs at least one target.", expected="target_vars=[a variable]")
     names = [t.name for t in targets]
     refuse_dropped(program.desc.blocks[0], names, "a target")
-    made = clone(program, for_test=True, warn=False)
+    model = clone(program, for_test=True, warn=False)
     if export_for_deployment:
-        made = prune(made, names, feeds)
+        model = prune(model, names, feeds)
     if names:
-        _check_reaches(made, feeds, names)
-    _drop_nothing(made)
-    parameters = [v for v in made.list_vars() if is_persistable(v)]
+        _check_reaches(model, feeds, names)
+    _drop_nothing(model)
+    parameters = [v for v in model.list_vars() if is_persistable(v)]
     if not program_only:
-        save_vars(executor, dirname, made, vars=parameters, filename=params_filename)
-    _add_ends(made, feeds, names)
+        save_vars(executor, dirname, model, vars=parameters, filename=params_filename)
+    _add_ends(model, feeds, names)
     path = path_of(dirname, model_filename or "__model__")
-    data = made.desc.serialize_to_string()
+    data = model.desc.serialize_to_string()
     with atomic_write(path, parents=True, size=len(data)) as file:
         file.write(data)
     return names
@@ -131,14 +119,13 @@ def load_inference_model(
         executor: loads the parameters, into the global scope.
         model_filename: file of the program; default ``__model__``.
         params_filename: the one file of all parameters; default a file for each.
-        pserver_endpoints: accepted for old scripts.
+        pserver_endpoints: ignored (compatibility).
 
     Returns:
         The program, the names of its feeds and the variables of its fetches.
 
     Raises:
         EnforceNotMet: a file is missing, cut off, or does not belong to the program.
-        OpValueError: the file of the program is none.
 
     Example:
         >>> import tempfile
@@ -211,7 +198,7 @@ def _check_reaches(program: Program, feeds: list[str], targets: list[str]) -> No
 
 
 def _drop_nothing(program: Program) -> None:
-    """Leave delete_var out of blocks that were kept whole: Paddle's later executors cannot run it."""
+    """Remove delete_var from blocks that were kept whole: Paddle's later executors cannot run it."""
     for block in program.blocks:
         for index in range(len(block.desc.ops) - 1, -1, -1):
             if block.desc.ops[index].optype == "delete_var":

@@ -26,37 +26,30 @@ _signal: Any = importlib.import_module("_signal")
 _MAIN = threading.main_thread().ident
 _previous: Any = None
 _patient: list[Patience] = []
-_ROOMS = Path(__file__).parents[1]
-#: Who waits here waits for a debugger's own thread, between two operators: that may be interrupted at once.
-_WAITS = f"{_ROOMS / 'debug'}{os.sep}"
-#: Where nothing lasts long outside a run, and a half-done change would hurt.
-_OURS = tuple(f"{_ROOMS / room}{os.sep}" for room in ("memory", "values", "op", "runtime"))
+_PACKAGE = Path(__file__).parents[1]
+#: Code that waits for the thread of a debugger, between two operators: that may be interrupted at once.
+_WAITS = f"{_PACKAGE / 'debug'}{os.sep}"
+#: Code whose changes must not be half done, and that takes little time outside a run.
+_OURS = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("memory", "values", "op", "runtime"))
 
 
 class Run:
-    """One run under way, as the handler sees it.
-
-    Attributes:
-        stack: (iterator, calls, operators) of the call lists under way, innermost last.
-        at: after an error or a stop, the index of the call at which the innermost list of calls that is left stopped.
-        stop: whether a stop was requested.
-        thread: the thread in which it runs.
-        iteration: the iteration in which a loop was interrupted, until its operator is named.
-    """
+    """One run, as the handler sees it."""
 
     __slots__ = ("_patches", "at", "iteration", "stack", "stop", "thread")
 
     def __init__(self) -> None:
         self.stack: list[tuple[Any, list[Any], list[Any]]] = []
-        self.stop, self.at = False, -1
-        self.iteration: int | None = None
+        self.stop = False
+        self.at = -1  # index of the call at which the innermost remaining list of calls stopped
+        self.iteration: int | None = None  # in which a loop was interrupted, until its operator is named
         self.thread = threading.get_ident()
         self._patches: list[tuple[list[Any], int, Any]] = []
 
-    def ask_to_stop(self) -> None:
-        """Let it stop before its next operator."""
+    def request_stop(self) -> None:
+        """Stop it before its next operator."""
         self.stop = True
-        innermost = self.stack[-1:]  # one look: the run's own thread may empty the stack between two
+        innermost = self.stack[-1:]  # one read: the run's own thread may empty the stack between two
         if not innermost:
             return
         iterator, calls, ops = innermost[0]
@@ -64,7 +57,7 @@ class Run:
         last = ops[at - 1] if at else None
         while at < len(calls) and ops[at] is last:
             at += 1
-        # past the end there is no operator left here; a loop that comes round again must stop at the first
+        # past the end no operator is left; a loop must then stop at the first of its next iteration
         at %= max(1, len(calls))
         if calls:
             self._patches.append((calls, at, calls[at]))
@@ -76,7 +69,7 @@ class Run:
         self.check()
 
     def restore(self) -> None:
-        """Put the calls back that stops have taken the place of."""
+        """Restore the calls that stops have replaced."""
         for calls, at, call in reversed(self._patches):
             calls[at] = call
         self._patches.clear()
@@ -89,16 +82,16 @@ class Run:
             raise KeyboardInterrupt
 
     def begin(self) -> None:
-        """Say that it starts, in this thread."""
+        """Register the run of this thread."""
         self.stop, self.iteration = False, None
         self.thread = threading.get_ident()
         self.stack.clear()
         if self.thread == _MAIN and _signal.getsignal(_signal.SIGINT) is not _handler:
-            hold()
+            install()
         runs.append(self)
 
     def end(self) -> None:
-        """Say that it is over, however it ended; a stop that came too late for it takes effect now."""
+        """Unregister the run, however it ended; a stop that came too late for it takes effect now."""
         runs.remove(self)
         if self.stop:
             self.check()
@@ -109,11 +102,11 @@ def _handler(number: int, frame: Any) -> None:
     if _patient and any(run.thread == _MAIN for run in runs) and _patient[-1].wait():
         return
     for run in list(runs):
-        run.ask_to_stop()
+        run.request_stop()
         mine = mine or run.thread == _MAIN
     if mine:
         return
-    if _is_inside(frame):  # binding, allocating, copying: a moment later it is in a run, or in the user's code
+    if _is_inside(frame):  # binding, allocating, copying: soon it is in a run, or in the user's code
         again = threading.Timer(0.001, signal.pthread_kill, (_MAIN, number))
         again.daemon = True
         again.start()
@@ -123,7 +116,7 @@ def _handler(number: int, frame: Any) -> None:
 
 
 def _is_inside(frame: FrameType | None) -> bool:
-    """Whether the main thread is in the middle of something of ours that an exception must not tear apart."""
+    """Whether the main thread is inside code that an exception must not interrupt."""
     while frame is not None and not frame.f_code.co_filename.startswith(_WAITS):
         if frame.f_code.co_filename.startswith(_OURS):
             return True
@@ -131,8 +124,8 @@ def _is_inside(frame: FrameType | None) -> bool:
     return False
 
 
-def hold() -> None:
-    """Make sure that Ctrl-C comes here first; while no run of the main thread is under way, the old handler gets it."""
+def install() -> None:
+    """Install the handler; the former one gets Ctrl-C while the main thread runs nothing."""
     global _previous
     if threading.get_ident() == _MAIN:
         current = _signal.getsignal(_signal.SIGINT)
@@ -142,46 +135,31 @@ def hold() -> None:
 
 
 class Patience:
-    """Lets a run that is interrupted end by itself, for a while.
-
-    Args:
-        seconds: how long; then it stops before its next operator, as it does when Ctrl-C is pressed again.
-    """
+    """Delays an interrupt until a run ends by itself, at most some seconds or until the next Ctrl-C."""
 
     def __init__(self, seconds: float) -> None:
         self._timer = threading.Timer(seconds, interrupt_all)
         self._timer.daemon = True
-        self._asked = False
+        self._requested = False
 
     def wait(self) -> bool:
         """Begin to wait; False if that has begun before."""
-        first, self._asked = not self._asked, True
+        first, self._requested = not self._requested, True
         if first:
             self._timer.start()
         return first
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self._asked:
+        if self._requested:
             self._timer.cancel()
-            self._asked = False
+            self._requested = False
             raise KeyboardInterrupt
 
 
 @contextmanager
 def whole_runs(seconds: float = 2.0) -> Iterator[Patience]:
-    """Let Ctrl-C take effect between runs of the main thread, so that each training step happens whole or not at all.
-
-    Args:
-        seconds: how long the end of a run is waited for.
-
-    Yields:
-        What has to be checked between two runs.
-
-    Example:
-        >>> with whole_runs() as patience:
-        ...     patience.check()
-    """
+    """Delay Ctrl-C to the end of a training step, so that each step is run whole or not at all; check between two."""
     patience = Patience(seconds)
     _patient.append(patience)
     try:
@@ -192,10 +170,6 @@ def whole_runs(seconds: float = 2.0) -> Iterator[Patience]:
 
 
 def interrupt_all() -> None:
-    """Requests that the runs of all threads stop before their next operator.
-
-    Example:
-        >>> interrupt_all()
-    """
+    """Request that the runs of all threads stop before their next operator."""
     for run in list(runs):
-        run.ask_to_stop()
+        run.request_stop()

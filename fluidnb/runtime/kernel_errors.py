@@ -17,15 +17,7 @@ from fluidnb.values.lod_text import draw_all
 
 
 def operands(op: LoweredOp, scope: Any) -> list[Operand]:
-    """An operator's inputs with the dtypes and shapes they have now.
-
-    Args:
-        op: the operator.
-        scope: where its variables are.
-
-    Returns:
-        (slot, name, dtype, shape) of each.
-    """
+    """(slot, name, dtype, shape) of an operator's inputs as they are now."""
     rows: list[Operand] = []
     for slot, names in op.inputs.items():
         for name in names:
@@ -41,15 +33,7 @@ def operands(op: LoweredOp, scope: Any) -> list[Operand]:
 
 
 def batch(op: LoweredOp, scope: Any) -> list[str]:
-    """The sequences of an operator's inputs, drawn.
-
-    Args:
-        op: the operator.
-        scope: where its variables are.
-
-    Returns:
-        A line for each input with sequences.
-    """
+    """The sequences of an operator's inputs, drawn."""
     rows = []
     for name in op.reads():
         variable = scope.find_var(name)
@@ -60,16 +44,7 @@ def batch(op: LoweredOp, scope: Any) -> list[str]:
 
 
 def failed(error: Exception, op: LoweredOp, scope: Any) -> FluidError:
-    """The error to raise when an operator's kernel, or its binding, raised.
-
-    Args:
-        error: what was raised.
-        op: the operator.
-        scope: where its variables are.
-
-    Returns:
-        A `FluidError` that names the operator, its operands and the user's line.
-    """
+    """The `FluidError` for an error of a kernel or its binding, with the operator, its operands and the user's line."""
     if isinstance(error, FluidError):
         if error.iteration is not None:
             within(error, op, error.iteration)
@@ -79,49 +54,36 @@ def failed(error: Exception, op: LoweredOp, scope: Any) -> FluidError:
     for slot in op.definition.inputs.values():
         if not slot.dispensable and slot.name not in op.inputs:  # a guard comes before the binder's own check
             return failed(missing(op.definition, slot, op.inputs), op, scope)
-    return EnforceNotMet(**_told(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
+    return EnforceNotMet(**_explained(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
 
 
 def cause(error: Exception) -> BaseException | None:
-    """The original error behind one of `failed`; a fluidnb error is returned itself, with its own cause.
-
-    Args:
-        error: what was raised.
-
-    Returns:
-        What to write after ``from``.
-
-    Example:
-        >>> cause(ValueError("no")), cause(EnforceNotMet("no")) is None
-        (ValueError('no'), True)
-    """
+    """The original error behind one of `failed`; a fluidnb error is returned itself, with its own cause."""
     return error.__cause__ if isinstance(error, FluidError) else error
 
 
-def _told(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
-    """Translates a kernel's exception to the operator's terms: a missing, wrong or misfitting input.
-
-    Shape rules say such things first, and better; this is for what they let through, gradients of odd shapes above all.
-    """
-    kind, said = op.desc.optype, f"{type(error).__name__}: {error}"
+def _explained(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
+    """A kernel's exception in the operator's terms, where no shape rule refused: gradients of odd shapes above all."""
+    kind, reason = op.desc.optype, f"{type(error).__name__}: {error}"
     takes = _takes(op)
     if kind == "py_func":
-        return {"summary": f"The function that py_func calls raised {said}"}
+        return {"summary": f"The function that py_func calls raised {reason}"}
     wrong = _wrong_attribute(op)
     if wrong is not None:
         return wrong
     if isinstance(error, AttributeError | TypeError):
         absent = [slot for slot in takes if slot not in op.inputs]
         empty = any(EMPTY in row for row in (*op.inputs.values(), *op.outputs.values()))
-        if "NoneType" in said and (absent or empty or op.definition.is_grad):
+        met_none = _met_none(error)
+        if met_none and (absent or empty or op.definition.is_grad):
             return {
                 "summary": f"{kind} lacks an input or an output.", "expected": ", ".join(takes) or None,
-                "received": f"{', '.join([*op.inputs, *op.outputs])} ({said})", "hint": _contract(op, takes),
+                "received": f"{', '.join([*op.inputs, *op.outputs])} ({reason})", "hint": _contract(op, takes),
             }  # fmt: skip
         for slot, name in ((s, n) for s, names in op.inputs.items() for n in names if n != EMPTY):
             variable = scope.find_var(name)
             value = None if variable is None else variable.value
-            if getattr(value, "array", value) is None and "NoneType" in said:
+            if getattr(value, "array", value) is None and met_none:
                 return {
                     "summary": f"Input {slot} of {kind} holds no memory: {name} has no value yet.",
                     "expected": "a value", "received": "nothing", "hint": _contract(op, takes),
@@ -130,9 +92,9 @@ def _told(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
                 held = type(value).__name__
                 return {
                     "summary": f"{kind} cannot work with what its inputs hold: {slot} is a {held}.",
-                    "expected": "a tensor", "received": f"{name}, a {held} ({said})", "hint": _contract(op, takes),
+                    "expected": "a tensor", "received": f"{name}, a {held} ({reason})", "hint": _contract(op, takes),
                 }  # fmt: skip
-    if isinstance(error, TypeError) and "Unsupported type <class 'numpy.ndarray'>" in said:
+    if isinstance(error, TypeError) and "Unsupported type <class 'numpy.ndarray'>" in reason:
         values = {n: getattr(scope.find_var(n), "value", None) for n in op.reads()}
         there = [n for n, v in values.items() if isinstance(getattr(v, "array", None), np.ndarray)]
         return {
@@ -140,30 +102,42 @@ def _told(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
             "expected": "arrays of the device", "received": f"{', '.join(there) or 'an array'} of the host",
             "hint": "a value comes into a scope by get_tensor().set(array, place); runs move it to where they are.",
         }  # fmt: skip
-    if isinstance(error, TypeError) and _DTYPES.search(said):
+    if isinstance(error, TypeError) and _DTYPES.search(reason):
         return {
             "summary": f"{kind} cannot work with operands of these dtypes.", "expected": "dtypes that go together",
-            "received": said, "hint": f"layers.cast converts a variable. {_contract(op, takes)}",
+            "received": reason, "hint": f"layers.cast converts a variable. {_contract(op, takes)}",
         }  # fmt: skip
-    if "'numpy.ndarray' object has no" in said or "truth value of an" in said:
+    if "'numpy.ndarray' object has no" in reason or "truth value of an" in reason:
         return {
             "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
-            "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
+            "expected": "an array, a rank table or rows", "received": reason, "hint": _contract(op, takes),
         }  # fmt: skip
-    sized = isinstance(error, TypeError | ValueError) and _SIZES.search(said)
+    sized = isinstance(error, TypeError | ValueError) and _SIZES.search(reason)
     odd = op.definition.is_grad and isinstance(error, ZeroDivisionError | TypeError | ValueError)
     if sized or odd or isinstance(error, IndexError | StopIteration):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
-            "received": said, "hint": _contract(op, takes),
+            "received": reason, "hint": _contract(op, takes),
         }  # fmt: skip
-    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and _NUMBERS.search(said)):
+    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and _NUMBERS.search(reason)):
         return {
             "summary": f"The dtypes of {kind} do not hold a number that it is given.",
             "expected": "numbers that the dtypes hold",
-            "received": said, "hint": _contract(op, takes),
+            "received": reason, "hint": _contract(op, takes),
         }  # fmt: skip
-    return {"summary": f"{kind} failed: {said}"}
+    return {"summary": f"{kind} failed: {reason}"}
+
+
+def _met_none(error: AttributeError | TypeError) -> bool:
+    """Whether a kernel met None: as the object without an attribute, or as a value where a TypeError was raised."""
+    if isinstance(error, AttributeError):
+        return error.name is not None and error.obj is None
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    values = [] if trace is None else list(trace.tb_frame.f_locals.values())
+    operands = [part for value in values for part in (value if isinstance(value, tuple | list) else [value])]
+    return any(part is None for part in operands)
 
 
 #: How numpy speaks of dtypes that it cannot work with.
@@ -199,7 +173,7 @@ def _wrong_attribute(op: LoweredOp) -> dict[str, Any] | None:
 
 
 def _takes(op: LoweredOp) -> dict[str, str]:
-    """Input slot -> what it is; of a gradient operator, what the maker can give it of its operator."""
+    """Input slot -> its documentation; of a gradient operator, the slots that the maker can give it."""
     definition = op.definition
     if not definition.is_grad:
         return {slot.name: slot.doc for slot in definition.inputs.values()}
@@ -220,13 +194,7 @@ def _contract(op: LoweredOp, takes: dict[str, str]) -> str | None:
 
 
 def within(error: FluidError, op: LoweredOp, iteration: int) -> None:
-    """Let an error say that it happened inside a loop; called from the innermost outwards.
-
-    Args:
-        error: the error.
-        op: the operator that runs the block; a branch runs it once, so it is not mentioned.
-        iteration: which iteration it was, from 0.
-    """
+    """Add the iteration of a loop, from 0, to an error, from the innermost outwards; a branch is not mentioned."""
     if not op.desc.optype.startswith("conditional_block"):
         error.loops.append(iteration_text(op, iteration))
     error.iteration = None
@@ -238,12 +206,11 @@ def iteration_text(op: LoweredOp, iteration: int) -> str:
 
 
 def interrupted(error: KeyboardInterrupt, op: LoweredOp, iteration: int | None) -> None:
-    """Let an interrupt name the operator and the iterations of the loops around it; called from the innermost outwards.
+    """Add the operator and the iterations of the loops around it to an interrupt; called from the innermost outwards.
 
     Args:
-        error: the interrupt.
-        op: the operator that comes next, or the one that runs the block in which the interrupt came.
-        iteration: which iteration of that block it was; None for the operator that comes next.
+        op: the operator that comes next, or the one that runs the interrupted block.
+        iteration: the iteration of that block; None for the operator that comes next.
     """
     if iteration is None:
         error.add_note(f"Interrupted before {op.text()}.")
@@ -253,16 +220,9 @@ def interrupted(error: KeyboardInterrupt, op: LoweredOp, iteration: int | None) 
 
 
 def other_name(op: LoweredOp, scope: Any) -> str | None:
-    """A hint for a parameter without a value whose twin, but for the number in its name, has one.
+    """A hint for a parameter without a value, where one with another number in its name has a value; else None.
 
     Programs share parameters by name, and a network that is built twice gets new names the second time.
-
-    Args:
-        op: the operator that wants the parameter.
-        scope: where its variables are.
-
-    Returns:
-        The hint, or None where that is not the trouble.
     """
     outermost = scope.outermost()
     for name in op.reads():

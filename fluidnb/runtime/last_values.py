@@ -15,65 +15,35 @@ from fluidnb.values.device_array import DeviceArray
 from fluidnb.values.tensor import array_of
 
 
-def remember(program: Any, plan: LoweredProgram) -> None:
-    """Note that a plan of a program has run.
-
-    Args:
-        program: the program.
-        plan: the plan; its ``latest`` has the fetched values.
-    """
-    plans = program_state(program.desc).recent
-    if plan in plans:
-        plans.remove(plan)
-    plans.append(plan)
-    del plans[:-4]
+def remember(program: Any, lowered: LoweredProgram) -> None:
+    """Record that a lowered program has run."""
+    lowered_programs = program_state(program.desc).recent
+    if lowered in lowered_programs:
+        lowered_programs.remove(lowered)
+    lowered_programs.append(lowered)
+    del lowered_programs[:-4]
 
 
 def latest_array(variable: Any) -> Any:
-    """The last value known of a variable.
-
-    Args:
-        variable: a Variable of a program.
-
-    Returns:
-        The array that was fetched last, or the one that the global scope holds, or None.
-    """
-    found = latest_held(variable)
-    return None if found is None else on_host(found)
+    """The last value known of a variable: the array fetched last, else that of the global scope, or None."""
+    value = latest_held(variable)
+    return None if value is None else on_host(value)
 
 
 def latest_held(variable: Any) -> Any:
-    """The last value known of a variable, where it is: one that the global scope holds may be on a device.
-
-    Args:
-        variable: a Variable of a program.
-
-    Returns:
-        The array that was fetched last, or the one that the global scope holds, or None.
-    """
+    """As `latest_array`, without a copy to the host."""
     name = variable.name
-    for plan in reversed(program_state(variable.block.program.desc).recent):
-        if name in plan.fetches and plan.latest is not None:
-            found = plan.latest[plan.fetches.index(name)]
-            array = array_of(found)
-            return found if array is None else array
-    held = global_scope().find_var(name)
-    return array_of(None if held is None else held.value)
+    for lowered in reversed(program_state(variable.block.program.desc).recent):
+        if name in lowered.fetches and lowered.latest is not None:
+            value = lowered.latest[lowered.fetches.index(name)]
+            array = array_of(value)
+            return value if array is None else array
+    kept = global_scope().find_var(name)
+    return array_of(None if kept is None else kept.value)
 
 
 def summary(array: Any) -> str:
-    """An array in a few words: the value of a scalar, else range and mean.
-
-    Args:
-        array: any array, of the host or of a device.
-
-    Returns:
-        For example ``0.1309`` or ``min -1, max 2, mean 0.5``.
-
-    Example:
-        >>> summary(np.array([1.0])), summary(np.arange(3))
-        ('1', 'min 0, max 2, mean 1')
-    """
+    """An array as ``0.1309`` (one element) or ``min -1, max 2, mean 0.5``."""
     array = array if is_on_device(array) else np.asarray(array)
     if array.size == 0:
         return "empty"

@@ -1,4 +1,4 @@
-"""FLAGS_check_nan_inf: after every operator, look for NaN and infinity in what it wrote."""
+"""FLAGS_check_nan_inf: a check of every operator's outputs for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -16,16 +16,9 @@ _HOST = ArrayStats()
 
 
 def checks(binder: Binder) -> list[Call]:
-    """The calls that check an operator's outputs for NaN and infinity.
-
-    Args:
-        binder: the operator, bound.
-
-    Returns:
-        One call for each floating output on the host, and one for all those on a device.
-    """
+    """The calls that check an operator's outputs: one for each on the host, one for all on a device."""
     calls: list[Call] = []
-    far: list[tuple[str, Any]] = []
+    on_device: list[tuple[str, Any]] = []
     for slot, names in binder.outputs.items():
         for i, name in enumerate(names):
             arrays = binder._outputs.get(slot, [])
@@ -35,38 +28,20 @@ def checks(binder: Binder) -> list[Call]:
                 if isinstance(array, np.ndarray):
                     calls.append((check, (array, name, binder), {}))
                 else:
-                    far.append((name, array))
-    if far:
-        calls.append((check_far, (tuple(name for name, _ in far), binder, *(array for _, array in far)), {}))
+                    on_device.append((name, array))
+    if on_device:
+        calls.append((check_on_device, (tuple(n for n, _ in on_device), binder, *(a for _, a in on_device)), {}))
     return calls
 
 
 def check(array: Any, name: str, binder: Binder) -> None:
-    """Raise if an array of the host holds NaN or infinity.
-
-    Args:
-        array: a floating array.
-        name: the variable.
-        binder: the operator that wrote it.
-
-    Raises:
-        EnforceNotMet: naming operator, variable, counts and the user's line.
-    """
+    """Raise if an array of the host has NaN or infinity."""
     if _HOST.beyond(array):
         raise _refused(array, name, binder)
 
 
-def check_far(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
-    """Raise if a device array has NaN or infinity; one query of the device checks all arrays.
-
-    Args:
-        names: the variables.
-        binder: the operator that wrote them.
-        arrays: their values, floating arrays.
-
-    Raises:
-        EnforceNotMet: naming operator, variable, counts and the user's line.
-    """
+def check_on_device(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
+    """Raise if a device array has NaN or infinity; one query of the device checks all arrays."""
     for name, array, odd in zip(names, arrays, stats_of(arrays[0]).odd(arrays), strict=True):
         if odd:
             raise _refused(array, name, binder)

@@ -1,6 +1,6 @@
 """Observers of runs: notified of each operator's time and of the end of a run.
 
-Without any, a run checks an empty list once per node and once at its end.
+Without any, a run checks an empty list once per segment and once at its end.
 """
 
 from __future__ import annotations
@@ -14,25 +14,19 @@ from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.place import CPUPlace, Place
 
-#: ``observer(op, start, end, place)`` with times in ns, after each operator, and where it ran; a control operator comes
-#: after those inside it.
+#: ``observer(op, start, end, place)``, times in ns, after each operator; a control operator follows those inside it.
 Observer = Callable[[LoweredOp, int, int, Place], None]
 
 _HOST = CPUPlace()
 
 observers: list[Observer] = []
 
-#: ``look(program, scope)`` after each run that went well, in the thread that ran it.
+#: ``callback(program, scope)`` after each run without an error, in its thread.
 after_run: list[Callable[[Any, Any], None]] = []
 
 
 def observed(calls: Any, ops: list[LoweredOp]) -> None:
-    """Make the calls of a node and notify the observers of each operator.
-
-    Args:
-        calls: iterator over functions with their arguments.
-        ops: the operator of each call.
-    """
+    """Make the calls of a segment and notify the observers of each operator."""
     start, last = perf_counter_ns(), len(ops) - 1
     for i, (function, args) in enumerate(calls):
         function(*args)
@@ -44,47 +38,31 @@ def observed(calls: Any, ops: list[LoweredOp]) -> None:
 
 
 def observed_on_device(calls: Any, ops: list[LoweredOp], context: DeviceContext) -> None:
-    """The same for asynchronous device calls: times come from device events, read after synchronization.
-
-    Args:
-        calls: iterator over functions with their arguments.
-        ops: the operator of each call.
-        context: the device.
-    """
-    marks, made, last = [context.mark()], [], len(ops) - 1
+    """The same for asynchronous device calls: times come from device events, read after synchronization."""
+    marks, ended, last = [context.mark()], [], len(ops) - 1
     for i, (function, args) in enumerate(calls):
         function(*args)
         if i == last or ops[i + 1] is not ops[i]:
             marks.append(context.mark())
-            made.append(ops[i])
+            ended.append(ops[i])
     times = context.times(marks)
-    for op, start, end in zip(made, times, times[1:], strict=False):
+    for op, start, end in zip(ended, times, times[1:], strict=False):
         place = context.place if any(k.place == context.place.kind for k in op.definition.kernels) else _HOST
         for observer in observers:
             observer(op, start, end, place)
 
 
 def awaited(calls: Any, context: DeviceContext) -> None:
-    """Make the calls of a node and wait for the device after each, so that one that fails is found: FLAGS_benchmark.
-
-    Args:
-        calls: iterator over functions with their arguments.
-        context: the device.
-    """
+    """Make the calls of a segment, waiting for the device after each: FLAGS_benchmark."""
     for function, args in calls:
         function(*args)
         context.wait()
 
 
 def over(program: Any, scope: Any) -> None:
-    """Notifies observers of the end of a run; their exceptions are printed, not raised.
-
-    Args:
-        program: what ran.
-        scope: where its persistable variables live.
-    """
-    for look in list(after_run):
+    """Notifies observers of the end of a run; their exceptions are printed, not raised."""
+    for callback in list(after_run):
         try:
-            look(program, scope)
+            callback(program, scope)
         except Exception:
             traceback.print_exc()

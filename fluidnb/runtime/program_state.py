@@ -22,29 +22,18 @@ Names = tuple[str, ...]
 class ProgramState:
     """The runtime's own data of one program; a parse of other bytes into the description drops it."""
 
-    #: Plans of `Executor.run` by feeds, fetches, SelectedRows that are fed, place and the NaN check.
-    plans: dict[tuple[Names, Names, Names, Place, Any], LoweredProgram] = field(default_factory=dict)
-    #: Plans of `Block.run` by place and the NaN check.
-    block_plans: dict[tuple[Place, Any], LoweredProgram] = field(default_factory=dict)
-    #: The last four plans that ran, the latest one last.
+    #: Of `Executor.run`, by feeds, fetches, SelectedRows that are fed, place and the NaN check.
+    lowered_programs: dict[tuple[Names, Names, Names, Place, Any], LoweredProgram] = field(default_factory=dict)
+    #: Of `Block.run`, by place and the NaN check.
+    lowered_blocks: dict[tuple[Place, Any], LoweredProgram] = field(default_factory=dict)
+    #: The last four that ran, the latest one last.
     recent: list[LoweredProgram] = field(default_factory=list)
     #: Runs the program in a debug session in place of `Executor.run`.
     attached: Callable[[Prepared], list[Any]] | None = None
 
 
 def program_state(desc: ProgramDesc) -> ProgramState:
-    """The runtime's data of a program, created at the first call.
-
-    Args:
-        desc: the program's description.
-
-    Returns:
-        The same object until the description is parsed anew.
-
-    Example:
-        >>> program_state(fluid.Program().desc).recent
-        []
-    """
+    """The runtime's data of a program, created at the first call; new when the description is parsed anew."""
     state = desc.state
     if state is None:
         state = desc.state = ProgramState()

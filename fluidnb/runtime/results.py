@@ -15,39 +15,18 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
 
-def fetched(plan: LoweredProgram, local: Scope, return_numpy: bool) -> list[Any]:
-    """The fetched values after a run of the interpreter.
-
-    Args:
-        plan: the plan.
-        local: the scope of block 0.
-        return_numpy: see `Executor.run`.
-
-    Returns:
-        The values, copies.
-    """
-    found = [local.find_var(name) for name in plan.fetches]
-    got = [None if v is None else v.value for v in found]
-    return results([(v.array, v.lod_) if type(v) is LoDTensor else v for v in got], plan, return_numpy)
+def fetched(lowered: LoweredProgram, local: Scope, return_numpy: bool) -> list[Any]:
+    """The fetched values after a run of the interpreter."""
+    variables = [local.find_var(name) for name in lowered.fetches]
+    values = [None if v is None else v.value for v in variables]
+    return results([(v.array, v.lod_) if type(v) is LoDTensor else v for v in values], lowered, return_numpy)
 
 
-def results(values: list[Any], plan: LoweredProgram, return_numpy: bool) -> list[Any]:
-    """Fetched values as the user gets them.
-
-    Args:
-        values: (array, LoD) for tensors, other values as they are, in the order of the plan's fetches.
-        plan: the plan.
-        return_numpy: see `Executor.run`.
-
-    Returns:
-        Copies.
-
-    Raises:
-        EnforceNotMet: a value has LoD, and ``return_numpy`` is True.
-    """
+def results(values: list[Any], lowered: LoweredProgram, return_numpy: bool) -> list[Any]:
+    """Fetched values as the user gets them; ``values`` has (array, LoD) for tensors, other values as they are."""
     out: list[Any] = []
-    arrays = iter(_arrays(values, plan))
-    for name, value in zip(plan.fetches, values, strict=True):
+    arrays = iter(_arrays(values, lowered))
+    for name, value in zip(lowered.fetches, values, strict=True):
         if not isinstance(value, tuple):
             out.append(_copied(value))
             continue
@@ -60,26 +39,24 @@ def results(values: list[Any], plan: LoweredProgram, return_numpy: bool) -> list
         elif lod:
             raise EnforceNotMet(
                 "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray.",
-                slots=[("fetched", name, str(array.dtype), array.shape)],
-                expected="return_numpy=False",
+                slots=[("fetched", name, str(array.dtype), array.shape)], expected="return_numpy=False",
                 received=f"LoD {[list(level) for level in lod]}",
                 hint="exe.run(..., return_numpy=False) gives LoDTensors; np.array(tensor) drops the LoD.",
-            )
+            )  # fmt: skip
         else:
-            copy = np.array(array, order="C") if plan.place.kind == "cpu" else array
-            out.append(for_user(copy))
+            out.append(for_user(np.array(array, order="C") if lowered.place.kind == "cpu" else array))
     return out
 
 
-def _arrays(values: list[Any], plan: LoweredProgram) -> list[Any]:
-    """The arrays of fetched tensors where numpy reads them: those of a device are copied, all at once."""
+def _arrays(values: list[Any], lowered: LoweredProgram) -> list[Any]:
+    """The arrays of fetched tensors, those of a device copied to the host all at once."""
     arrays = [value[0] for value in values if isinstance(value, tuple)]
-    if plan.place.kind == "cpu":
+    if lowered.place.kind == "cpu":
         return arrays
     try:
-        return DeviceContext.get(plan.place).fetch_all(arrays)
+        return DeviceContext.get(lowered.place).fetch_all(arrays)
     except FluidError as e:
-        names = [n for n, value in zip(plan.fetches, values, strict=True) if isinstance(value, tuple)]
+        names = [n for n, value in zip(lowered.fetches, values, strict=True) if isinstance(value, tuple)]
         slots = [("fetched", n, str(a.dtype), a.shape) for n, a in zip(names, arrays, strict=True)]
         e.with_context(slots=slots)
         raise

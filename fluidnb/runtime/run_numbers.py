@@ -15,53 +15,29 @@ from fluidnb.runtime.scope import Scope
 _runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
 
 
-def coming_run(plan: LoweredProgram, program: Program, scope: Scope) -> int:
+def coming_run(lowered: LoweredProgram, program: Program, scope: Scope) -> int:
     """The index of the next run of a program. With random_seed set, runs are counted per scope, so that two
     scopes get the same parameters; else all its runs since the session was seeded are counted, so that they differ.
-
-    Args:
-        plan: the plan.
-        program: the program.
-        scope: the user's scope.
-
-    Returns:
-        Its number; random numbers depend on it.
     """
-    counts, key = _counts(plan, program, scope)
+    counts, key = _counts(lowered, program, scope)
     return counts.get(key, 0)
 
 
-def next_run(plan: LoweredProgram, program: Program, scope: Scope) -> int:
-    """The same as `coming_run`, and it is counted.
-
-    Args:
-        plan: the plan.
-        program: the program.
-        scope: the user's scope.
-
-    Returns:
-        Its number.
-    """
-    plan.clock.seed = program.random_seed
-    counts, key = _counts(plan, program, scope)
+def next_run(lowered: LoweredProgram, program: Program, scope: Scope) -> int:
+    """The same as `coming_run`, and it is counted."""
+    lowered.clock.seed = program.random_seed
+    counts, key = _counts(lowered, program, scope)
     number = counts.get(key, 0)
     counts[key] = number + 1
     return number
 
 
-def count_from(plan: LoweredProgram, program: Program, scope: Scope, number: int) -> None:
-    """Let the next run of a program have a number again, so that runs in between leave no trace.
-
-    Args:
-        plan: the plan.
-        program: the program.
-        scope: the user's scope.
-        number: what `coming_run` gave.
-    """
-    counts, key = _counts(plan, program, scope)
+def count_from(lowered: LoweredProgram, program: Program, scope: Scope, number: int) -> None:
+    """Let the next run of a program have a number again, so that runs in between leave no trace."""
+    counts, key = _counts(lowered, program, scope)
     counts[key] = number
 
 
-def _counts(plan: LoweredProgram, program: Program, scope: Scope) -> tuple[MutableMapping[Any, int], Any]:
+def _counts(lowered: LoweredProgram, program: Program, scope: Scope) -> tuple[MutableMapping[Any, int], Any]:
     key: Any = scope if program.random_seed else times_seeded()
-    return _runs.setdefault(plan.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1], key
+    return _runs.setdefault(lowered.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1], key

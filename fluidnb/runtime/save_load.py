@@ -24,49 +24,20 @@ _NEVER = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RA
 
 @checked
 def is_persistable(var: Variable) -> bool:
-    """Whether a variable outlives a run and can be saved.
-
-    Args:
-        var: the variable.
-
-    Example:
-        >>> is_persistable(fluid.layers.data("x", [1]))
-        False
-    """
+    """Whether a variable outlives a run and can be saved."""
     return var.type not in _NEVER and bool(var.persistable)
 
 
 @checked
 def is_parameter(var: Variable) -> bool:
-    """Whether a variable is a parameter.
-
-    Args:
-        var: the variable.
-
-    Example:
-        >>> is_parameter(fluid.layers.data("x", [1]))
-        False
-    """
+    """Whether a variable is a parameter."""
     return isinstance(var, Parameter)
 
 
 def chosen(
     main_program: Program | None, vars: Iterable[Variable | str] | None, predicate: Predicate | None
 ) -> list[Variable]:
-    """The variables that a call is about.
-
-    Args:
-        main_program: the program; default the main program.
-        vars: the variables, or names of variables of block 0; they win over the predicate.
-        predicate: which variables of the program; default those that are persistable.
-
-    Returns:
-        The variables.
-
-    Raises:
-        OpTypeError: not a Program.
-        ValueError: an unknown name.
-    """
+    """Variables of block 0 by ``vars`` or their names, else those of the program with the predicate."""
     program: Any = default_main_program() if main_program is None else main_program
     if not isinstance(program, Program):
         text = f"program should be a Program, but {type(program).__name__} was given."
@@ -78,22 +49,7 @@ def chosen(
 
 
 def path_of(dirname: str, name: str) -> str:
-    """The file of a variable; a name may lead into a folder inside, never out of it.
-
-    Args:
-        dirname: the folder.
-        name: the variable's name.
-
-    Returns:
-        The path.
-
-    Raises:
-        OpValueError: the name leads out of the folder.
-
-    Example:
-        >>> path_of("model", "fc/w")
-        'model/fc/w'
-    """
+    """The file of a variable; a name may contain folders, and never leaves the folder."""
     inside = os.path.normpath(os.path.join(dirname or ".", name))
     if os.path.isabs(name) or os.path.relpath(inside, dirname or ".").split(os.sep)[0] == os.pardir:
         raise OpValueError(
@@ -124,18 +80,17 @@ def save_vars(
 ) -> None:
     """Save variables of the global scope: a file for each, or all in one.
 
-    A file takes its place when it is whole: a save that is interrupted leaves the file that was there before.
+    An interrupted save leaves the former file.
 
     Args:
         executor: runs the saving program.
-        dirname: the folder; made if need be.
-        main_program: whose variables; default the main program.
-        vars: which variables, or their names; default those that ``predicate`` picks.
-        predicate: picks variables; default the persistable ones.
+        dirname: the folder; created where it is missing.
+        main_program: the program of the variables; default the main program.
+        vars: the variables, or their names; default those with the predicate.
+        predicate: default the persistable variables.
         filename: one file for all, in the order of their names; default a file for each, named like it.
 
     Raises:
-        OpTypeError: not a Program, or no folder name.
         OpValueError: a name that leads out of the folder.
         EnforceNotMet: a variable without value, or a file that cannot be written.
 
@@ -177,21 +132,14 @@ def load_vars(
     Args:
         executor: runs the loading program.
         dirname: the folder.
-        main_program: whose variables; default the main program.
-        vars: which variables, or their names; default those that ``predicate`` picks.
-        predicate: picks variables; default the persistable ones.
+        main_program: the program of the variables; default the main program.
+        vars: the variables, or their names; default those with the predicate.
+        predicate: default the persistable variables.
         filename: the one file that has all of them; default a file for each.
 
     Raises:
-        OpTypeError: not a Program, or no folder name.
         EnforceNotMet: a file that is missing, cut off or of another format, or whose shape or dtype is not that of
             its variable.
-
-    Example:
-        >>> import tempfile
-        >>> y = fluid.layers.fc(fluid.layers.data("x", [2]), 1)
-        >>> exe = fluid.Executor(fluid.CPUPlace()); out = exe.run(fluid.default_startup_program())
-        >>> folder = tempfile.mkdtemp(); save_vars(exe, folder, filename="all"); load_vars(exe, folder, filename="all")
 
     Source: fluid.io.load_vars.
     """

@@ -16,20 +16,13 @@ from fluidnb.values.variable import Variable
 
 
 class Scope:
-    """Variables by name, with a parent whose variables are seen too.
+    """Variables by name, with a parent whose variables are visible too.
 
-    A scope makes and owns its variables: when it goes, they go. Leaving a block does not destroy its scope, since
-    backward may need the values; the end of the mini-batch does.
+    A scope owns its variables. Leaving a block does not destroy its scope, since backward may need the values; the end
+    of the mini-batch does.
 
     Args:
         parent: the scope around it, or None.
-
-    Attributes:
-        parent: the scope around it.
-        kids: scopes made by `new_scope`.
-        block: while a program runs, the block of the plan whose variables live here.
-        kept: what outer variables held when the iteration was over that ran here, where its gradient needs it.
-        moved: variable to which a block inside gives another buffer or LoD -> its tensor, and what this had before.
 
     Example:
         >>> scope = Scope()
@@ -43,34 +36,25 @@ class Scope:
     #: What a message says where one is expected.
     argument_hint = "fluid.Scope() makes one, fluid.global_scope() is the one that programs run in."
 
-    __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "moved", "parent", "runs", "vars")
+    __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "moved", "parent", "vars")
 
     def __init__(self, parent: Scope | None = None, block: Any = None) -> None:
         if parent is not None and not isinstance(parent, Scope):
             raise OpTypeError("parent of Scope must be a Scope or None.", expected="a Scope", received=shown(parent))
         self.vars: dict[str, Variable] = {}
         self.parent = parent
-        self.block = block
-        self.kids: list[Scope] = []
+        self.block = block  # while a program runs, the lowered block of its variables
+        self.kids: list[Scope] = []  # scopes of `new_scope`
         self.bound = False
-        self.runs: dict[int, int] = {}
+        #: Outer variables at the end of the iteration that ran here, where its gradient needs them.
         self.kept: dict[str, Variable] = {}
+        #: Variable to which a nested block gives another buffer or LoD -> its tensor, and the former array and LoD.
         self.moved: dict[str, tuple[LoDTensor, Any, Any]] = {}
 
     # ---- Fluid's interface
 
     def var(self, name: Any) -> Variable:
-        """The variable of this name in this very scope, made if need be.
-
-        Args:
-            name: its name.
-
-        Returns:
-            The variable.
-
-        Raises:
-            OpTypeError: the name is not a string.
-        """
+        """The variable of this name in this very scope, created where it is missing."""
         found = self.vars.get(name) if isinstance(name, str) else _refuse_name(name)
         if found is None:
             found = self.vars[name] = Variable(name)
@@ -81,14 +65,7 @@ class Scope:
     new_var = var  # version 0.10's name
 
     def find_var(self, name: str) -> Variable | None:
-        """The variable of this name here or in the nearest scope around; None when there is none.
-
-        Args:
-            name: its name.
-
-        Raises:
-            OpTypeError: the name is not a string.
-        """
+        """The variable of this name here or in the nearest scope around; None when there is none."""
         if not isinstance(name, str):
             _refuse_name(name)
         scope: Scope | None = self
@@ -113,14 +90,7 @@ class Scope:
         self.kids.clear()
 
     def erase(self, names: Iterable[str]) -> None:
-        """Destroy variables of this scope.
-
-        Args:
-            names: their names; one that is not here is passed over.
-
-        Raises:
-            OpTypeError: a name is not a string; nothing is destroyed.
-        """
+        """Destroy variables of this scope; unknown names are ignored."""
         if not isinstance(names, Iterable):
             _refuse_name(names)
         names = [names] if isinstance(names, str) else list(names)
@@ -150,13 +120,9 @@ class Scope:
         return -1 if self.block is None else int(self.block.index)
 
     def cell(self, name: str) -> tuple[Variable, Scope]:
-        """The variable that a block's operators mean by a name, and the scope that has it.
+        """The variable of a name for a block's operators, and its scope.
 
-        Args:
-            name: its name.
-
-        Returns:
-            The innermost scope's that holds it or whose block declares it; made there if need be.
+        It is the innermost that exists or whose block declares it; created there where it is missing.
         """
         scope = self
         while True:
@@ -169,7 +135,7 @@ class Scope:
             scope = parent
 
     def outermost(self) -> Scope:
-        """The scope at the root, where persistable variables are made."""
+        """The scope at the root, which has the persistable variables."""
         scope = self
         while scope.parent is not None:
             scope = scope.parent
@@ -186,7 +152,7 @@ class Scope:
         return twin
 
     def showing(self, other: Scope) -> Scope:
-        """A scope inside this one with another's variables: a finished iteration, seen from its gradient operator."""
+        """A scope inside this one with the variables of a finished iteration, for its gradient operator."""
         view = Scope(self, other.block)
         view.vars = {**other.vars, **other.kept}
         return view
@@ -201,15 +167,7 @@ _stack: list[Scope] = [Scope()]
 
 
 def global_scope() -> Scope:
-    """The default scope of executors.
-
-    Returns:
-        The innermost scope given to `scope_guard`, or the one made at start.
-
-    Example:
-        >>> global_scope() is global_scope()
-        True
-    """
+    """The default scope of executors: the innermost of `scope_guard`, else the one created at start."""
     return _stack[-1]
 
 
@@ -217,15 +175,6 @@ def global_scope() -> Scope:
 @contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
     """Make a scope the global one inside a ``with``.
-
-    Args:
-        scope: the scope.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        OpTypeError: it is not a Scope.
 
     Example:
         >>> mine = Scope()
@@ -244,17 +193,7 @@ def scope_guard(scope: Scope) -> Iterator[None]:
 
 @checked
 def switch_scope(scope: Scope) -> Scope:
-    """Make a scope the global one from now on (``fluid._switch_scope``).
-
-    Args:
-        scope: the scope.
-
-    Returns:
-        The one that was global before.
-
-    Example:
-        >>> old = switch_scope(Scope()); new = switch_scope(old)
-    """
+    """Make a scope the global one from now on (``fluid._switch_scope``), and return the former one."""
     old, _stack[-1] = _stack[-1], scope
     return old
 

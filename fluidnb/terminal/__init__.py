@@ -1,10 +1,4 @@
-"""Debug sessions in a terminal: text commands, and the ``(fluid)`` prompt.
-
-Example:
-    >>> from fluidnb.terminal import COMMANDS
-    >>> COMMANDS["step"].name
-    'step'
-"""
+"""Debug sessions in a terminal: text commands, and the ``(fluid)`` prompt."""
 
 from fluidnb.terminal.commands import COMMANDS, command_of, run_command
 from fluidnb.terminal.prompt import Prompt, prompt

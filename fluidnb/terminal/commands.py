@@ -12,11 +12,11 @@ import numpy as np
 
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.expressions import tree_of
 from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
 from fluidnb.debug.view import has_value
 from fluidnb.errors import NotFound, OpValueError, near
-from fluidnb.expressions import tree_of
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.device_array import printed
 from fluidnb.values.tensor import LoDTensor
@@ -38,23 +38,14 @@ Act = Callable[[Session, str, int], list[Line]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command.
-
-    Args:
-        name: its name.
-        short: its abbreviations.
-        usage: its arguments.
-        help: one sentence.
-        act: called with the session, the rest of the line and the width of the terminal; returns lines.
-        offers: what Tab completes after it: ``ops``, ``vars`` or nothing.
-    """
+    """One command."""
 
     name: str
-    short: tuple[str, ...]
-    usage: str
-    help: str
-    act: Act
-    offers: str = ""
+    short: tuple[str, ...]  # its abbreviations
+    usage: str  # its arguments
+    help: str  # one sentence
+    act: Act  # called with the session, the rest of the line and the width of the terminal; returns lines
+    offers: str = ""  # what Tab completes after it: ``ops``, ``vars`` or nothing
 
 
 COMMANDS: dict[str, Command] = {}
@@ -69,38 +60,12 @@ def _command(name: str, *short: str, usage: str = "", offers: str = "") -> Calla
 
 
 def command_of(word: str) -> Command | None:
-    """The command of a name or an abbreviation, or None.
-
-    Example:
-        >>> command_of("rc").name, command_of("nothing") is None
-        ('rcontinue', True)
-    """
+    """The command of a name or an abbreviation, or None."""
     return COMMANDS.get(word) or next((c for c in COMMANDS.values() if word in c.short), None)
 
 
 def run_command(session: Session, line: str, width: int = 0) -> list[Line]:
-    """Execute a line.
-
-    Args:
-        session: the session.
-        line: a command and its arguments, or an expression.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        Lines to show.
-
-    Raises:
-        NotFound: no such command.
-        Exception: what the command raises.
-
-    Example:
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); lines = run_command(d, "step 2"); d.snapshot.state
-        'done'
-        >>> from fluidnb.viz import plain
-        >>> print(plain(run_command(d, "print relu_0.tmp_0"))); d.close()
-        relu_0.tmp_0  float32[2]  [1, 1]
-    """
+    """Execute a line."""
     word, _, rest = line.strip().partition(" ")
     command = command_of(word)
     if command is None:
@@ -138,16 +103,7 @@ def _compiles(text: str) -> bool:
 
 
 def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
-    """The current position of a session, with its breakpoints.
-
-    Args:
-        session: the session.
-        width: characters a line may have; 0 for any number.
-        around: operators shown before and after the next one.
-
-    Returns:
-        The lines.
-    """
+    """The current position of a session, with its breakpoints."""
     marks, values = session.marks(), read_values(session)  # after the requests before this one
     return session_lines(session.snapshot, session.program, marks, width, around, values)
 
@@ -163,83 +119,46 @@ def _count(rest: str) -> int:
 # ---- stepping
 
 
-@_command("step", "s", usage="[COUNT]")
-def _step(session: Session, rest: str, width: int) -> list[Line]:
-    """Run operators one by one, entering the blocks that they run."""
-    session.step(_count(rest))
-    return view(session, width)
-
-
-@_command("next", "n")
-def _next(session: Session, rest: str, width: int) -> list[Line]:
-    """Step over: run one operator with the blocks that it runs."""
-    session.next()
-    return view(session, width)
-
-
-@_command("out", "o", "return", "r", "fin", "finish")
-def _out(session: Session, rest: str, width: int) -> list[Line]:
-    """Step out: run to the end of this block and of its iterations."""
-    session.out()
-    return view(session, width)
-
-
-@_command("continue", "c", "cont")
-def _continue(session: Session, rest: str, width: int) -> list[Line]:
-    """Run to the next breakpoint, or to the end."""
-    session.continue_()
-    return view(session, width)
-
-
-@_command("until", "unt", usage="WHERE", offers="ops")
-def _until(session: Session, rest: str, width: int) -> list[Line]:
-    """Run once to an operator's type, or to anything that break accepts."""
-    session.run_to(rest)
-    return view(session, width)
-
-
-@_command("back", "rs", "reverse-step", usage="[COUNT]")
-def _back(session: Session, rest: str, width: int) -> list[Line]:
-    """Take steps back."""
-    session.back(_count(rest))
-    return view(session, width)
-
-
-@_command("rnext", "rn", "reverse-next")
-def _rnext(session: Session, rest: str, width: int) -> list[Line]:
-    """Step back over one operator with the blocks that it ran."""
-    session.step_back_over()
-    return view(session, width)
-
-
-@_command("rcontinue", "rc", "reverse-continue")
-def _rcontinue(session: Session, rest: str, width: int) -> list[Line]:
-    """Go back to where a breakpoint would have stopped last, or to the beginning."""
-    session.reverse_continue()
-    return view(session, width)
-
-
-@_command("who", usage="VARIABLE", offers="vars")
-def _who(session: Session, rest: str, width: int) -> list[Line]:
-    """Go back to just before the step that gave a variable its value."""
-    session.last_write(rest)
-    return view(session, width)
-
-
-@_command("restart")
-def _restart(session: Session, rest: str, width: int) -> list[Line]:
-    """Go back to the beginning of this run."""
-    session.restart()
-    return view(session, width)
-
-
-@_command("goto", usage="STEP")
-def _goto(session: Session, rest: str, width: int) -> list[Line]:
-    """Go to a step by its number, backwards or forwards."""
+def _goto(session: Session, rest: str) -> None:
     if not rest.isdigit():
         raise OpValueError("That is not a step.", expected="its number: 0, 1, ...", received=rest or "nothing")
     session.go(int(rest))
-    return view(session, width)
+
+
+def _stepping(move: Callable[[Session, str], object]) -> Act:
+    """A command that moves a session and shows its position."""
+
+    def act(session: Session, rest: str, width: int) -> list[Line]:
+        move(session, rest)
+        return view(session, width)
+
+    return act
+
+
+#: (name, abbreviations, arguments, help, what it does, what Tab completes)
+_STEPS: tuple[tuple[str, str, str, str, Callable[[Session, str], object], str], ...] = (
+    ("step", "s", "[COUNT]", "Run operators one by one, entering the blocks that they run.",
+     lambda s, rest: s.step(_count(rest)), ""),
+    ("next", "n", "", "Step over: run one operator with the blocks that it runs.", lambda s, _: s.next(), ""),
+    ("out", "o return r fin finish", "", "Step out: run to the end of this block and of its iterations.",
+     lambda s, _: s.out(), ""),
+    ("continue", "c cont", "", "Run to the next breakpoint, or to the end.", lambda s, _: s.continue_(), ""),
+    ("until", "unt", "WHERE", "Run once to an operator's type, or to anything that break accepts.",
+     lambda s, rest: s.run_to(rest), "ops"),
+    ("back", "rs reverse-step", "[COUNT]", "Take steps back.", lambda s, rest: s.back(_count(rest)), ""),
+    ("rnext", "rn reverse-next", "", "Step back over one operator with the blocks that it ran.",
+     lambda s, _: s.step_back_over(), ""),
+    ("rcontinue", "rc reverse-continue", "",
+     "Go back to where a breakpoint would have stopped last, or to the beginning.",
+     lambda s, _: s.reverse_continue(), ""),
+    ("who", "", "VARIABLE", "Go back to just before the step that gave a variable its value.",
+     lambda s, rest: s.last_write(rest), "vars"),
+    ("restart", "", "", "Go back to the beginning of this run.", lambda s, _: s.restart(), ""),
+    ("goto", "", "STEP", "Go to a step by its number, backwards or forwards.", _goto, ""),
+)  # fmt: skip
+
+for _name, _short, _usage, _help, _move, _offers in _STEPS:
+    COMMANDS[_name] = Command(_name, tuple(_short.split()), _usage, _help, _stepping(_move), _offers)
 
 
 # ---- stopping
@@ -296,7 +215,7 @@ _SHOWN: weakref.WeakKeyDictionary[Session, tuple[int, int, int]] = weakref.WeakK
 @_command("up", "u", usage="[WHERE]", offers="ops")
 def _up(session: Session, rest: str, width: int) -> list[Line]:
     """Show the block around this one; with WHERE, run there as until does."""
-    return _until(session, rest, width) if rest else _frame(session, -1, width)
+    return COMMANDS["until"].act(session, rest, width) if rest else _frame(session, -1, width)
 
 
 @_command("down", "d", usage="[NUMBER]")
@@ -325,8 +244,7 @@ def _where(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("print", "p", usage="VARIABLE [--against STEP] or EXPRESSION", offers="vars")
 def _print(session: Session, rest: str, width: int) -> list[Line]:
-    """Show a variable: dtype, shape, statistics, values, or its difference from its value at another step; or the
-    value of a Python expression (np is numpy)."""
+    """Show a variable, its difference from another step, or the value of a Python expression."""
     name, option, step = (part.strip() for part in rest.partition("--against"))
     if option and name:
         if not step.isdigit():
@@ -356,7 +274,7 @@ def _difference(debugger: Debugger, name: str, step: int) -> Difference:
 
 def _on_device(debugger: Debugger, name: str) -> LoDTensor | None:
     """The tensor of a variable on a device, of which only the shown elements are copied."""
-    variable = debugger.tape.machine.stack[-1].scope.find_var(name)
+    variable = debugger.tape.interpreter.stack[-1].scope.find_var(name)
     value = None if variable is None else variable.value
     return value if type(value) is LoDTensor and is_on_device(value.array) else None
 
@@ -370,7 +288,7 @@ def _names(session: Session, rest: str, width: int) -> list[Line]:
 @_command("scope")
 def _scope(session: Session, rest: str, width: int) -> list[Line]:
     """Show the scopes from here outwards, with statistics of every tensor."""
-    return session.inspect(lambda debugger: _scope_path(debugger.tape.machine.stack[-1].scope, width))
+    return session.inspect(lambda debugger: _scope_path(debugger.tape.interpreter.stack[-1].scope, width))
 
 
 @_command("tree")

@@ -21,25 +21,6 @@ class Prompt(cmd.Cmd):
     """Reads and executes commands, until the session continues without it.
 
     An empty line repeats the last command. Tab completes commands, operators and variables.
-
-    Args:
-        session: the session.
-        stdin: the input; default the terminal.
-        stdout: the output; default the terminal.
-
-    Example:
-        >>> import io
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={})
-        >>> Prompt(d, io.StringIO("step\\nprint fill_constant_0.tmp_0\\nquit\\n"), sys.stdout).cmdloop()
-        ... # doctest: +ELLIPSIS
-        paused  step 0  entry
-        ...
-        (fluid) paused  step 1  after 1 step
-        ...
-        (fluid) fill_constant_0.tmp_0  float32[2]  [1, 1]
-        (fluid)
-        >>> d.close()
     """
 
     prompt = "(fluid) "
@@ -106,14 +87,7 @@ class Prompt(cmd.Cmd):
 
 
 def prompt(session: Session) -> None:
-    """Run the prompt of a paused run; ``quit`` leaves it paused.
-
-    Args:
-        session: the session.
-
-    Raises:
-        Stopped: the user quits.
-    """
+    """Run the prompt of a paused run; ``quit`` leaves it paused."""
     dialog = Prompt(session)
     dialog.cmdloop()
     if dialog.left and session.snapshot.state != "done":
@@ -121,20 +95,7 @@ def prompt(session: Session) -> None:
 
 
 def help_lines(word: str = "", width: int = 0) -> list[Line]:
-    """The list of commands, or the help of one.
-
-    Args:
-        word: a command; empty for all.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> print(plain(help_lines("who")))
-        who VARIABLE
-          Go back to just before the step that gave a variable its value.
-    """
+    """The list of commands, or the help of one."""
     command = command_of(word) if word else None
     if command is not None:
         return [[(f"{command.name} {command.usage}".rstrip(), "bold")], [("  " + command.help, "")]]
@@ -153,12 +114,7 @@ def help_lines(word: str = "", width: int = 0) -> list[Line]:
 
 
 def available_prompt() -> Callable[[Session], None] | None:
-    """`prompt` where it can read input, in a terminal or a notebook; None elsewhere.
-
-    Example:
-        >>> available_prompt() in (None, prompt)
-        True
-    """
+    """`prompt` where it can read input, in a terminal or a notebook; None elsewhere."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     kernel = getattr(shell, "kernel", None)
     if kernel is not None:

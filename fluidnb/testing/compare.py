@@ -12,21 +12,7 @@ from fluidnb.values.rank_table import LoDRankTable
 
 
 def assert_close(got: Any, want: Any, rtol: float, atol: float, what: str) -> None:
-    """Assert that a result is what was expected, in dtype, shape, LoD and values.
-
-    Args:
-        got: what came.
-        want: what was expected, as a scope holds it.
-        rtol: relative tolerance for floats.
-        atol: absolute tolerance.
-        what: words for the message.
-
-    Raises:
-        AssertionError: it is not.
-
-    Example:
-        >>> assert_close(LoDTensor(np.ones(2)), LoDTensor(np.ones(2)), 0, 0, "ones")
-    """
+    """Assert that a result is what was expected, in dtype, shape, LoD and values."""
     if isinstance(want, LoDTensorArray):
         assert len(got) == len(want), f"{what}: {len(got)} elements for {len(want)}"
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
@@ -49,19 +35,7 @@ def assert_close(got: Any, want: Any, rtol: float, atol: float, what: str) -> No
 
 
 def assert_same(one: Mapping[str, Any], two: Mapping[str, Any], how: str) -> None:
-    """Assert that two runs gave the same bits.
-
-    Args:
-        one: name -> value.
-        two: the same of another run.
-        how: how the second run was made, for the message.
-
-    Raises:
-        AssertionError: they differ.
-
-    Example:
-        >>> assert_same({"x": LoDTensor(np.ones(2))}, {"x": LoDTensor(np.ones(2))}, "again")
-    """
+    """Assert that two runs gave the same bits."""
     for name, a in one.items():
         b = two[name]
         if isinstance(a, LoDTensorArray):

@@ -9,23 +9,19 @@ import numpy as np
 
 from fluidnb.op import Binder, Clock, OpDef, OpDesc, check_desc, get_op
 from fluidnb.op.binder import Call
+from fluidnb.op.memory_policy import UnsharedMemory
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.replay.replay_memory import ordered
 from fluidnb.runtime.scope import Scope
 from fluidnb.testing.values import named, plain
-from fluidnb.values import CPUPlace, LoDTensorArray
+from fluidnb.values import CPUPlace
 
 Array = Any
 
 
-class Fresh:
-    """A memory policy that allocates every array separately, filled with NaN or ones, to expose missing writes.
+class Fresh(UnsharedMemory):
+    """A memory policy that allocates every array separately, filled with NaN or ones, to expose missing writes."""
 
-    Args:
-        clock: where the random numbers start.
-    """
-
-    place = CPUPlace()
     place, place_kind = CPUPlace(), "cpu"
 
     def __init__(self, clock: Clock) -> None:
@@ -45,30 +41,6 @@ class Fresh:
 
     def check(self) -> None:
         """See `fluidnb.op.memory_policy.Memory`: a single operator is never interrupted."""
-
-    def may_alias(self, array: Array, name: str) -> bool:
-        """Nothing is a view of anything."""
-        return False
-
-    def is_shared(self, array: Array) -> bool:
-        """Nothing is written in place."""
-        return True
-
-    def share(self, array: Array) -> None:
-        """Never called: nothing may be a view."""
-        raise AssertionError("nothing is shared: may_alias says no")
-
-    def array(self, name: str, where: int) -> LoDTensorArray:
-        """A new tensor array."""
-        return LoDTensorArray()
-
-    def holder(self, name: str, make: Any) -> Any:
-        """A new object."""
-        return make()
-
-    def moves(self, name: str, scope: Any, owner: Any) -> bool:
-        """An operator runs once."""
-        return False
 
 
 def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -94,14 +66,11 @@ def run_op(
         inputs: slot -> array, nested list, ``(array, lengths)``, LoDTensor, LoDTensorArray, or a list of arrays.
         attrs: attribute -> value; defaults are filled in.
         outputs: slots wanted, or slot -> how many variables; by default every output slot of the operator once. A
-            gradient operator must be told.
+            gradient operator needs them.
         seed: the seed of its random numbers; 0 draws one.
 
     Returns:
         slot -> ndarray, or LoDTensor when it has sequences, or another value; a list where several were wanted.
-
-    Raises:
-        FluidError: the operator refuses its slots, attributes or operands.
 
     Example:
         >>> run_op("elementwise_add", {"X": [[1.0], [2.0]], "Y": [10.0]})["Out"]
@@ -109,17 +78,17 @@ def run_op(
                [12.]])
     """
     definition = get_op(type)
-    given = named(inputs or {})
+    slots = named(inputs or {})
     wanted = _wanted(definition, outputs)
     desc = OpDesc(
         type,
-        {slot: [name for name, _ in row] for slot, row in given.items()},
+        {slot: [name for name, _ in row] for slot, row in slots.items()},
         {slot: [f"{slot}@out{i}" for i in range(n)] for slot, n in wanted.items()},
         dict(attrs or {}),
     )
     check_desc(definition, desc)
     scope = Scope()
-    for row in given.values():
+    for row in slots.values():
         for name, value in row:
             scope.var(name).value = value
     run_desc(desc, scope, Clock(seed))
@@ -134,38 +103,12 @@ def _wanted(definition: OpDef, outputs: Mapping[str, int] | Iterable[str] | None
 
 
 def run_desc(desc: OpDesc, scope: Scope, clock: Clock) -> None:
-    """Bind an operator over a scope and make its calls.
-
-    Args:
-        desc: the operator.
-        scope: holds its inputs; gets its outputs.
-        clock: where its random numbers start.
-
-    Example:
-        >>> scope = Scope(); scope.var("x").get_tensor().set(np.array([-1.0, 2.0]))
-        >>> run_desc(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}), scope, Clock())
-        >>> scope.find_var("y").value.array
-        array([0., 2.])
-    """
+    """Bind an operator over a scope and make its calls."""
     with np.errstate(all="ignore"):
         for function, args, kw in bind_desc(desc, scope, clock):
             function(*args, **kw)
 
 
 def bind_desc(desc: OpDesc, scope: Scope, clock: Clock) -> list[Call]:
-    """Bind an operator over a scope.
-
-    Args:
-        desc: the operator.
-        scope: holds its inputs; gets its outputs.
-        clock: where its random numbers start.
-
-    Returns:
-        The calls that compute it.
-
-    Example:
-        >>> scope = Scope(); scope.var("x").get_tensor().set(np.array([-1.0, 2.0]))
-        >>> [call[0] for call in bind_desc(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}), scope, Clock())]
-        [<ufunc 'maximum'>]
-    """
+    """Bind an operator over a scope."""
     return Binder(LoweredOp(desc, 0, 0), Fresh(clock), scope).bind()

@@ -54,23 +54,11 @@ class FluidOpTest(unittest.TestCase):
         return value
 
     def check_output(self, atol: float = 1e-5, no_check_set: Sequence[str] | None = None, **accepted: Any) -> None:
-        """Compare outputs; see `OpTest.check_output`.
-
-        Args:
-            atol: absolute tolerance.
-            no_check_set: output slots that are not compared.
-            accepted: ``equal_nan`` and others, for old tests.
-        """
+        """Compare outputs; see `OpTest.check_output`."""
         self._test().check_output(rtol=1e-5, atol=atol, no_check=no_check_set or ())
 
     def check_output_with_place(self, place: Any, atol: float = 1e-5, **accepted: Any) -> None:
-        """Compare outputs; the place is the CPU.
-
-        Args:
-            place: accepted for old tests.
-            atol: absolute tolerance.
-            accepted: as in `check_output`.
-        """
+        """Compare outputs; the place is the CPU."""
         self.check_output(atol)
 
     def check_grad(
@@ -87,30 +75,19 @@ class FluidOpTest(unittest.TestCase):
         """Compare gradients with central differences, or with those that are given.
 
         Args:
-            inputs_to_check: input slots or names of variables.
-            output_names: outputs that the loss depends on.
-            no_grad_set: names of variables without gradient.
             numeric_grad_delta: how far an element is moved.
-            in_place: accepted for old tests.
-            max_relative_error: how far they may be apart.
+            in_place: ignored (compatibility).
             user_defined_grads: the expected gradients of the mean of the outputs, in the order of ``inputs_to_check``.
-            accepted: for old tests.
         """
         test = self._test()
         no_grad = set(no_grad_set or ())
         if user_defined_grads is None:
             test.check_grad(list(inputs_to_check), output_names, max_relative_error, no_grad, numeric_grad_delta)
             return
-        found = test.gradients_of_mean(list(inputs_to_check), output_names, no_grad)
+        gradients = test.gradients_of_mean(list(inputs_to_check), output_names, no_grad)
         for name, want in zip(inputs_to_check, user_defined_grads, strict=True):
-            np.testing.assert_allclose(found[name], want, rtol=max_relative_error, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(gradients[name], want, rtol=max_relative_error, atol=1e-6, err_msg=name)
 
     def check_grad_with_place(self, place: Any, *args: Any, **kwargs: Any) -> None:
-        """Compare gradients; the place is the CPU, the rest as in `check_grad`.
-
-        Args:
-            place: accepted for old tests.
-            args: see `check_grad`.
-            kwargs: see `check_grad`.
-        """
+        """Compare gradients; the place is the CPU, the rest as in `check_grad`."""
         self.check_grad(*args, **kwargs)

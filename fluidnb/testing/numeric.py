@@ -21,25 +21,14 @@ PATIENCE = 20
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """The slope of the loss along one direction.
+    """The slope of the loss along one direction."""
 
-    Args:
-        direction: an array of the input's shape.
-        value: the slope by central differences.
-    """
-
-    direction: Array
-    value: float
+    direction: Array  # an array of the input's shape
+    value: float  # the slope by central differences
 
 
 class Loss:
-    """The sum of outputs, each times its cotangent, as a function of one input.
-
-    Args:
-        one: the operator with its values; float64.
-        name: the input variable.
-        cotangents: ``<output>@GRAD`` -> array.
-    """
+    """The sum of outputs, each times its cotangent, as a function of one input."""
 
     def __init__(self, one: OneOp, name: str, cotangents: Mapping[str, Any]) -> None:
         self._one, self._program = one, one.program()
@@ -61,17 +50,8 @@ def slopes(one: OneOp, name: str, cotangents: Mapping[str, Any], delta: float) -
     Where the slopes to both sides differ by more than the curvature explains, there is a kink (an argument of relu near
     0, a tie of two maxima): that direction is left out, and a random one is drawn again.
 
-    Args:
-        one: the operator with its values; float64.
-        name: the input variable.
-        cotangents: ``<output>@GRAD`` -> array.
-        delta: how far is moved.
-
     Yields:
         A slope for each element of a small input, else for some random directions.
-
-    Raises:
-        AssertionError: there are kinks wherever one looks.
     """
     loss = Loss(one, name, cotangents)
     array = loss.array

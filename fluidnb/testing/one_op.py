@@ -24,23 +24,7 @@ _KINDS = {
 
 
 class OneOp:
-    """An operator with the values of its inputs.
-
-    Args:
-        type: its type.
-        inputs: slot -> value, as `fluidnb.testing.values.named` takes them.
-        attrs: attribute -> value.
-        outputs: slot -> names of the output variables.
-
-    Attributes:
-        inputs: slot -> list of (name, value).
-        outputs: slot -> names.
-
-    Example:
-        >>> one = OneOp("relu", {"X": np.array([-1.0, 2.0])}, {}, {"Out": ["y"]})
-        >>> np.asarray(one.run(one.program())["y"])
-        array([0., 2.])
-    """
+    """An operator with the values of its inputs."""
 
     def __init__(
         self, type: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], outputs: Mapping[str, list[str]]
@@ -69,9 +53,6 @@ class OneOp:
         Args:
             batch_unknown: give the first dimension of tensors with sequences, or of all where there are none, as -1.
             shared: output name -> input name that stands for it, to work in place.
-
-        Returns:
-            A new Program.
         """
         program = Program()
         block = program.global_block()
@@ -100,7 +81,6 @@ class OneOp:
 
         Args:
             slots: output slots with a gradient; default: the first floating one.
-            no_grad: names without gradient.
 
         Returns:
             The program, and random gradients of the outputs to feed.
@@ -138,39 +118,21 @@ class OneOp:
         feed: Mapping[str, Any] | None = None,
         keep_scopes: bool = False,
     ) -> dict[str, Any]:
-        """Run a program with the inputs fed.
-
-        Args:
-            program: a program of this operator.
-            fetch: names wanted; default all outputs.
-            feed: what is fed beside the inputs.
-            keep_scopes: let the machine walk it.
-
-        Returns:
-            name -> value.
-        """
+        """Run a program with the inputs fed; all outputs are fetched by default."""
         names = list(fetch or [n for row in self.outputs.values() for n in row if n != EMPTY])
-        given = {n: v for n, v in self._values() if isinstance(v, LoDTensor)} | {
+        feeds = {n: v for n, v in self._values() if isinstance(v, LoDTensor)} | {
             n: LoDTensor(v, self._lods[n]) if n in self._lods else v for n, v in (feed or {}).items()
         }
         with np.errstate(all="ignore"):
             values = self._executor.run(
-                program, feed=given, fetch_list=names, scope=self._scope, return_numpy=False, keep_scopes=keep_scopes
+                program, feed=feeds, fetch_list=names, scope=self._scope, return_numpy=False, keep_scopes=keep_scopes
             )
         return dict(zip(names, values, strict=True))
 
     # ---- checks
 
     def check_shapes(self, program: Program, results: Mapping[str, Any]) -> None:
-        """Assert that what was inferred while building is what came while running.
-
-        Args:
-            program: the program as it was built.
-            results: name -> value.
-
-        Raises:
-            AssertionError: a shape, dtype or LoD level differs.
-        """
+        """Assert that what was inferred while building is what came while running."""
         block = program.global_block()
         for name, value in results.items():
             if not isinstance(value, LoDTensor):
@@ -183,15 +145,7 @@ class OneOp:
             assert var.lod_level == len(value.lod_), f"{what} has LoD {value.lod_}, not {var.lod_level} levels"
 
     def check_rebinding(self, program: Program, results: Mapping[str, Any]) -> None:
-        """Asserts that a binding for other data is valid for these: kernels must not read values while they bind.
-
-        Args:
-            program: the program.
-            results: name -> value for the real data.
-
-        Raises:
-            AssertionError: the results differ.
-        """
+        """Asserts that a binding for other data is valid for these: kernels must not read values while they bind."""
         fresh = OneOp(self.type, {}, self.attrs, self.outputs)
         fresh.inputs = self.inputs
         real = {n: np.asarray(v).copy() for n, v in self._values() if isinstance(v, LoDTensor)}
@@ -208,16 +162,7 @@ class OneOp:
         assert_same(results, fresh.run(program), "bound on other data")
 
     def check_memory_order(self, results: Mapping[str, Any], rtol: float, atol: float) -> None:
-        """Assert that inputs whose memory is in column order give the same, also when they change after binding.
-
-        Args:
-            results: name -> value of a run with inputs in row order.
-            rtol: relative tolerance; sums are taken in another order.
-            atol: absolute tolerance.
-
-        Raises:
-            AssertionError: a result differs.
-        """
+        """Assert that inputs whose memory is in column order give the same, also when they change after binding."""
         if self._is_guarded() or all(np.asarray(v).ndim < 2 for _, v in self._values()):
             return
         ins = {slot: [n for n, _ in row] for slot, row in self.inputs.items()}
@@ -246,14 +191,7 @@ class OneOp:
         return applies or any(not isinstance(v, LoDTensor) for _, v in self._values())
 
     def check_in_place(self, results: Mapping[str, Any]) -> None:
-        """Assert that an operator that may work in place does so rightly.
-
-        Args:
-            results: name -> value of a run with separate variables.
-
-        Raises:
-            AssertionError: a result differs.
-        """
+        """Assert that an operator that may work in place does so rightly."""
         if not get_op(self.type).inplace:
             return
         for name, value in self._values():

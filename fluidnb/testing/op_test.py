@@ -28,19 +28,11 @@ class OpTest:
     either, with names if you like, for a slot that takes several. An expected output may also be a function that takes
     the result and asserts something about it.
 
-    Attributes:
-        op_type: the operator's type.
-        inputs: slot -> value.
-        attrs: attribute -> value.
-        outputs: slot -> expected value.
-
     Example:
         >>> class TestDouble(OpTest):
         ...     op_type, inputs, attrs = "scale", {"X": np.array([1.0, 2.0])}, {"scale": 2.0}
         ...     outputs = {"Out": np.array([2.0, 4.0])}
         >>> test = TestDouble(); test.check_output(); test.check_grad("X", "Out")
-
-    Source: developer guide, step 6 of adding an operator.
     """
 
     op_type: str = ""
@@ -60,18 +52,15 @@ class OpTest:
     def check_output(self, rtol: float = 1e-5, atol: float = 1e-7, no_check: Collection[str] = ()) -> None:
         """Run the operator every way there is and compare with ``outputs``.
 
-        The ways: the replay thrice (bound, again, and after other data), the machine (which must give the same bits),
-        the program after a round trip through its bytes, with the batch size unknown while building, with inputs in
-        column order that change after binding, and, where the operator may work in place, with its input as its output.
+        The ways: the compiled run thrice (bound, again, and after other data), the interpreter, which must give the
+        same bits, the program after a round trip through its bytes, with the batch size unknown while building, with
+        inputs in column order that change after binding, and, where the operator may work in place, with its input as
+        its output.
 
         Args:
             rtol: relative tolerance for floating results; others must be equal.
             atol: absolute tolerance.
             no_check: output slots whose values are not compared.
-
-        Raises:
-            AssertionError: a result is wrong, or two ways differ.
-            FluidError: the operator refuses its operands.
         """
         one = OneOp(self.op_type, self.inputs, self.attrs, self._outputs())
         program = one.program()
@@ -82,7 +71,7 @@ class OpTest:
         again = one.run(Program.parse_from_string(program.desc.serialize_to_string()))
         assert_same(results, again, "after a round trip through bytes")
         if not get_op(self.op_type).random:
-            assert_same(results, one.run(program, keep_scopes=True), "by the machine")
+            assert_same(results, one.run(program, keep_scopes=True), "by the interpreter")
             one.check_rebinding(program, results)
             one.check_in_place(results)
             one.check_memory_order(results, max(rtol, 1e-12), max(atol, 1e-12))
@@ -128,26 +117,22 @@ class OpTest:
         no_grad_set: Iterable[str] = (),
         numeric_grad_delta: float = 1e-4,
     ) -> None:
-        """Hold the gradient kernels against central differences, in float64, for random gradients of the outputs.
+        """Compare the gradient kernels with central differences, in float64, for random gradients of the outputs.
 
         Args:
             inputs_to_check: input slots, or names of variables.
             output_names: output slots that the loss depends on; default: the first floating one.
             max_relative_error: how far they may be apart, relative to the numeric gradient where that is above 1.
                 Large inputs are moved along random directions; a direction with a kink is left out or drawn again.
-            no_grad_set: names of variables whose gradient is not asked for.
+            no_grad_set: names of variables without gradient.
             numeric_grad_delta: how far an element is moved for the numeric gradient.
-
-        Raises:
-            AssertionError: a gradient is off, or the machine and the replay differ.
-            OpValueError: the operator has no gradient.
         """
         one = OneOp(self.op_type, _wide(self.inputs), self.attrs, self._outputs())
         names = _variables(one, inputs_to_check)
         program, cotangents = one.backward(_slots(output_names), set(no_grad_set))
         fetch = [n + "@GRAD" for n in names]
         got = one.run(program, fetch, feed=cotangents)
-        assert_same(got, one.run(program, fetch, feed=cotangents, keep_scopes=True), "by the machine")
+        assert_same(got, one.run(program, fetch, feed=cotangents, keep_scopes=True), "by the interpreter")
         for check in also:
             check(one, program, cotangents)
         for name in names:
@@ -160,7 +145,6 @@ class OpTest:
                     f"along {np.array2string(slope.direction, threshold=20)}"
                 )
 
-
     def gradients_of_mean(
         self, inputs_to_check: Sequence[str], output_names: str | Sequence[str], no_grad_set: Iterable[str] = ()
     ) -> dict[str, Any]:
@@ -172,7 +156,7 @@ class OpTest:
             no_grad_set: names of variables without gradient.
 
         Returns:
-            What was asked for -> its gradient.
+            Name in ``inputs_to_check`` -> its gradient.
         """
         one = OneOp(self.op_type, self.inputs, self.attrs, self._outputs())
         slots = _slots(output_names) or ()
@@ -182,7 +166,7 @@ class OpTest:
             cotangents[name] = np.full_like(cotangents[name], 1 / (cotangents[name].size * len(used)))
         names = _variables(one, inputs_to_check)
         got = one.run(program, [n + "@GRAD" for n in names], feed=cotangents)
-        return {asked: np.asarray(got[n + "@GRAD"]) for asked, n in zip(inputs_to_check, names, strict=True)}
+        return {name: np.asarray(got[n + "@GRAD"]) for name, n in zip(inputs_to_check, names, strict=True)}
 
 
 def _slots(output_names: str | Sequence[str] | None) -> Sequence[str] | None:

@@ -20,13 +20,6 @@ def value_of(given: Any) -> Any:
     Args:
         given: an array, nested list or number; ``(array, lengths)`` with the lengths of its sequences, a list per
             level; or a LoDTensor, LoDTensorArray, SelectedRows or LoDRankTable.
-
-    Returns:
-        A LoDTensor, or the value itself.
-
-    Example:
-        >>> value_of((np.zeros((3, 1)), [[1, 2]]))
-        LoDTensor(shape=[3, 1], dtype=float64, lod=[[0, 1, 3]], place=CPUPlace)
     """
     if isinstance(given, Held):
         return given
@@ -46,10 +39,6 @@ def named(slots: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
 
     Returns:
         slot -> list of (name, value as a scope holds it).
-
-    Example:
-        >>> [n for n, _ in named({"X": [np.zeros(1), np.ones(1)]})["X"]]
-        ['X_0', 'X_1']
     """
     out: dict[str, list[tuple[str, Any]]] = {}
     for slot, given in slots.items():
@@ -72,10 +61,5 @@ def _has_name(given: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """The value compared in a test: the array of a tensor without sequences, else the value itself.
-
-    Example:
-        >>> plain(LoDTensor(np.ones(2)))
-        array([1., 1.])
-    """
+    """The value compared in a test: the array of a tensor without sequences, else the value itself."""
     return value.array if isinstance(value, LoDTensor) and not value.lod_ else value

@@ -1,12 +1,4 @@
-"""Transpilers: programs in, programs out.
-
-Example:
-    >>> x = fluid.layers.data("x", shape=[4])
-    >>> y = fluid.layers.tanh(fluid.layers.relu(x))
-    >>> memory_optimize(fluid.default_main_program())
-    >>> [op.type for op in fluid.default_main_program().global_block().ops]
-    ['relu', 'tanh', 'delete_var']
-"""
+"""Transpilers: programs in, programs out."""
 
 from __future__ import annotations
 

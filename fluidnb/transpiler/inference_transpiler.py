@@ -14,7 +14,6 @@ from fluidnb.program import Block, Program, hooks, origin
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, Place
-from fluidnb.where import capture
 
 Array = np.ndarray[Any, Any]
 
@@ -42,8 +41,6 @@ class InferenceTranspiler:
         >>> InferenceTranspiler().transpile(test, fluid.CPUPlace())
         >>> [op.type for op in test.global_block().ops]
         ['conv2d', 'elementwise_add']
-
-    Source: fluid.transpiler.InferenceTranspiler.
     """
 
     def transpile(self, program: Program, place: Place | None = None, scope: Any = None) -> None:
@@ -59,30 +56,24 @@ class InferenceTranspiler:
             scope: has the parameters; default the global scope.
 
         Raises:
-            OpTypeError: an argument of another type.
             EnforceNotMet: a parameter has no value. Nothing has changed then.
         """
         scope = hooks.global_scope() if scope is None and hooks.global_scope is not None else scope
         place = CPUPlace() if place is None else place
-        for what, given, fits in (
-            ("program should be as Program type", program, isinstance(program, Program)),
-            ("place should be as CPUPlace/CUDAPlace type", place, isinstance(place, Place)),
-            ("scope should be as Scope type or None", scope, hasattr(scope, "find_var")),
-        ):
-            if not fits:
-                raise OpTypeError(
-                    what, where=capture(), expected=what.partition("as ")[2], received=repr(given)[:80],
-                    hint="transpile(program, place, scope) takes them in this order.",
-                )  # fmt: skip
+        if not hasattr(scope, "find_var"):
+            raise OpTypeError(
+                "scope should be as Scope type or None", expected="Scope type or None", received=repr(scope)[:80],
+                hint="transpile(program, place, scope) takes them in this order.",
+            )  # fmt: skip
         origin.saw_list(program)
         origin.writing(program)
-        found = _matches(program.desc.block(0))
-        values = {name: _value(scope, name) for match in found for name in _parameters(match)}
-        made: dict[str, Array] = {}
+        matches = _matches(program.desc.block(0))
+        values = {name: _value(scope, name) for match in matches for name in _parameters(match)}
+        folded: dict[str, Array] = {}
         with all_or_nothing(program):
-            for match in found:
-                _fold(program, match, values, made)
-        for name, array in made.items():
+            for match in matches:
+                _fold(program, match, values, folded)
+        for name, array in folded.items():
             scope.var(name).get_tensor().set(array, place)
 
 
@@ -90,7 +81,7 @@ def _matches(block: BlockDesc) -> list[_Match]:
     """The convolutions of a block that can be folded."""
     reads = Counter(n for b in block.program.blocks for op in b.ops for n in op.input_arg_names())
     writer = {n: op for op in block.ops for n in op.output_arg_names()}
-    found = []
+    matches = []
     for norm in block.ops:
         attrs = norm.attrs
         still = attrs.get("is_test") or attrs.get("use_global_stats")
@@ -102,8 +93,8 @@ def _matches(block: BlockDesc) -> list[_Match]:
             bias, first = before, before.ins["X"][0]
             before = writer.get(first) if reads[first] == 1 else None
         if before is not None and before.optype in _CONVOLUTIONS and reads[name] == 1 and not before.ins.get("Bias"):
-            found.append(_Match(before, bias, norm))
-    return found
+            matches.append(_Match(before, bias, norm))
+    return matches
 
 
 def _adds_a_channel_bias(block: BlockDesc, op: OpDesc) -> bool:
@@ -121,7 +112,7 @@ def _value(scope: Any, name: str) -> Array:
     value = None if variable is None else variable.value
     if getattr(value, "array", None) is None:
         raise EnforceNotMet(
-            f'"{name}" has no value in the scope, so that nothing can be folded into it.', where=capture(2),
+            f'"{name}" has no value in the scope, so that nothing can be folded into it.',
             expected="a scope with trained parameters", received="nothing",
             hint="run the startup program or load the parameters first, and give their scope.",
         )  # fmt: skip

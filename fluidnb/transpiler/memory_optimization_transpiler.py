@@ -19,7 +19,6 @@ from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.dtypes import VarType
-from fluidnb.where import capture
 
 Names = Iterable["Variable | str"]
 
@@ -49,8 +48,6 @@ def memory_optimize(
         skip_grads: whether the gradients of parameters have to stay, for a fetch of ``w@GRAD``.
 
     Raises:
-        OpTypeError: not a Program, or names of another kind.
-        OpValueError: another level than 0 or 1.
         NotFound: the program has no variable of a name in ``skip_opt_set``. Nothing has changed then.
 
     Example:
@@ -61,15 +58,13 @@ def memory_optimize(
              0 relu                           2.0 KB     2.0 KB
              1 tanh                           3.0 KB     3.0 KB
              2 mean                           3.0 KB     3.0 KB   tanh_0.tmp_0 is dropped
-
-    Source: fluid.memory_optimize; developer guide, section on transpilers.
     """
     skip: Names | None = None if isinstance(skip_opt_set, bool) else skip_opt_set
     if isinstance(skip_opt_set, bool):
         print_log, level = skip_opt_set, level or int(print_log)
     if level not in (0, 1):
         raise OpValueError(
-            "only support opt_level 0 or 1.", where=capture(), received=level,
+            "only support opt_level 0 or 1.", received=level,
             expected="0: memory for variables of the same shape, 1: for all that fit", hint="left out, it is 0.",
         )  # fmt: skip
     if not declared.binding:
@@ -81,14 +76,11 @@ def memory_optimize(
 
 @checked
 def release_memory(input_program: Program, skip_opt_set: Names | Variable | str | None = None) -> None:
-    """Insert ``delete_var`` operators that drop variables after their last use; every variable keeps its name.
+    """Insert ``delete_var`` operators that drop variables after their last use; names stay.
 
-    Args:
-        input_program: the program, complete with backward and optimizer; it is changed.
-        skip_opt_set: variables or names that have to stay, because they will be fetched for example.
+    The arguments are those of `memory_optimize`.
 
     Raises:
-        OpTypeError: not a Program, or names of another kind.
         NotFound: the program has no variable of a name in ``skip_opt_set``. Nothing has changed then.
 
     Example:
@@ -96,20 +88,12 @@ def release_memory(input_program: Program, skip_opt_set: Names | Variable | str 
         >>> release_memory(fluid.default_main_program())
         >>> op = fluid.default_main_program().global_block().ops[-1]; op.type, op.input("X") == [h.name]
         ('delete_var', True)
-
-    Source: fluid.release_memory.
     """
     _rewrite(input_program, skip_opt_set, None, False)
 
 
 def _rewrite(program: Program, skip_opt_set: Names | None, level: int | None, skip_grads: bool) -> list[Report]:
     """Do it in all blocks that operators run; ``level`` None shares nothing."""
-    if not isinstance(program, Program):
-        raise OpTypeError(
-            "A transpiler takes a program.", where=capture(), expected="a fluid.Program",
-            received=f"{program!r} ({type(program).__name__})"[:200],
-            hint="for example fluid.default_main_program(), when backward and optimizer are in it.",
-        )  # fmt: skip
     skip = _names(program, skip_opt_set)
     if skip_grads:
         skip |= {grad_var_name(v.name()) for b in program.desc.blocks for v in b.vars.values() if v.persistable()}
@@ -126,12 +110,12 @@ def _rewrite(program: Program, skip_opt_set: Names | None, level: int | None, sk
 
 def _rewrite_block(program: Program, block: BlockDesc, uses: Uses, skip: set[str], level: int | None) -> Report:
     ops = list(block.ops)
-    found = lives(block, uses, skip)
-    before, after = _load(block, uses, []), _load(block, uses, found)
-    made = [Cell([life]) for life in found] if level is None else cells(block, uses, found, after, level)
+    lifetimes = lives(block, uses, skip)
+    before, after = _load(block, uses, []), _load(block, uses, lifetimes)
+    shared = [Cell([life]) for life in lifetimes] if level is None else cells(block, uses, lifetimes, after, level)
     lines = [Line(op.optype, b, a) for op, b, a in zip(ops, before, after, strict=True)]
     gone: dict[int, list[str]] = defaultdict(list)
-    for cell in made:
+    for cell in shared:
         first = cell.lives[0].name
         for life in cell.lives[1:]:
             for op in ops[life.first : life.last + 1]:
@@ -148,7 +132,7 @@ def _rewrite_block(program: Program, block: BlockDesc, uses: Uses, skip: set[str
     return Report(block.idx, lines)
 
 
-def _load(block: BlockDesc, uses: Uses, found: list[Life]) -> list[int]:
+def _load(block: BlockDesc, uses: Uses, lifetimes: list[Life]) -> list[int]:
     """Bytes of the block's variables at each operator, when some go after their last use and the others stay."""
     begins: dict[str, int] = {}
     for i, (reads, writes) in enumerate(zip(uses.reads[block.idx], uses.writes[block.idx], strict=True)):
@@ -159,7 +143,7 @@ def _load(block: BlockDesc, uses: Uses, found: list[Life]) -> list[int]:
         var = block.vars[name]
         if not var.persistable() and var.type() == VarType.LOD_TENSOR:
             change[0 if var.is_data() else i] += size_of(var)
-    for life in found:
+    for life in lifetimes:
         change[life.last + 1] -= life.size
     load, now = [], 0
     for step in change[:-1]:
@@ -174,14 +158,13 @@ def _names(program: Program, given: Any) -> set[str]:
         name = each.name if isinstance(each, Variable) else each
         if not isinstance(name, str):
             raise OpTypeError(
-                "skip_opt_set has variables and names.", where=capture(), expected="Variables or names",
+                "skip_opt_set has variables and names.", expected="Variables or names",
                 received=f"{each!r} ({type(each).__name__})"[:200], hint="for example skip_opt_set=[loss].",
             )  # fmt: skip
         known = [n for block in program.desc.blocks for n in block.vars]
         if name not in known:
             raise NotFound(
-                f'The program has no variable "{name}" to keep.', where=capture(),
-                expected="a variable of the program", received=name,
+                f'The program has no variable "{name}" to keep.', expected="a variable of the program", received=name,
                 hint=near(name, known) or "program.list_vars() has them all.",
             )  # fmt: skip
         names.add(name)

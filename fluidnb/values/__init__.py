@@ -21,27 +21,7 @@ from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
 
 __all__ = [
-    "CPUPlace",
-    "CUDAPinnedPlace",
-    "CUDAPlace",
-    "DeviceContext",
-    "LoD",
-    "LoDRankTable",
-    "LoDTensor",
-    "LoDTensorArray",
-    "Place",
-    "SelectedRows",
-    "VarType",
-    "Variable",
-    "create_lod_tensor",
-    "create_random_int_lodtensor",
-    "declared",
-    "dtype_name",
-    "epoch",
-    "is_floating",
-    "lod",
-    "np_dtype",
-    "register_place",
-    "seeding",
-    "var_type",
-]
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DeviceContext", "LoD", "LoDRankTable", "LoDTensor", "LoDTensorArray",
+    "Place", "SelectedRows", "VarType", "Variable", "create_lod_tensor", "create_random_int_lodtensor", "declared",
+    "dtype_name", "epoch", "is_floating", "lod", "np_dtype", "register_place", "seeding", "var_type",
+]  # fmt: skip

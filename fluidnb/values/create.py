@@ -26,13 +26,6 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
         recursive_seq_lens: lengths per level.
         place: where it shall live.
 
-    Returns:
-        A new LoDTensor.
-
-    Raises:
-        OpAssertionError: data and lengths do not match.
-        OpTypeError: other data.
-
     Example:
         >>> create_lod_tensor(np.zeros((5, 30), "float32"), [[2, 3]])
         LoDTensor(shape=[5, 30], dtype=float32, lod=[[0, 2, 5]], place=CPUPlace)
@@ -76,14 +69,6 @@ def create_random_int_lodtensor(
         place: where it shall live.
         low: smallest value.
         high: largest value, included.
-
-    Returns:
-        A new int64 LoDTensor.
-
-    Raises:
-        OpTypeError: base_shape is not a list.
-        OpAssertionError: the lengths of one level do not fit those of the next.
-        OpValueError: low is above high, or there are no lengths.
 
     Example:
         >>> create_random_int_lodtensor([[2, 3]], [1], CPUPlace(), 0, 9).shape()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,15 @@ Array = Any
 _KEPT = (np.absolute, np.fabs, np.isnan, np.isinf, np.isfinite)
 
 
+def _reduction(name: str) -> Callable[..., Any]:
+    """A method of `DeviceArray` that is a reduction of numpy's."""
+
+    def reduction(self: DeviceArray, *args: Any, **kw: Any) -> Any:
+        return self._reduced(name, args, kw)
+
+    return reduction
+
+
 class DeviceArray(NDArrayOperatorsMixin):
     """An array of a device that reads as numpy's do, and cannot be written.
 
@@ -24,7 +33,6 @@ class DeviceArray(NDArrayOperatorsMixin):
     parts, and what is printed, are copied alone. Anything else works on a copy of the whole.
 
     Args:
-        array: the array.
         kept: one of numpy's functions of a number that is meant to be applied first, or None.
     """
 
@@ -40,8 +48,8 @@ class DeviceArray(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements."""
-        held: np.dtype[Any] = self._array.dtype
-        return np.dtype(bool) if self._kept in _KEPT[2:] else held
+        dtype: np.dtype[Any] = self._array.dtype
+        return np.dtype(bool) if self._kept in _KEPT[2:] else dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
@@ -53,14 +61,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return whole  # type: ignore[no-any-return]
 
     def copy(self, order: Any = "C") -> np.ndarray[Any, Any]:
-        """A copy on the host, which can be written.
-
-        Args:
-            order: as numpy has it.
-
-        Returns:
-            A numpy array.
-        """
+        """A copy on the host, which can be written."""
         return np.array(self, order=order)
 
     def __getitem__(self, index: Any) -> Any:
@@ -87,29 +88,7 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     # ---- computed on the device
 
-    def max(self, *args: Any, **kw: Any) -> Any:
-        """As numpy has it."""
-        return self._reduced("max", args, kw)
-
-    def min(self, *args: Any, **kw: Any) -> Any:
-        """As numpy has it."""
-        return self._reduced("min", args, kw)
-
-    def sum(self, *args: Any, **kw: Any) -> Any:
-        """As numpy has it."""
-        return self._reduced("sum", args, kw)
-
-    def mean(self, *args: Any, **kw: Any) -> Any:
-        """As numpy has it."""
-        return self._reduced("mean", args, kw)
-
-    def any(self, *args: Any, **kw: Any) -> Any:
-        """As numpy has it."""
-        return self._reduced("any", args, kw)
-
-    def all(self, *args: Any, **kw: Any) -> Any:
-        """As numpy has it."""
-        return self._reduced("all", args, kw)
+    max, min, sum, mean, any, all = map(_reduction, ("max", "min", "sum", "mean", "any", "all"))
 
     def _reduced(self, name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         plain = not args and all(value is None for value in kw.values())
@@ -121,16 +100,16 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def _is_exact(self, name: str) -> bool:
         """Whether a device, which computes in float64, has the host's answer."""
-        held = self._array.dtype
-        return held.kind == "f" or (held.itemsize < 8 and name in ("max", "min", "any", "all"))
+        dtype = self._array.dtype
+        return dtype.kind == "f" or (dtype.itemsize < 8 and name in ("max", "min", "any", "all"))
 
     def _answer(self, name: str, t: Totals) -> Any:
         n = self.size
         infinite, finite = t.above + t.below, n - t.nan - t.above - t.below
         if self._kept in _KEPT[2:]:
             count = int({np.isnan: t.nan, np.isinf: infinite, np.isfinite: finite}[self._kept])
-            found = {"any": np.bool_(count > 0), "all": np.bool_(count == n), "sum": np.int64(count)}
-            return found.get(name, np.float64(count / n) if name == "mean" else None)
+            answers = {"any": np.bool_(count > 0), "all": np.bool_(count == n), "sum": np.int64(count)}
+            return answers.get(name, np.float64(count / n) if name == "mean" else None)
         if name in ("any", "all"):
             return np.bool_(t.zeros < n if name == "any" else t.zeros == 0)
         if t.nan:
@@ -174,23 +153,13 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def _printed(self) -> np.ndarray[Any, Any]:
         """An array of the host that numpy prints as it would print this one."""
-        held = printed(self._array)
-        found: np.ndarray[Any, Any] = held if self._kept is None else self._kept(held)
-        return found
+        host = printed(self._array)
+        array: np.ndarray[Any, Any] = host if self._kept is None else self._kept(host)
+        return array
 
 
 def part_of(array: Array, index: Any) -> Any:
-    """A part of an array on the host; of a device's array, that part alone is copied.
-
-    Args:
-        array: of the host, or of a device.
-        index: as numpy has it. Of a device, numbers and slices copy no more than they give.
-
-    Returns:
-        What numpy gives for the index.
-
-    Raises:
-        IndexError: outside the array.
+    """A part of an array on the host; of a device's array, numbers and slices copy that part alone.
 
     Example:
         >>> part_of(np.arange(6).reshape(2, 3), (slice(None), 1))
@@ -202,8 +171,8 @@ def part_of(array: Array, index: Any) -> Any:
     if not all(p is None or p is Ellipsis or _is_number(p) or isinstance(p, slice) for p in parts):
         return on_host(array)[index]
     part = array[parts]
-    held = on_host(part) if part.flags.c_contiguous else stats_of(part).picked(part, *map(range, part.shape))
-    return held if part.ndim or Ellipsis in parts else held[()]
+    host = on_host(part) if part.flags.c_contiguous else stats_of(part).picked(part, *map(range, part.shape))
+    return host if part.ndim or Ellipsis in parts else host[()]
 
 
 def _is_number(part: Any) -> bool:
@@ -211,19 +180,11 @@ def _is_number(part: Any) -> bool:
 
 
 def printed(array: Array, threshold: int | None = None, edge: int | None = None) -> np.ndarray[Any, Any]:
-    """An array of the host that numpy prints as it would print another one; elements that it leaves out are 0.
+    """A host array that numpy prints as it would print another one; elements that it leaves out are 0.
 
     Args:
-        array: of the host, which is given back, or of a device: the elements that are shown are copied.
-        threshold: elements from which on numpy leaves some out; None for what its options say.
-        edge: how many it shows at each end of an axis; None for what its options say.
-
-    Returns:
-        An array of its shape and dtype.
-
-    Example:
-        >>> printed(np.arange(3))
-        array([0, 1, 2])
+        threshold: elements from which on numpy leaves some out; None for numpy's print options.
+        edge: elements printed at each end of an axis; None for numpy's print options.
     """
     options = np.get_printoptions()
     threshold = options["threshold"] if threshold is None else threshold
@@ -231,6 +192,6 @@ def printed(array: Array, threshold: int | None = None, edge: int | None = None)
     if not is_on_device(array) or array.size <= threshold:
         return on_host(array)  # type: ignore[no-any-return]
     ends = [np.arange(n) if n <= 2 * edge else np.r_[:edge, n - edge : n] for n in array.shape]
-    made = np.zeros(array.shape, array.dtype)  # the system gives memory for the elements that are written alone
-    made[np.ix_(*ends)] = stats_of(array).picked(array, *ends)
-    return made
+    partial = np.zeros(array.shape, array.dtype)  # the system gives memory for the elements that are written alone
+    partial[np.ix_(*ends)] = stats_of(array).picked(array, *ends)
+    return partial

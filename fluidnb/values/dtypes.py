@@ -58,57 +58,32 @@ def np_dtype(dtype: Any) -> np.dtype[Any]:
     Args:
         dtype: a VarType or its number, a name, a numpy dtype or scalar type, a Python type.
 
-    Returns:
-        The numpy dtype; for bfloat16 that of ml_dtypes.
-
-    Raises:
-        OpValueError: nothing Fluid computes on.
-        OpTypeError: bfloat16 without ml_dtypes.
-
     Example:
         >>> np_dtype(5), np_dtype("int64"), np_dtype(np.bool_)
         (dtype('float32'), dtype('int64'), dtype('bool'))
     """
-    found = _recall(_dtypes, dtype)
-    if found is None:
+    known = _recall(_dtypes, dtype)
+    if known is None:
         name = dtype_name(dtype)
-        found = _dtypes[type(dtype), dtype] = _bfloat16() if name == "bfloat16" else np.dtype(name)
-    return found
+        known = _dtypes[type(dtype), dtype] = _bfloat16() if name == "bfloat16" else np.dtype(name)
+    return known
 
 
 def var_type(dtype: Any) -> VarType:
     """The VarType number of any spelling of an element type.
 
-    Args:
-        dtype: as for `np_dtype`.
-
-    Returns:
-        The number, for example VarType.FP32.
-
-    Raises:
-        OpValueError: nothing Fluid computes on.
-
     Example:
         >>> var_type("float32"), var_type(np.int64)
         (<VarType.FP32: 5>, <VarType.INT64: 3>)
     """
-    found = _recall(_types, dtype)
-    if found is None:
-        found = _types[type(dtype), dtype] = _find(dtype)
-    return found
+    known = _recall(_types, dtype)
+    if known is None:
+        known = _types[type(dtype), dtype] = _find(dtype)
+    return known
 
 
 def dtype_name(dtype: Any) -> str:
     """The name of any spelling of an element type.
-
-    Args:
-        dtype: as for `np_dtype`.
-
-    Returns:
-        numpy's name, for example ``float32``.
-
-    Raises:
-        OpValueError: nothing Fluid computes on.
 
     Example:
         >>> dtype_name(VarType.FP16), dtype_name(float)
@@ -119,12 +94,6 @@ def dtype_name(dtype: Any) -> str:
 
 def is_floating(dtype: Any) -> bool:
     """Whether an element type is one of the floating ones, the only ones that have gradients.
-
-    Args:
-        dtype: as for `np_dtype`.
-
-    Returns:
-        True for float16, bfloat16, float32 and float64.
 
     Example:
         >>> is_floating("float16"), is_floating("int64")
@@ -165,5 +134,5 @@ def _bfloat16() -> np.dtype[Any]:
         raise OpTypeError(
             "bfloat16 needs the package ml_dtypes.", hint="pip install ml_dtypes, or use float16 or float32."
         ) from None
-    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return found
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype

@@ -1,4 +1,4 @@
-"""Imports the packages that bring kernels: fluidnb's own, then those of other people by entry point.
+"""Imports the kernel packages: fluidnb's own, then third-party ones by entry point.
 
 The only place where this package imports a higher one: by name, at the first use, never at import.
 """
@@ -12,11 +12,7 @@ _loaded = False
 
 
 def load() -> None:
-    """Import all kernel packages, once.
-
-    Raises:
-        ImportError: fluidnb's own package is missing or broken.
-    """
+    """Imports all kernel packages, once."""
     global _loaded
     if _loaded:
         return

@@ -25,9 +25,6 @@ class LoD(list[list[int]]):
     Args:
         levels: offsets per level, or one flat list for a single level.
 
-    Raises:
-        OpValueError: not a LoD; when it would be one with absolute offsets, the text has the relative equivalent.
-
     Example:
         >>> LoD([0, 5, 8])
         LoD([[0, 5, 8]])
@@ -44,15 +41,6 @@ class LoD(list[list[int]]):
     def from_absolute(cls, levels: Any) -> LoD:
         """From offsets that all count rows, as older texts write them.
 
-        Args:
-            levels: offsets per level, all ending at the number of rows.
-
-        Returns:
-            The same LoD, relative.
-
-        Raises:
-            OpValueError: an upper level cuts a sequence of the level below.
-
         Example:
             >>> LoD.from_absolute([[0, 5, 8, 10, 14], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
             LoD([[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
@@ -62,12 +50,6 @@ class LoD(list[list[int]]):
     @classmethod
     def from_lengths(cls, lengths: Any) -> LoD:
         """From sequence lengths per level.
-
-        Args:
-            lengths: for example ``[[2, 1], [2, 3, 1]]``.
-
-        Returns:
-            The LoD.
 
         Example:
             >>> LoD.from_lengths([[2, 1], [2, 3, 1]])
@@ -88,21 +70,7 @@ class LoD(list[list[int]]):
 
 
 def convert(levels: Any) -> Offsets:
-    """Any user form (lists, tuples, arrays; flat for one level) to tuples of ints, unchecked otherwise.
-
-    Args:
-        levels: the numbers of each level.
-
-    Returns:
-        Tuples of ints.
-
-    Raises:
-        OpTypeError: something in it is not an integer.
-
-    Example:
-        >>> convert([0, 5, 8]), convert([np.array([0, 2])]), convert([])
-        (((0, 5, 8),), ((0, 2),), ())
-    """
+    """Any user form (lists, tuples, arrays; flat for one level) to tuples of ints, unchecked otherwise."""
     try:
         rows = list(levels)
         if rows and all(isinstance(x, (int, np.integer)) for x in rows):
@@ -117,22 +85,10 @@ def convert(levels: Any) -> Offsets:
 
 
 def problem(lod: Offsets, height: int | None = None) -> str | None:
-    """The error of a LoD, as a sentence.
+    """The error of offsets as a sentence, or None.
 
     Args:
-        lod: offsets per level.
         height: rows of the tensor; None when there are none yet.
-
-    Returns:
-        The sentence, or None when nothing is wrong.
-
-    Source: Fluid's CheckLoD.
-
-    Example:
-        >>> problem(((0, 2, 1),))
-        'level 0 falls from 2 to 1'
-        >>> problem(((0, 2, 3),), height=4)
-        'the last level ends at 3, but the tensor has 4 rows'
     """
     for k, level in enumerate(lod):
         if len(level) < 2:
@@ -150,20 +106,7 @@ def problem(lod: Offsets, height: int | None = None) -> str | None:
 
 
 def check(lod: Offsets, height: int | None = None, name: str = "") -> None:
-    """Refuse what is not a LoD.
-
-    Args:
-        lod: offsets per level.
-        height: rows of the tensor; None when there are none yet.
-        name: the variable's name, for the error.
-
-    Raises:
-        OpValueError: says which rule is broken; when the offsets would be right as absolute ones, it has the
-            relative equivalent.
-
-    Example:
-        >>> check(((0, 2, 3),), 3)
-    """
+    """Refuses offsets that are not a LoD of a tensor with ``height`` rows (None: no rows yet)."""
     wrong = problem(lod, height)
     if wrong is None:
         return
@@ -199,10 +142,6 @@ def _other_form(lod: Offsets, height: int | None) -> str:
 def are_lengths(levels: Offsets, height: int | None = None) -> bool:
     """Whether numbers can only be meant as lengths: no level begins with 0, as offsets do.
 
-    Args:
-        levels: numbers per level.
-        height: rows of the tensor; None when there are none yet.
-
     Example:
         >>> are_lengths(((2, 3),)), are_lengths(((0, 2, 5),))
         (True, False)
@@ -214,19 +153,6 @@ def checked_lengths(
     lengths: Offsets, height: int | None = None, name: str = "", kind: type[FluidError] = OpValueError
 ) -> Offsets:
     """The offsets for sequence lengths; lengths that do not fit are refused.
-
-    Args:
-        lengths: per level.
-        height: rows of the tensor; None when there are none yet.
-        name: the variable's name, for the error.
-        kind: the error's class.
-
-    Returns:
-        Offsets per level.
-
-    Raises:
-        OpValueError: the lengths do not fit each other, or the rows; when they would be right as offsets, the text
-            says so.
 
     Example:
         >>> checked_lengths(((2, 1), (2, 3, 1)), 6)
@@ -251,18 +177,7 @@ def checked_lengths(
 def from_absolute(lod: Offsets) -> Offsets:
     """Offsets that all count rows to relative ones.
 
-    Args:
-        lod: absolute offsets.
-
-    Returns:
-        Relative offsets. Where empty sequences make several answers right, they belong to the later group.
-
-    Raises:
-        OpValueError: an upper level cuts a sequence of the level below.
-
-    Example:
-        >>> from_absolute(((0, 5, 8), (0, 2, 5, 8)))
-        ((0, 2, 3), (0, 2, 5, 8))
+    Where empty sequences make several answers right, they belong to the later group.
     """
     if not is_absolute(lod, None):
         raise OpValueError(
@@ -280,20 +195,7 @@ def from_absolute(lod: Offsets) -> Offsets:
 
 
 def to_absolute(lod: Offsets) -> Offsets:
-    """Relative offsets to offsets that all count rows.
-
-    Args:
-        lod: offsets per level.
-
-    Returns:
-        Absolute offsets per level.
-
-    Source: Fluid's ToAbsOffset.
-
-    Example:
-        >>> to_absolute(((0, 2, 3), (0, 2, 5, 8)))
-        ((0, 5, 8), (0, 2, 5, 8))
-    """
+    """Relative offsets to offsets that all count rows."""
     absolute: list[tuple[int, ...]] = list(lod[-1:])
     for level in lod[-2::-1]:
         absolute.insert(0, tuple(absolute[0][i] for i in level))
@@ -301,18 +203,7 @@ def to_absolute(lod: Offsets) -> Offsets:
 
 
 def from_lengths(lengths: Iterable[Sequence[int]]) -> Offsets:
-    """Sequence lengths per level to offsets.
-
-    Args:
-        lengths: for example ``[[2, 1], [2, 3, 1]]``.
-
-    Returns:
-        Offsets per level.
-
-    Example:
-        >>> from_lengths([[2, 3]])
-        ((0, 2, 5),)
-    """
+    """Sequence lengths per level, for example ``[[2, 1], [2, 3, 1]]``, to offsets."""
     levels = []
     for level in lengths:
         offsets = [0]
@@ -323,27 +214,12 @@ def from_lengths(lengths: Iterable[Sequence[int]]) -> Offsets:
 
 
 def to_lengths(lod: Offsets) -> list[list[int]]:
-    """Offsets to sequence lengths per level.
-
-    Args:
-        lod: offsets per level.
-
-    Returns:
-        Lengths per level.
-
-    Example:
-        >>> to_lengths(((0, 2, 5),))
-        [[2, 3]]
-    """
+    """Offsets to sequence lengths per level."""
     return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in lod]
 
 
 def is_absolute(lod: Offsets, height: int | None = None) -> bool:
     """Whether offsets can be absolute ones: Fluid's CheckAbsLoD, and each level cuts only where the next one does.
-
-    Args:
-        lod: offsets per level.
-        height: rows of the tensor; None when there are none yet.
 
     Example:
         >>> is_absolute(((0, 2, 5), (0, 2, 4, 5))), is_absolute(((0, 2), (0, 2, 5)))

@@ -51,16 +51,5 @@ class OldArray(np.ndarray[Any, Any]):
 
 
 def for_user(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array as users get it: an `OldArray` while Paddle's names are installed.
-
-    Args:
-        array: a fetched value, or a part of a sample.
-
-    Returns:
-        The array, or a view of it.
-
-    Example:
-        >>> type(for_user(np.ones(1))).__name__
-        'ndarray'
-    """
+    """An array as users get it: an `OldArray` while Paddle's names are installed."""
     return array if declared.binding else array.view(OldArray)

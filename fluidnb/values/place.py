@@ -1,7 +1,8 @@
-"""Places: which device holds a value. One object per device, so that places compare and hash fast."""
+"""Places, the devices of values. One object per device, so that places compare and hash fast."""
 
 from __future__ import annotations
 
+from inspect import Signature
 from typing import Any, ClassVar, Self
 
 from fluidnb.errors import OpTypeError, OpValueError
@@ -12,12 +13,6 @@ class Place:
 
     Args:
         device: the device's number, from 0.
-
-    Raises:
-        OpTypeError: the number is not an int.
-        OpValueError: the number is negative.
-
-    Source: Fluid's platform::Place.
 
     Example:
         >>> class ToyPlace(Place):
@@ -65,8 +60,14 @@ class _HostPlace(Place):
     """A place of which there is one: no device number, and none in its text."""
 
     __slots__ = ()
+    __signature__: ClassVar = Signature()
 
-    def __new__(cls) -> Self:
+    def __new__(cls, *device: Any) -> Self:
+        if device:
+            raise OpTypeError(
+                f"{cls.__name__} takes no device number: there is one host.", expected=f"{cls.__name__}()",
+                received=f"{cls.__name__}({', '.join(map(repr, device))})", hint=f"write {cls.__name__}().",
+            )  # fmt: skip
         return super().__new__(cls, 0)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -80,8 +81,6 @@ class CPUPlace(_HostPlace):
     """The host's memory and numpy.
 
     Example:
-        >>> CPUPlace()
-        CPUPlace
         >>> CPUPlace() == CPUPlace()
         True
     """

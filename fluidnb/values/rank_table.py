@@ -9,15 +9,6 @@ from fluidnb.values.lod import Offsets
 class LoDRankTable:
     """The sequences of one LoD level by falling length; equal ones keep their order.
 
-    Args:
-        lod: offsets per level.
-        level: which level is ranked; `coarse_lod` keeps those above.
-
-    Raises:
-        EnforceNotMet: there is no such level.
-
-    Source: Fluid's framework::LoDRankTable.
-
     Example:
         >>> LoDRankTable(((0, 5, 8, 10, 14),)).items()
         [(0, 5), (3, 4), (1, 3), (2, 2)]
@@ -33,15 +24,7 @@ class LoDRankTable:
             self.reset(lod, level)
 
     def reset(self, lod: Offsets, level: int = 0) -> None:
-        """Rank anew.
-
-        Args:
-            lod: offsets per level.
-            level: which level is ranked.
-
-        Raises:
-            EnforceNotMet: there is no such level.
-        """
+        """Ranks the sequences of another LoD."""
         if not 0 <= level < len(lod):
             raise EnforceNotMet(
                 f"Cannot rank lod: there is no level {level} in a LoD of {len(lod)} levels.",
@@ -53,11 +36,7 @@ class LoDRankTable:
         self.coarse_lod, self.level = lod[:level], level
 
     def become(self, other: LoDRankTable) -> None:
-        """Take over another table's content.
-
-        Args:
-            other: the table.
-        """
+        """Takes the content of another table."""
         self._items, self.coarse_lod, self.level = list(other._items), other.coarse_lod, other.level
 
     def items(self) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Reader: what a variable of type READER holds, a stream of batches that ``read`` operators take from."""
+"""Reader, the value of a variable of type READER: a stream of batches for ``read`` operators."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ Check = Callable[[], None]
 
 
 class EOFException(EnforceNotMet):
-    """Raised by a run whose reader has no more batches: the pass is over.
-
-    Example:
-        >>> issubclass(EOFException, EnforceNotMet)
-        True
-    """
+    """Raised by a run whose reader has no more batches: the pass is over."""
 
 
 class Source(Protocol):
@@ -32,7 +27,7 @@ class Source(Protocol):
         """The next batch; None at the end of the pass."""
 
     def reset(self) -> None:
-        """End the pass, so that another one can begin."""
+        """Ends the pass, so that another one can begin."""
 
 
 class _Link:
@@ -46,32 +41,13 @@ class _Link:
 
 
 class Reader:
-    """A stream of batches. One run reads it at a time; a batch is taken once.
+    """A stream of batches. One run reads it at a time; a batch is read once.
 
-    Batches that were read stay linked as long as somebody keeps an earlier position, as the debugger's journal does:
-    reading from there again gives the same batches.
+    Batches that were read stay linked while an earlier position is kept, as in the debugger's journal: reading from
+    there again gives the same batches.
 
     Args:
-        source: gives the batches.
-        name: of its variable, for messages.
-        over: what it was made over, a queue or another reader; over another one, another reader is made.
-
-    Attributes:
-        position: a list of one link, which a journal can save and restore.
-
-    Example:
-        >>> class Two:
-        ...     def __init__(self): self.left = [((np.ones(1), ()),), ((np.zeros(1), ()),)]
-        ...     def pull(self, check): return self.left.pop(0) if self.left else None
-        >>> reader = Reader(Two(), "r")
-        >>> before = list(reader.position)
-        >>> reader.read()
-        ((array([1.]), ()),)
-        >>> reader.position[:] = before
-        >>> reader.read()
-        ((array([1.]), ()),)
-
-    Source: Fluid's framework::ReaderHolder.
+        over: the queue or reader that it was created over; over another one, another reader is created.
     """
 
     __slots__ = ("__weakref__", "_lock", "name", "over", "position", "source")
@@ -82,18 +58,7 @@ class Reader:
         self._lock = threading.RLock()
 
     def peek(self, check: Check = lambda: None) -> Batch:
-        """The next batch, which stays the next one.
-
-        Args:
-            check: called while it waits; raises when the run is to stop.
-
-        Returns:
-            (array, LoD) of each tensor; not to be changed.
-
-        Raises:
-            EOFException: there is none.
-            EnforceNotMet: the source failed.
-        """
+        """The next batch, (array, LoD) of each tensor, not to be changed; it stays the next one."""
         with self._lock:
             last: _Link = self.position[0]
             if last.next is None:
@@ -107,24 +72,14 @@ class Reader:
             return last.next.batch
 
     def read(self, check: Check = lambda: None) -> Batch:
-        """Take the next batch.
-
-        Args:
-            check: see `peek`.
-
-        Returns:
-            See `peek`.
-
-        Raises:
-            EnforceNotMet: see `peek`.
-        """
+        """Returns and removes the next batch."""
         with self._lock:
             batch = self.peek(check)
             self.position[0] = self.position[0].next
             return batch
 
     def reset(self) -> None:
-        """End the pass: what was not read is dropped."""
+        """Ends the pass and drops the unread batches."""
         self.source.reset()
         with self._lock:
             self.position[0] = _Link()

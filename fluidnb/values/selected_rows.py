@@ -11,14 +11,12 @@ from fluidnb.values.tensor import Array, LoDTensor
 
 
 class SelectedRows:
-    """Some rows of a tensor of `height` rows: `rows` says which, `value` holds them; a row may come twice.
+    """Some rows of a tensor of `height` rows: `rows` are their numbers, `value` their values; a row may occur twice.
 
     Args:
         rows: row numbers, int64.
         height: rows of the whole tensor.
         value: their values, shape [len(rows), ...].
-
-    Source: Fluid's framework::SelectedRows.
 
     Example:
         >>> s = SelectedRows([4, 0, 4], 10)
@@ -41,14 +39,7 @@ class SelectedRows:
         return [int(r) for r in self.rows_]
 
     def set_rows(self, rows: Any) -> None:
-        """Choose the row numbers.
-
-        Args:
-            rows: ints from 0 to height - 1.
-
-        Raises:
-            OpValueError: a row outside the tensor.
-        """
+        """Sets the row numbers, ints from 0 to height - 1."""
         new = np.array(rows, dtype=np.int64).reshape(-1)
         if self.height_ and new.size and not (0 <= new.min() and new.max() < self.height_):
             raise OpValueError(
@@ -61,7 +52,7 @@ class SelectedRows:
         return self.height_
 
     def set_height(self, height: int) -> None:
-        """Choose how many rows the whole tensor has."""
+        """Sets the number of rows of the whole tensor."""
         self.height_ = height
 
     def get_tensor(self) -> LoDTensor:
@@ -69,7 +60,7 @@ class SelectedRows:
         return self.value
 
     def numel(self) -> int:
-        """Elements of the values held."""
+        """Number of elements of the stored rows."""
         return self.value.numel()
 
     def shape(self) -> list[int]:
@@ -77,14 +68,10 @@ class SelectedRows:
         return [self.height_, *self.value.shape()[1:]]
 
     def sync_index(self) -> None:
-        """Nothing to do: rows are looked up where they are. Kept for Fluid's scripts."""
+        """A no-op (compatibility): rows are looked up where they are."""
 
     def merged(self) -> SelectedRows:
-        """The same tensor with every row once, in rising order, repeated ones added up.
-
-        Returns:
-            New SelectedRows.
-        """
+        """The same tensor with every row once, in rising order, repeated ones added up."""
         values = np.asarray(self.value)
         rows, inverse = np.unique(self.rows_, return_inverse=True)
         total = np.zeros((len(rows), *values.shape[1:]), values.dtype)
@@ -94,16 +81,12 @@ class SelectedRows:
         return merged
 
     def to_dense(self) -> Array:
-        """The whole tensor, zero where no row is held.
-
-        Returns:
-            An array of `shape()`.
-        """
+        """The whole tensor as an array, zero where no row is stored."""
         values = np.asarray(self.value)
         whole = np.zeros((self.height_, *values.shape[1:]), values.dtype)
         np.add.at(whole, self.rows_, values)
         return whole
 
     def __repr__(self) -> str:
-        held = f"{self.value.shape()} {self.value.array.dtype}" if self.value.array is not None else "none"
-        return f"SelectedRows(rows={self.rows()[:20]}, height={self.height_}, value={held})"
+        value = f"{self.value.shape()} {self.value.array.dtype}" if self.value.array is not None else "none"
+        return f"SelectedRows(rows={self.rows()[:20]}, height={self.height_}, value={value})"

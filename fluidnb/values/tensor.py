@@ -55,8 +55,6 @@ class LoDTensor:
         place: the device of `array`.
         name: the variable that holds it.
 
-    Source: Fluid's framework::LoDTensor.
-
     Example:
         >>> t = LoDTensor()
         >>> t.set(np.arange(6, dtype="float32").reshape(3, 2), CPUPlace())
@@ -65,7 +63,7 @@ class LoDTensor:
         LoDTensor(shape=[3, 2], dtype=float32, lod=[[0, 1, 3]], place=CPUPlace)
     """
 
-    #: What a message says where one is expected.
+    #: The hint of messages where one is expected.
     argument_hint = "fluid.create_lod_tensor() makes one."
 
     __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
@@ -77,7 +75,7 @@ class LoDTensor:
         place: Place = _CPU,
         name: str = "",
     ) -> None:
-        # Arrays of other devices are known by what they have: a device may bring its own class.
+        # Arrays of other devices are recognized by attributes: a device may have a separate class.
         if isinstance(array, np.generic):
             array = np.asarray(array)
         if type(array) is not np.ndarray and array is not None and not _is_array(array):
@@ -103,14 +101,11 @@ class LoDTensor:
     # Values in and out.
 
     def set(self, array: Any, place: Place = _CPU) -> None:
-        """Copy a value in; its memory stays the same one while shape, dtype and place do.
+        """Copies a value in; its memory is kept while shape, dtype and place are.
 
         Args:
             array: anything numpy makes a numeric array of; uint16 is read as the bits of float16.
             place: where the value shall live.
-
-        Raises:
-            OpTypeError: values that are no numbers, or `place` is no place.
 
         Example:
             >>> t = LoDTensor(); t.set([[1, 2]], CPUPlace()); t.shape()
@@ -122,11 +117,11 @@ class LoDTensor:
         old = self.array
         if old is None or old.shape != source.shape or old.dtype != source.dtype or self.place is not place:
             try:
-                made = DeviceContext.get(place).empty(source.shape, source.dtype)
+                target = DeviceContext.get(place).empty(source.shape, source.dtype)
             except FluidError as e:
                 e.with_context(slots=[("tensor", self.name or "without a name", str(source.dtype), source.shape)])
                 raise
-            self._replace(made, place)
+            self._replace(target, place)
             if self.name:
                 memory.tag(self.array, self.name)
         copy_between(_CPU.kind, place.kind)(source, self._held())
@@ -145,17 +140,7 @@ class LoDTensor:
         return array.copy() if copy else array
 
     def __getitem__(self, index: Any) -> LoDTensor:
-        """A part of the value, sharing its memory where numpy does; without LoD.
-
-        Args:
-            index: what numpy takes.
-
-        Returns:
-            A new LoDTensor.
-
-        Raises:
-            OpIndexError: outside the value.
-        """
+        """A part of the value, sharing its memory where numpy does; without LoD."""
         try:
             part = part_of(self.array, index) if is_on_device(self.array) else np.asarray(self)[index]
         except IndexError as e:
@@ -169,18 +154,7 @@ class LoDTensor:
 
     @checked
     def _slice(self, begin: int, end: int) -> LoDTensor:
-        """Rows `begin` to `end` (not included), sharing memory.
-
-        Args:
-            begin: first row.
-            end: row after the last.
-
-        Returns:
-            A new LoDTensor without LoD.
-
-        Raises:
-            OpValueError: outside the rows, or nothing between.
-        """
+        """Rows `begin` to `end` (not included), sharing memory."""
         rows = len(self._held())
         if not 0 <= begin <= rows or not 0 <= end <= rows:
             raise OpValueError(f"Cannot slice {self._who()}.", expected=f"rows 0..{rows}", received=f"{begin}:{end}")
@@ -190,22 +164,11 @@ class LoDTensor:
 
     @checked
     def _share_data_with(self, other: LoDTensor) -> None:
-        """Hold the same memory as another tensor; the LoD stays.
-
-        Args:
-            other: the tensor to share with.
-        """
+        """Shares the memory of another tensor; the LoD stays."""
         self._replace(other._held(), other.place)
 
     def _copy(self, place: Place = _CPU) -> LoDTensor:
-        """A deep copy with the same value and LoD.
-
-        Args:
-            place: where it shall live.
-
-        Returns:
-            A new LoDTensor.
-        """
+        """A deep copy with the same value and LoD."""
         copy = LoDTensor(name=self.name)
         copy.set(np.asarray(self), place)
         copy.lod_ = self.lod_
@@ -221,14 +184,11 @@ class LoDTensor:
 
     @checked
     def set_dims(self, dims: Sequence[Size]) -> None:
-        """Choose the shape that `alloc_float` and its like will give, and the shape of the value.
+        """Sets the shape for `alloc_float` and its like, and the shape of the value.
 
         Args:
             dims: the sizes. For fewer elements than there are, the first ones stay the value; where more are requested,
                 the value goes, and `set` or an ``alloc_…`` gives the next one.
-
-        Raises:
-            OpValueError: there are too many.
 
         Example:
             >>> t = LoDTensor(); t.set([[0, 1, 2], [3, 4, 5]]); t.set_dims([2, 2]); np.array(t)
@@ -244,22 +204,22 @@ class LoDTensor:
         self._dims = tuple(int(n) for n in dims)
         if self.array is not None:
             count = prod(self._dims)
-            held = self.array if count == self.array.size else self.array.reshape(-1)[:count]
-            self._replace(held.reshape(self._dims) if count <= self.array.size else None, self.place)
+            flat = self.array if count == self.array.size else self.array.reshape(-1)[:count]
+            self._replace(flat.reshape(self._dims) if count <= self.array.size else None, self.place)
 
     @checked
     def alloc_float(self, place: Place = _CPU) -> None:
-        """Get float32 memory for the shape of `set_dims`."""
+        """Allocates float32 memory for the shape of `set_dims`."""
         self._alloc(np.float32, place)
 
     @checked
     def alloc_int(self, place: Place = _CPU) -> None:
-        """Get int32 memory for the shape of `set_dims`."""
+        """Allocates int32 memory for the shape of `set_dims`."""
         self._alloc(np.int32, place)
 
     @checked
     def alloc_double(self, place: Place = _CPU) -> None:
-        """Get float64 memory for the shape of `set_dims`."""
+        """Allocates float64 memory for the shape of `set_dims`."""
         self._alloc(np.float64, place)
 
     # From version 1.3 on, their names begin with an underscore.
@@ -267,7 +227,7 @@ class LoDTensor:
     _alloc_float, _alloc_int, _alloc_double = alloc_float, alloc_int, alloc_double
 
     def _clear(self) -> None:
-        """Let the value go."""
+        """Removes the value."""
         self._replace(None, self.place)
 
     def _alloc(self, dtype: Any, place: Place) -> None:
@@ -278,7 +238,7 @@ class LoDTensor:
         return var_type(self._held().dtype)
 
     def _place(self) -> Place:
-        """The device that holds the value."""
+        """The device of the value."""
         return self.place
 
     def _is_initialized(self) -> bool:
@@ -317,19 +277,16 @@ class LoDTensor:
     def lod(self) -> LoD:
         """The offsets of the sequences, a list per level; empty without sequences."""
         user = LoD()
-        user.extend(map(list, self.lod_))  # checked when it came in
+        user.extend(map(list, self.lod_))  # checked by `set_lod`
         return user
 
     @checked
     def set_lod(self, lod: Any, absolute: bool = False) -> None:
-        """Say by offsets which rows are a sequence.
+        """Sets the sequences by their offsets.
 
         Args:
             lod: offsets per level, or a flat list for one level.
             absolute: the offsets of every level count rows, as in older texts.
-
-        Raises:
-            OpValueError: not a LoD of this many rows.
 
         Example:
             >>> t = LoDTensor(np.zeros((14, 1)))
@@ -338,7 +295,7 @@ class LoDTensor:
             LoD([[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
         """
         offsets = convert(lod)
-        if offsets == ((),):  # Fluid's way to say that there are no sequences
+        if offsets == ((),):  # Fluid's notation for no sequences
             offsets = ()
         if absolute:
             offsets = from_absolute(offsets)
@@ -350,13 +307,10 @@ class LoDTensor:
         return to_lengths(self.lod_)
 
     def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Any) -> None:
-        """Say by lengths which rows are a sequence.
+        """Sets the sequences by their lengths.
 
         Args:
             recursive_sequence_lengths: a list per level, for example ``[[2, 1], [2, 3, 1]]``.
-
-        Raises:
-            OpValueError: not the lengths of this many rows.
 
         Example:
             >>> t = LoDTensor(np.zeros((5, 1))); t.set_recursive_sequence_lengths([[2, 3]]); t.lod()
@@ -365,7 +319,7 @@ class LoDTensor:
         self._take_offsets(checked_lengths(convert(recursive_sequence_lengths), self._height(), self.name))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
-        """Whether the sequences fit the rows that are held now (a later `set` may have changed those)."""
+        """Whether the sequences fit the current rows (a later `set` may have changed those)."""
         return problem(self.lod_, self._height()) is None
 
     def _set_offsets(self, offsets: Offsets) -> None:
@@ -446,8 +400,6 @@ class LoDTensorArray(list[LoDTensor]):
     Args:
         tensors: what it starts with; arrays are copied into tensors.
 
-    Source: Fluid's framework::LoDTensorArray; `write`, `read`, `stack`, `unstack` and `size` follow its TensorArray.
-
     Example:
         >>> array = LoDTensorArray()
         >>> array.append(np.ones(2)); array.write(2, np.zeros(2))
@@ -461,43 +413,22 @@ class LoDTensorArray(list[LoDTensor]):
         super().__init__(map(_tensor, tensors))
 
     def append(self, tensor: Any) -> None:
-        """Add a tensor at the end.
-
-        Args:
-            tensor: a LoDTensor, or an array to copy into one.
-        """
+        """Adds a LoDTensor, or a copy of an array, at the end."""
         super().append(_tensor(tensor))
 
     def extend(self, tensors: Iterable[Any]) -> None:
-        """Add several tensors at the end.
-
-        Args:
-            tensors: LoDTensors, or arrays to copy into some.
-        """
+        """Adds LoDTensors, or copies of arrays, at the end."""
         super().extend([_tensor(t) for t in tensors])
 
     def insert(self, index: SupportsIndex, tensor: Any) -> None:
-        """Add a tensor before an index.
-
-        Args:
-            index: as for a list.
-            tensor: a LoDTensor, or an array to copy into one.
-        """
+        """Adds a LoDTensor, or a copy of an array, before an index."""
         super().insert(index, _tensor(tensor))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__setitem__(index, _tensor(value) if isinstance(index, int) else map(_tensor, value))
 
     def write(self, i: Count, tensor: Any) -> None:
-        """Put a tensor at an index; the array grows to hold it, with empty tensors between.
-
-        Args:
-            i: 0 or more.
-            tensor: a LoDTensor, or an array to copy into one.
-
-        Raises:
-            OpValueError: a negative index.
-        """
+        """Puts a LoDTensor, or a copy of an array, at an index; the list grows with empty tensors."""
         if i < 0:
             raise OpValueError(f"Cannot write at index {i} of a LoDTensorArray.", expected="0 or more")
         value = _tensor(tensor)
@@ -506,17 +437,7 @@ class LoDTensorArray(list[LoDTensor]):
         self[i] = value
 
     def read(self, i: int) -> LoDTensor:
-        """The tensor at an index.
-
-        Args:
-            i: from 0 to size - 1.
-
-        Returns:
-            The tensor.
-
-        Raises:
-            EnforceNotMet: past the end.
-        """
+        """The tensor at an index from 0 to size - 1."""
         if not 0 <= i < len(self):
             raise EnforceNotMet(
                 f"Cannot read index {i} of a LoDTensorArray of size {len(self)}.",
@@ -529,14 +450,7 @@ class LoDTensorArray(list[LoDTensor]):
         return len(self)
 
     def stack(self) -> LoDTensor:
-        """All tensors along a new first axis.
-
-        Returns:
-            A LoDTensor of shape [size, ...].
-
-        Raises:
-            OpValueError: empty, or of unequal shapes.
-        """
+        """All tensors, of equal shapes, along a new first axis."""
         try:
             stacked = np.stack([np.asarray(t) for t in self])
         except ValueError as e:
@@ -552,15 +466,6 @@ class LoDTensorArray(list[LoDTensor]):
     def unstack(cls, tensor: Any) -> LoDTensorArray:
         """The rows of a tensor, one by one.
 
-        Args:
-            tensor: a LoDTensor or array of 1 dimension or more.
-
-        Returns:
-            A new LoDTensorArray.
-
-        Raises:
-            OpValueError: a single value.
-
         Example:
             >>> LoDTensorArray.unstack(np.eye(3)).size()
             3
@@ -575,7 +480,7 @@ class LoDTensorArray(list[LoDTensor]):
 
 
 def _refuse_argument(name: str, expected: str, value: Any, hint: str) -> NoReturn:
-    """Refuse an argument of the constructor, which runs too often for `checked`."""
+    """Refuses an argument of the constructor, which runs too often for `checked`."""
     headline = f"{name} of LoDTensor must be {expected}."
     raise ArgumentError(headline, expected=expected, received=shown(value), hint=hint)
 
@@ -586,18 +491,7 @@ def _is_array(value: Any) -> bool:
 
 
 def array_of(value: Any) -> Array | None:
-    """The array of a tensor, on its device; `stats_of` and `part_of` accept device arrays too.
-
-    Args:
-        value: what a variable holds.
-
-    Returns:
-        The array; None of what is no tensor, and of one without a value.
-
-    Example:
-        >>> array_of(LoDTensor(np.ones(2))), array_of(3) is None
-        (array([1., 1.]), True)
-    """
+    """The array of a tensor, on its device; None of another value, and of a tensor without one."""
     return value.array if isinstance(value, LoDTensor) else None
 
 
@@ -612,7 +506,7 @@ def _tensor(value: Any) -> LoDTensor:
 
 
 def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
-    """Refuse offsets that are not a LoD; old compatibility rules skip the check of the row count."""
+    """Refuses offsets that are not a LoD; without strict feeds the row count is not checked."""
     check(offsets, height if declared.binding or problem(offsets) else None, name)
 
 

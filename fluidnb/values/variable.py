@@ -1,4 +1,4 @@
-"""Variable: a named cell of a scope that holds a value of any type."""
+"""Variable: a named cell of a scope with a value of any type."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ T = TypeVar("T")
 
 
 class Variable:
-    """A named cell of a scope. The first `get_…` of an empty one makes a value of that type.
-
-    Args:
-        name: the variable's name.
-        value: its value, or None.
-
-    Source: Fluid's framework::Variable.
+    """A named cell of a scope. The first `get_…` of an empty one creates a value of that type.
 
     Example:
         >>> v = Variable("x")
@@ -41,17 +35,7 @@ class Variable:
         self.value = value
 
     def get(self, kind: type[T]) -> T:
-        """The value, which must be there and of a type.
-
-        Args:
-            kind: the type.
-
-        Returns:
-            The value.
-
-        Raises:
-            EnforceNotMet: empty, or of another type.
-        """
+        """The value, which must exist and have a type."""
         if self.value is None:
             raise EnforceNotMet(
                 f'Variable "{self.name}" must hold some thing.',
@@ -65,82 +49,64 @@ class Variable:
         return self.value
 
     def get_mutable(self, kind: type[T]) -> T:
-        """The value of a type, made if the variable is empty.
-
-        Args:
-            kind: a type that can be made without arguments.
-
-        Returns:
-            The value.
-
-        Raises:
-            EnforceNotMet: it holds another type.
-        """
+        """The value of a type, created without arguments if the variable is empty."""
         if self.value is None:
             self.value = kind()
         return self.get(kind)
 
     def get_tensor(self) -> LoDTensor:
-        """The LoDTensor held; it knows the variable's name."""
+        """The LoDTensor, with the variable's name."""
         tensor = self.get_mutable(LoDTensor)
         if not tensor.name:
             tensor.name = self.name
         return tensor
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
-        """The LoDTensorArray held."""
+        """The LoDTensorArray."""
         return self.get_mutable(LoDTensorArray)
 
     def get_selected_rows(self) -> SelectedRows:
-        """The SelectedRows held."""
+        """The SelectedRows."""
         return self.get_mutable(SelectedRows)
 
     def get_lod_rank_table(self) -> LoDRankTable:
-        """The LoDRankTable held."""
+        """The LoDRankTable."""
         return self.get_mutable(LoDRankTable)
 
     def get_reader(self) -> Reader:
-        """The Reader held.
-
-        Raises:
-            EnforceNotMet: there is none: the startup program has not run.
-        """
+        """The Reader; without one, the startup program has not run."""
         return self.get(Reader)
 
     def get_fetch_list(self) -> LoDTensorArray:
-        """The list of fetched tensors held."""
+        """The list of fetched tensors."""
         return self.get_mutable(LoDTensorArray)
 
     def get_net(self) -> Any:
-        """The ``core.Net`` held (versions 0.10 and 0.11).
-
-        Raises:
-            EnforceNotMet: it holds another type, or nothing and there are no networks yet.
-        """
+        """The ``core.Net`` (versions 0.10 and 0.11)."""
         return self.get(object) if self.net_type is None else self.get_mutable(self.net_type)
 
     def is_int(self) -> bool:
-        """Whether an int is held."""
+        """Whether the value is an int."""
         return isinstance(self.value, int)
 
     def set_int(self, value: int) -> None:
-        """Hold an int."""
+        """Sets an int."""
         self.value = int(value)
 
     def get_int(self) -> int:
-        """The int held."""
+        """The value, an int."""
         return self.get(int)
 
     def is_float(self) -> bool:
-        """Whether a float is held."""
+        """Whether the value is a float."""
         return isinstance(self.value, float)
 
     def set_float(self, value: float) -> None:
-        """Hold a float."""
+        """Sets a float."""
         self.value = float(value)
 
     def get_float(self) -> float:
-        """The float held."""
+        """The value, a float."""
         return self.get(float)
 
     def __repr__(self) -> str:

@@ -27,18 +27,7 @@ from fluidnb.viz.values.text import tensor_lines
 
 
 def repr_html(thing: Any) -> str | None:
-    """The HTML representation of an object of fluidnb.
-
-    Args:
-        thing: a Variable, Parameter, LoDTensor, Scope, Program, Block, Operator or debug session.
-
-    Returns:
-        One element, or None for anything else.
-
-    Example:
-        >>> print(repr_html(LoDTensor(np.zeros(2, "float32"), name="x")))
-        <pre ...><span ...>x  </span>float32[2]  [0, 0]</pre>
-    """
+    """The HTML representation of an object of fluidnb; None for another object."""
     if isinstance(thing, Variable):
         return lines_html(variable_lines(thing))
     if isinstance(thing, LoDTensor):
@@ -62,10 +51,14 @@ def variable_lines(variable: Variable) -> list[Line]:
     row = read_var(variable.desc)
     line: Line = [(row.name, "name"), (f"  {row.facts}", "")]
     words = [word for word, true in (("parameter", row.parameter), ("data", row.data)) if true]
-    made_by = variable.origin
-    if made_by is not None and made_by.fate:
-        return [line, [("   " + made_by.fate, "warn")]]
-    if (writer := _writer(variable)) is not None:
+    origin = variable.origin
+    if origin is not None and origin.fate:
+        return [line, [("   " + origin.fate, "warn")]]
+    block = variable.desc.block
+    ops = () if block is None or block.view is None else reversed(block.ops)
+    op = next((op for op in ops if variable.name in op.output_arg_names()), None)  # without recording an access
+    if op is not None and block is not None and block.view is not None:
+        writer = Operator.over(block.view, op)
         words.append(f"by {writer.type}" + (f" in {writer.where.short()}" if writer.where else ""))
     elif row.location:
         words.append(row.location)
@@ -79,12 +72,3 @@ def variable_lines(variable: Variable) -> list[Line]:
 def install() -> None:
     """Installs HTML representations for the classes of fluidnb."""
     hooks.repr_html = repr_html
-
-
-def _writer(variable: Variable) -> Operator | None:
-    """The last operator that writes it, without recording an access."""
-    block = variable.desc.block
-    if block is None or block.view is None:
-        return None
-    writer = next((op for op in reversed(block.ops) if variable.name in op.output_arg_names()), None)
-    return None if writer is None else Operator.over(block.view, writer)

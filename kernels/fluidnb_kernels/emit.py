@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-
-Array = Any
+from fluidnb.op import Array, Binder
 
 #: The dtypes of operators that compute with real numbers.
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -20,15 +19,15 @@ TESTS = frozenset({
 })  # fmt: skip
 
 
+def store(outs: Iterable[Array | None], values: Iterable[Any]) -> None:
+    """Write values to the outputs that have a consumer; the others are None."""
+    for out, value in zip(outs, values, strict=True):
+        if out is not None:
+            out[...] = value
+
+
 def apply(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Array:
-    """Emit a function of arrays into a workspace.
-
-    Args:
-        dtype: dtype of the result; default bool for tests, else that of the first operand.
-
-    Returns:
-        The workspace, in the memory order of the first operand of its shape.
-    """
+    """Emit a function into a workspace, by default of dtype bool for tests, else of the first operand's."""
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     if dtype is None:
         dtype = bool if ufunc in TESTS else operands[0].dtype
@@ -44,10 +43,6 @@ def zeros(b: Binder, out: Array) -> None:
 
 
 def of_paddle2(b: Binder) -> bool:
-    """Whether an operator is in a program of Paddle 2, for operators whose semantics changed.
-
-    Returns:
-        True from program version 2.0.0 on; fluidnb's own programs say version 0, as Fluid's did.
-    """
+    """Whether an operator is in a program of version 2.0.0 on, where semantics changed; our own say version 0."""
     block = b.op.desc.block
     return block is not None and block.program.pb.version.version >= 2_000_000

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda.cast import cast, of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
@@ -17,29 +18,16 @@ from fluidnb_kernels.elementwise.launch import CUDA, binary
 from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading
 
-Array = Any
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """Emits arithmetic in one precision; operands broadcast as in numpy.
+    """Emits arithmetic in one precision; operands broadcast as in numpy."""
 
-    Args:
-        b: the binder.
-        on_cuda: whether launches are emitted, or calls of numpy.
-        dtype: in which everything is computed.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> given = {"Y": [2.0], "Out": [3.0], "Out@GRAD": [4.0], "DDX": [1.0]}
-        >>> run_op("elementwise_div_grad_grad", given, {}, ["DDOut"])["DDOut"]
-        array([0.5])
-    """
-
-    b: Binder
-    on_cuda: bool
-    dtype: np.dtype[Any]
+    b: Binder  # the binder
+    on_cuda: bool  # whether launches are emitted, or calls of numpy
+    dtype: np.dtype[Any]  # in which everything is computed
 
     def read(self, x: Array, shape: Sequence[int] | None = None) -> Array:
         """An operand in the precision and, where one is given, another shape."""
@@ -79,23 +67,8 @@ class Formulas:
             self.b(np.copyto, out, self.b.const(0, self.dtype))
         return out
 
-    def add(self, x: Array, y: Array) -> Array:
-        """Emit x + y."""
-        return self._join("add", x, y)
-
-    def sub(self, x: Array, y: Array) -> Array:
-        """Emit x - y."""
-        return self._join("sub", x, y)
-
-    def mul(self, x: Array, y: Array) -> Array:
-        """Emit x · y."""
-        return self._join("mul", x, y)
-
-    def div(self, x: Array, y: Array) -> Array:
-        """Emit x / y."""
-        return self._join("div", x, y)
-
     def _join(self, name: str, x: Array, y: Array) -> Array:
+        """Emit x + y, x - y, x · y or x / y."""
         out = self.b.tmp(np.broadcast_shapes(x.shape, y.shape), self.dtype)
         if not self.on_cuda:
             self.b(_UFUNCS[name], x, y, out=out)
@@ -103,6 +76,11 @@ class Formulas:
         shapes = [(1,) * (out.ndim - v.ndim) + tuple(v.shape) for v in (x, y)]
         binary(self.b, CUDA, f"f::{name}", x, y, out, (shapes[0], shapes[1], out.shape))
         return out
+
+    add = partialmethod(_join, "add")
+    sub = partialmethod(_join, "sub")
+    mul = partialmethod(_join, "mul")
+    div = partialmethod(_join, "div")
 
     def product(self, x: Array, y: Array, tx: bool = False, ty: bool = False) -> Array:
         """Emit the product of two matrices, each transposed first or not."""
@@ -147,19 +125,15 @@ class Formulas:
 
     def sum_of(self, parts: Iterable[Array | None], shape: Sequence[int]) -> Array:
         """Emit the sum of what is there; zeros of a shape where nothing is."""
-        found = [part for part in parts if part is not None]
-        if not found:
+        terms = [part for part in parts if part is not None]
+        if not terms:
             return self.zeros(shape)
-        whole = found[0]
-        for part in found[1:]:
+        whole = terms[0]
+        for part in terms[1:]:
             whole = self.add(whole, part)
         return whole if whole.shape == tuple(shape) else self.add(self.zeros(shape), whole)
 
 
 def formulas(b: Binder, on_cuda: bool, like: Array) -> Formulas:
-    """Arithmetic in the precision in which kernels compute with an array.
-
-    Args:
-        on_cuda: whether launches are emitted, or calls of numpy.
-    """
+    """Arithmetic in the precision in which kernels compute with an array."""
     return Formulas(b, on_cuda, wide_dtype(np.dtype(like.dtype)))

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Context
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Context, get_op
+from fluidnb.op.rules import Rule
 
 Shape = Sequence[int]
 
 
+def attributes(c: Context) -> Any:
+    """The attributes of an operator, or of the one whose gradient it computes, by name: ``a.nms_top_k``."""
+    declared = get_op(c.definition.type.removesuffix("_grad")).attrs
+    return SimpleNamespace(**{name: c.attr(name, attr.default) for name, attr in declared.items()})
+
+
 def one_axis(c: Context, axis: int, rank: int, attr: str = "axis") -> int:
-    """A dimension that an attribute names, counted from the front.
-
-    Args:
-        axis: its number, from the end when negative.
-
-    Returns:
-        0 to rank - 1.
-
-    Raises:
-        RuleError: there is no such dimension.
-    """
+    """A dimension that an attribute names, from 0; negative ones count from the end."""
     c.require(
         -rank <= axis < rank, f"Attr({attr}) of {c.definition.type} must name a dimension.",
         expected=f"{-rank} to {rank - 1}", received=axis,
@@ -32,31 +31,24 @@ def one_axis(c: Context, axis: int, rank: int, attr: str = "axis") -> int:
 
 
 def agree(a: Shape, b: Shape) -> bool:
-    """Whether two shapes can be the same; -1 fits anything.
-
-    Example:
-        >>> agree((-1, 3), (2, 3)), agree((2, 3), (3, 2))
-        (True, False)
-    """
+    """Whether two shapes can be the same; -1 fits anything."""
     return len(a) == len(b) and all(m == n or m < 0 or n < 0 for m, n in zip(a, b, strict=True))
 
 
-def joint(a: Shape, b: Shape) -> tuple[int, ...]:
-    """What two shapes that agree say together.
+def kept(shape: Shape, axis: int) -> list[int]:
+    """A shape with size 1 along one axis."""
+    out = list(shape)
+    out[axis] = 1
+    return out
 
-    Example:
-        >>> joint((-1, 3), (2, -1))
-        (2, 3)
-    """
+
+def joint(a: Shape, b: Shape) -> tuple[int, ...]:
+    """The known sizes of two shapes that agree."""
     return tuple(max(m, n) for m, n in zip(a, b, strict=True))
 
 
 def same_shape(c: Context, first: str, second: str) -> None:
-    """Require that two inputs have the same shape.
-
-    Raises:
-        RuleError: their shapes differ.
-    """
+    """Require that two inputs have the same shape."""
     a, b = c[first].shape, c[second].shape
     c.require(
         agree(a, b), f"Input({first}) and Input({second}) of {c.definition.type} must have the same shape.",
@@ -64,12 +56,74 @@ def same_shape(c: Context, first: str, second: str) -> None:
     )  # fmt: skip
 
 
-def whole_numbers(c: Context, slot: str) -> None:
-    """Require that an input holds integers.
+def fits(c: Context, slot: str, shape: Shape, message: str, expected: Any = None, hint: str = "") -> None:
+    """Require that an input, where it is given, has a shape; -1 fits anything."""
+    if c.has(slot):
+        have = list(c[slot].shape)
+        c.require(agree(have, shape), message, expected=expected or list(shape), received=have, hint=hint)
 
-    Raises:
-        RuleError: it holds something else.
-    """
+
+def vectors(c: Context, slots: Sequence[str], size: int, of: str = "channel", hint: str = "") -> None:
+    """Require that inputs, where they are given, have one element for each channel."""
+    for slot in slots:
+        message = f"{slot} of {c.definition.type} must have one element for each {of}."
+        fits(c, slot, (size,), message, f"[{size}]", hint)
+
+
+def check_below(numbers: Any, count: int, message: str, hint: str) -> None:
+    """Raise unless all numbers are from 0 to before a count."""
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+        raise EnforceNotMet(
+            message, expected=f"0 to {count - 1}", received=f"{numbers.min()} to {numbers.max()}", hint=hint,
+        )  # fmt: skip
+
+
+def check_classes(label: Any, classes: int) -> None:
+    """Raise unless all labels are classes."""
+    wrong = (np.asarray(label) < 0) | (np.asarray(label) >= classes)
+    if wrong.any():
+        raise EnforceNotMet(
+            f"A label is out of range: it should be from 0 to {classes - 1}.", expected=f"0 to {classes - 1}",
+            received=int(np.asarray(label)[wrong][0]),
+        )  # fmt: skip
+
+
+def image_rank(c: Context, x: Any, name: str) -> int:
+    """The number of axes of an image, which the name of an operator has; its input is checked."""
+    rank = 3 if "3d" in name else 2
+    c.require(
+        x.ndim == rank + 2, f"The input of {name} must be a {rank + 2}-D tensor.",
+        expected=f"[batch, channels, {'depth, ' * (rank - 2)}height, width]", received=list(x.shape),
+    )  # fmt: skip
+    return rank
+
+
+def per_axis(c: Context, name: str, attr: str, rank: int, allowed: Sequence[int]) -> None:
+    """Require that an attribute has one number for each axis of an image, or another number of them."""
+    given = c.attr(attr, [1] * rank)
+    c.require(
+        len(given) in allowed, f"Attr({attr}) of {name} must have one number for each axis of the image.",
+        expected=" or ".join(f"{n} numbers" for n in allowed), received=given,
+    )  # fmt: skip
+
+
+def alike(inputs: str, outputs: str, like: str = "") -> Rule:
+    """Rule: inputs have one shape, which outputs take with the dtype and LoD of one of them, by default the first."""
+    first, *others = inputs.split()
+    source = like or first
+
+    def infer(c: Context) -> None:
+        for slot in others:
+            same_shape(c, first, slot)
+        x = c[source]
+        for slot in outputs.split():
+            c.set(slot, x.shape, x.dtype, c.lod(source))
+
+    return infer
+
+
+def whole_numbers(c: Context, slot: str) -> None:
+    """Require that an input holds integers."""
     dtype: Any = np.dtype(c[slot].dtype)
     c.require(
         dtype.kind in "iu", f"Input({slot}) of {c.definition.type} must hold integers.",

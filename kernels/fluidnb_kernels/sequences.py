@@ -6,28 +6,20 @@ binding and goes into the calls as constants.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context
-
-Array = Any
+from fluidnb.op import Array, Binder, Context
+from fluidnb.values.copies import on_host
 
 #: Elements of a sequence from which a call of its own is quicker than a share in one call for all.
 LONG = 600
 
 
 def require_lod(c: Context, slot: str = "X", levels: int = 0) -> None:
-    """Require, while running, that an input has sequences; while building a program they may not be known yet.
-
-    Args:
-        levels: how many levels the LoD must have; 0 for at least one.
-
-    Raises:
-        RuleError: it has none, or another number of levels.
-    """
+    """Require, while running, an input with sequences, of so many LoD levels if not 0."""
     if not c.runtime:
         return
     found = len(c.lod(slot))
@@ -44,12 +36,28 @@ def require_lod(c: Context, slot: str = "X", levels: int = 0) -> None:
     )  # fmt: skip
 
 
-def one_dtype(c: Context, *slots: str) -> None:
-    """Require that inputs have one dtype, as far as they are given.
+def within(c: Context, slot: str, most: int, what: str) -> Array:
+    """Require that lengths are from 0 to a number of steps; gives them as an array of the host."""
+    lengths = on_host(c[slot]).reshape(-1)
+    c.require(
+        not lengths.size or 0 <= lengths.min() and lengths.max() <= most,
+        f"Input({slot}) of {c.definition.type} must fit {what}.", expected=f"0 to {most}",
+        received=lengths.tolist()[:20],
+    )  # fmt: skip
+    return lengths
 
-    Raises:
-        RuleError: two differ.
-    """
+
+def one_sequence_each(c: Context, slot: str, images: int, expected: Any = None, level: int = -1) -> None:
+    """Require that an input has as many sequences as there are images."""
+    count = len(c.lod(slot)[level]) - 1
+    c.require(
+        count == images, f"Input({slot}) of {c.definition.type} must have a sequence for each image.",
+        expected=expected or images, received=count,
+    )  # fmt: skip
+
+
+def one_dtype(c: Context, *slots: str) -> None:
+    """Require that inputs have one dtype, as far as they are given."""
     dtypes = {slot: c[slot].dtype for slot in slots if c.has(slot) and c[slot] is not None}
     first = next(iter(dtypes.values()), None)
     for dtype in dtypes.values():
@@ -66,134 +74,72 @@ def all_given(b: Context, *slots: str) -> bool:
 
 
 def offsets_of(c: Context, slot: str = "X") -> Array:
-    """Where the sequences of an input start and end, by its last level.
-
-    Returns:
-        int64 [sequences + 1].
-
-    Raises:
-        RuleError: the input has no sequences.
-    """
+    """The offsets of an input's sequences, by its last level, int64."""
     require_lod(c, slot)
     return np.array(c.lod(slot)[-1], np.int64)
 
 
 def as_level(lengths: Sequence[int] | Array) -> tuple[int, ...]:
-    """Lengths as one level of a LoD.
-
-    Example:
-        >>> as_level([2, 0, 3])
-        (0, 2, 2, 5)
-    """
+    """Lengths as one level of a LoD: [2, 0, 3] gives (0, 2, 2, 5)."""
     return (0, *np.cumsum(np.asarray(lengths, np.int64)).tolist())
 
 
+def sized(c: Context, counts: Callable[[Any], Sequence[int]]) -> tuple[int, tuple[Any, ...]]:
+    """Rows and LoD of an output whose sequences depend on values; -1 and unknown while building."""
+    if not c.runtime:
+        return -1, (None,)
+    level = as_level(counts(c))
+    return level[-1], (level,)
+
+
+def slices(offsets: Sequence[int]) -> list[slice]:
+    """The rows of each sequence."""
+    return [slice(i, j) for i, j in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
 def ranges(starts: Array, lengths: Array) -> Array:
-    """The numbers ``start, start + 1, …`` of each range, one range after the other.
-
-    Args:
-        starts: int [n].
-        lengths: int [n].
-
-    Returns:
-        int64 [sum of lengths].
-
-    Example:
-        >>> ranges(np.array([5, 0]), np.array([2, 3]))
-        array([5, 6, 0, 1, 2])
-    """
+    """The numbers ``start, start + 1, …`` of each range, one range after the other."""
     starts, lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
     ends = np.cumsum(lengths)
     return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if ends.size else 0)
 
 
 def owners(lengths: Array) -> Array:
-    """For each row the number of its sequence.
-
-    Example:
-        >>> owners(np.array([2, 0, 1]))
-        array([0, 0, 2])
-    """
+    """For each row the number of its sequence."""
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
 def column(numbers: Array, like: Array) -> Array:
-    """A number for each row, in a shape that broadcasts over the row's elements.
-
-    Args:
-        numbers: [n].
-        like: the array whose rank and dtype it takes.
-
-    Returns:
-        [n, 1, …].
-
-    Example:
-        >>> column(np.array([1, 2]), np.zeros((2, 3))).shape
-        (2, 1)
-    """
+    """A number for each row, with the dtype of an array and a shape [n, 1, …] that broadcasts with it."""
     return np.asarray(numbers).astype(like.dtype).reshape(-1, *[1] * (like.ndim - 1))
 
 
 def emit_rows(b: Binder, x: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[i] = x[rows[i]]``.
-
-    Args:
-        x: [n, …].
-        rows: int [m], numbers of rows of ``x``; a constant.
-        out: [m, …], written.
-    """
+    """Emit ``out[i] = x[rows[i]]``; the rows are a constant."""
     if len(rows):
         b(np.ndarray.take, x, rows, 0, out, "clip")  # numpy takes a copy of the whole result in the mode that checks
 
 
 def emit_put(b: Binder, x: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[rows[i]] = x[i]``.
-
-    Args:
-        x: [m, …], or one element.
-        rows: int [m]; a constant.
-        out: [n, …], written in these rows.
-    """
+    """Emit ``out[rows[i]] = x[i]``, or one element for all; the rows are a constant."""
     if len(rows):
         b(np.ndarray.__setitem__, out, rows, x)
 
 
 def reduce_each(ufunc: np.ufunc, x: Array, parts: Array, out: Array) -> None:
-    """Reduce parts of an array along its first dimension.
-
-    Args:
-        x: [n, …].
-        parts: int [parts, 3]: row of the result, first row and row behind the last of each.
-        out: [m, …], written in these rows.
-
-    Example:
-        >>> total = np.zeros((1, 2)); reduce_each(np.add, np.ones((3, 2)), np.array([[0, 1, 3]]), total); total
-        array([[2., 2.]])
-    """
+    """Reduce parts of an array along its first dimension: each is the row of the result, its first row and its end."""
     for i, start, end in parts.tolist():
         ufunc.reduce(x[start:end], 0, None, out[i])
 
 
 def parts_of(offsets: Array) -> Array:
-    """Number, first row and row behind the last of each sequence that has rows.
-
-    Example:
-        >>> parts_of(np.array([0, 2, 2, 3]))
-        array([[0, 0, 2],
-               [2, 2, 3]])
-    """
+    """Number, first row and row behind the last of each sequence that has rows."""
     full = np.flatnonzero(np.diff(offsets))
     return np.stack([full, offsets[full], offsets[full + 1]], 1)
 
 
 def emit_reduce(b: Binder, ufunc: np.ufunc, x: Array, offsets: Array, out: Array, empty: Any = 0) -> None:
-    """Emit ``out[i] = ufunc over rows offsets[i] to offsets[i + 1] of x``.
-
-    Args:
-        x: [n, …].
-        offsets: int [m + 1], ascending.
-        out: [m, …], written.
-    """
+    """Emit ``out[i] = ufunc over rows offsets[i] to offsets[i + 1] of x``, and ``empty`` where there are none."""
     lengths = np.diff(offsets)
     full = np.flatnonzero(lengths)
     if len(full) < len(lengths):
@@ -211,13 +157,7 @@ def emit_reduce(b: Binder, ufunc: np.ufunc, x: Array, offsets: Array, out: Array
 
 
 def emit_sum_rows(b: Binder, g: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[r] = the sum of all g[i] with rows[i] == r``: the gradient of `emit_rows`.
-
-    Args:
-        g: [m, …].
-        rows: int [m]; a constant.
-        out: [n, …], written.
-    """
+    """Emit ``out[r] = the sum of all g[i] with rows[i] == r``: the gradient of `emit_rows`."""
     order = np.argsort(rows, kind="stable")
     if (np.diff(order) != 1).any():
         sorted_rows = b.tmp(g.shape, g.dtype)

@@ -13,20 +13,7 @@ SHAPE_SLOTS = {
 
 
 def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: int = -1) -> list[int]:
-    """Whole numbers that an operator is given.
-
-    While building, the values of variables are not known; while running, an operator that reads them here must have
-    ``guard=values_of(whole, each)``.
-
-    Args:
-        attr: the attribute: a number or a list.
-        whole: slot of one variable with all of them; it wins over the others.
-        each: slot of a list of variables with one of them each.
-        unknown: what stands for a number that is not known yet.
-
-    Returns:
-        The numbers.
-    """
+    """Whole numbers of an attribute, or of variables; an operator that reads them needs ``guard=values_of(...)``."""
     for slot in (whole, each):
         if slot and c.has(slot):
             values = c.all(slot)
@@ -38,17 +25,7 @@ def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: in
 
 
 def integer(c: Context, attr: str, whole: str) -> int:
-    """The whole number that an operator is given; see `integers`.
-
-    Args:
-        whole: slot of a variable with the number; it wins over the attribute.
-
-    Returns:
-        The number; -1 while it is not known.
-
-    Raises:
-        EnforceNotMet: the variable holds more than one number, or none.
-    """
+    """The whole number that an operator is given; -1 while it is unknown; see `integers`."""
     if not c.has(whole):
         return int(integers(c, attr)[0])
     size = c[whole].size

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder
 
 #: Layouts whose last axis is the channel.
 CHANNEL_LAST = ("NHWC", "NDHWC")
@@ -18,27 +16,14 @@ CHANNEL_LAST = ("NHWC", "NDHWC")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of an image with the windows along it.
+    """One axis of an image with the windows along it."""
 
-    Args:
-        size: the image's size, -1 unknown.
-        window: elements in a window.
-        stride: from one window to the next.
-        dilation: from one element of a window to the next.
-        low: padding before the image.
-        out: how many windows there are, -1 unknown.
-
-    Example:
-        >>> Axis(size=7, window=3, stride=2, dilation=1, low=1, out=4).tap(2)
-        slice(2, 9, 2)
-    """
-
-    size: int
-    window: int
-    stride: int
-    dilation: int
-    low: int
-    out: int
+    size: int  # the image's size, -1 unknown
+    window: int  # elements in a window
+    stride: int  # from one window to the next
+    dilation: int  # from one element of a window to the next
+    low: int  # padding before the image
+    out: int  # how many windows there are, -1 unknown
 
     @property
     def reach(self) -> int:
@@ -58,27 +43,14 @@ class Axis:
 
 
 def padding_pairs(paddings: Sequence[int], rank: int) -> list[tuple[int, int]]:
-    """The padding before and after the image along each axis.
-
-    Args:
-        paddings: one number for each axis, or two.
-
-    Example:
-        >>> padding_pairs([1, 2], 2), padding_pairs([0, 1, 2, 3], 2)
-        ([(1, 1), (2, 2)], [(0, 1), (2, 3)])
-    """
+    """The padding before and after the image along each axis, from one number for each axis, or two."""
     if len(paddings) == rank:
         return [(p, p) for p in paddings]
     return [(paddings[2 * i], paddings[2 * i + 1]) for i in range(rank)]
 
 
 def same_padding(size: int, window: int, stride: int) -> tuple[int, int]:
-    """The padding that gives one window for each ``stride`` elements; an odd element goes behind the image.
-
-    Example:
-        >>> same_padding(5, 3, 2), same_padding(4, 2, 1)
-        ((1, 1), (0, 1))
-    """
+    """The padding that gives one window for each ``stride`` elements; an odd element goes behind the image."""
     total = max((-(-size // stride) - 1) * stride + window - size, 0)
     return total // 2, total - total // 2
 
@@ -96,22 +68,14 @@ def slide(
     """The windows along each axis of an image.
 
     Args:
-        sizes: the image's sizes, -1 unknown.
         paddings: one number for each axis, or a pair.
         dilations: from element to element in a window; default 1.
         algorithm: ``EXPLICIT``; ``SAME`` and ``VALID`` choose the paddings themselves, SAME also dilations of 1.
-        ceil: whether a window that hangs over the end counts.
         cut: whether a padded image that is less than a stride smaller than the window has one window, as Fluid's
             convolutions and poolings have, whose division in C truncates; what the window lacks counts as padding.
 
     Returns:
         The axes.
-
-    Example:
-        >>> [axis.out for axis in slide([28, -1], [5, 5], [1, 1], [2, 2])]
-        [28, -1]
-        >>> [axis.out for axis in slide([6, 6], [7, 7], [7, 1], [0, 0])]  # (6 - 7) / 7 + 1 and (6 - 7) / 1 + 1
-        [1, 0]
     """
     rank = len(sizes)
     pairs = [(0, 0)] * rank if algorithm == "VALID" else padding_pairs(paddings, rank)
@@ -129,72 +93,35 @@ def slide(
 
 
 def channel_first(x: Array, layout: str) -> Array:
-    """An array [n, c, …] as a view, whatever its layout.
-
-    Args:
-        layout: ``NCHW``, ``NHWC`` and so on.
-
-    Example:
-        >>> channel_first(np.zeros((2, 5, 6, 3)), "NHWC").shape
-        (2, 3, 5, 6)
-    """
+    """An array [n, c, …] as a view, whatever its layout."""
     return np.moveaxis(x, -1, 1) if layout in CHANNEL_LAST else x
 
 
 def shape_in(layout: str, n: int, c: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The shape of an image in a layout.
-
-    Example:
-        >>> shape_in("NHWC", 2, 3, [5, 6]), shape_in("NCHW", 2, 3, [5, 6])
-        ((2, 5, 6, 3), (2, 3, 5, 6))
-    """
+    """The shape of an image in a layout."""
     return (n, *sizes, c) if layout in CHANNEL_LAST else (n, c, *sizes)
 
 
 def split_shape(shape: Sequence[int], layout: str) -> tuple[int, int, tuple[int, ...]]:
-    """Batch size, channels and sizes of an image of a layout.
-
-    Example:
-        >>> split_shape((2, 5, 6, 3), "NHWC")
-        (2, 3, (5, 6))
-    """
+    """Batch size, channels and sizes of an image of a layout."""
     n, *rest = shape
     return (n, rest[-1], tuple(rest[:-1])) if layout in CHANNEL_LAST else (n, rest[0], tuple(rest[1:]))
 
 
 def batch_inner(x: Array) -> bool:
-    """Whether the batch is the innermost axis in memory of an array [n, c, …].
-
-    Example:
-        >>> a = np.zeros((3, 5, 6, 2)); batch_inner(a), batch_inner(a.transpose(3, 0, 1, 2))
-        (False, True)
-    """
+    """Whether the batch is the innermost axis in memory of an array [n, c, …]."""
     return x.ndim > 2 and x.shape[0] > 1 and not x.flags.c_contiguous and np.moveaxis(x, 0, -1).flags.c_contiguous
 
 
 def image(b: Binder, shape: Sequence[int], dtype: Any, inner: bool) -> Array:
-    """A workspace [n, c, …] with the batch innermost in memory, or in C order.
-
-    Args:
-        dtype: numpy dtype.
-        inner: whether the batch is innermost.
-    """
+    """A workspace [n, c, …] with the batch innermost in memory, or in C order."""
     if not inner:
         return b.tmp(shape, dtype)
     return np.moveaxis(b.tmp((*shape[1:], shape[0]), dtype), -1, 0)
 
 
 def padded(b: Binder, x: Array, axes: Sequence[Axis], fill: float | None, inner: bool) -> tuple[Array, Array | None]:
-    """An image with its padding: itself where it needs none, else a workspace that is filled but lacks the image.
-
-    Args:
-        x: the image [n, c, …].
-        fill: the value of the padding; None leaves it as it is.
-        inner: whether the workspace has the batch innermost.
-
-    Returns:
-        The padded image, and its part where the image goes (None where it is the image itself).
-    """
+    """An image [n, c, …] with padding: itself and None without, else a workspace and its part for the image."""
     shape = (*x.shape[:2], *(axis.reach for axis in axes))
     if shape == x.shape:
         return x, None
@@ -205,14 +132,7 @@ def padded(b: Binder, x: Array, axes: Sequence[Axis], fill: float | None, inner:
 
 
 def window_attrs(rank: int, layout: str) -> dict[str, Attr]:
-    """The attributes that convolution and pooling share.
-
-    Args:
-        layout: the default layout.
-
-    Returns:
-        Attributes by name.
-    """
+    """The attributes that convolution and pooling share, with a default layout."""
     return {
         "strides": Attr("ints", [1] * rank, "stride of the window, one for each axis", gt=0),
         "paddings": Attr("ints", [0] * rank, "zeros around the image: one for each axis, or a pair", ge=0),

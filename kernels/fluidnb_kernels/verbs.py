@@ -6,20 +6,21 @@ takes an array and returns a view of it: numpy's view of the data on the CPU, a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
 from fluidnb_kernels.tensor import strided_copy
 
-Array = Any
 #: Takes an array, returns a view of it.
 View = Callable[[Array], Array]
 
@@ -34,25 +35,13 @@ def _whole(array: Array) -> Array:
 
 
 def parts_along(axis: int, sizes: Sequence[int]) -> list[View]:
-    """Views of parts that follow each other along a dimension.
-
-    Args:
-        sizes: how many elements each has along it.
-
-    Example:
-        >>> [part(np.arange(5)).tolist() for part in parts_along(0, [2, 3])]
-        [[0, 1], [2, 3, 4]]
-    """
+    """Views of parts that follow each other along a dimension."""
     ends = accumulate(sizes)
     return [itemgetter((*[slice(None)] * axis, slice(end - n, end))) for n, end in zip(sizes, ends, strict=True)]
 
 
 def copy(b: Binder, out: Array, x: Array, to: View = _whole, of: View = _whole) -> None:
-    """Emit ``to(out) = of(x)``; what is read is broadcast to the shape of what is written.
-
-    Args:
-        out: on a GPU contiguous and of the dtype of ``x``.
-    """
+    """Emit ``to(out) = of(x)``; what is read is broadcast to the shape of what is written."""
     if on_cuda(b):
         strided_copy.move(b, out, x, to(strided_copy.lay(out)), of(strided_copy.lay(x)))
     else:
@@ -60,23 +49,24 @@ def copy(b: Binder, out: Array, x: Array, to: View = _whole, of: View = _whole) 
 
 
 def fill(b: Binder, out: Array, value: Any = 0) -> None:
-    """Emit ``out = value``.
-
-    Args:
-        value: a number or an array of one element, known while binding.
-    """
+    """Emit ``out = value``."""
     if on_cuda(b):
         strided_copy.fill(b, out, value)
     else:
         b(np.copyto, out, value if isinstance(value, np.ndarray) else b.const(value, out.dtype))
 
 
-def write(b: Binder, out: Array, numbers: Array) -> None:
-    """Emit ``out = numbers``.
+@contextmanager
+def summing(b: Binder, out: Array) -> Iterator[Array]:
+    """A cleared array for sums on a GPU, in the precision in which kernels compute; cast to an output at the end."""
+    total = writing_as(b, out, wide_dtype(out.dtype))
+    strided_copy.fill(b, total)
+    yield total
+    written_as(b, out, total)
 
-    Args:
-        numbers: an array of the host, known while binding.
-    """
+
+def write(b: Binder, out: Array, numbers: Array) -> None:
+    """Emit ``out = numbers``."""
     if on_cuda(b):
         strided_copy.move(b, out, b.table(numbers))
     else:
@@ -84,25 +74,12 @@ def write(b: Binder, out: Array, numbers: Array) -> None:
 
 
 def gather(b: Binder, x: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[i] = x[rows[i]]``.
-
-    Args:
-        x: [n, …].
-        rows: int [m], known while binding.
-        out: [m, …], written.
-    """
+    """Emit ``out[i] = x[rows[i]]``; the rows are known while binding."""
     (row_maps.gather if on_cuda(b) else emit_rows)(b, x, rows, out)
 
 
 def scatter(b: Binder, x: Array, rows: Array, out: Array, clear: bool = False) -> None:
-    """Emit ``out[rows[i]] = x[i]``.
-
-    Args:
-        x: [m, …].
-        rows: int [m], known while binding; no number twice.
-        out: [n, …], written in these rows.
-        clear: whether the other rows become zeros.
-    """
+    """Emit ``out[rows[i]] = x[i]``; the rows are known while binding, no number twice."""
     if on_cuda(b):
         if clear:
             row_maps.gather(b, x, row_maps.inverse(rows, len(out)), out)
@@ -115,11 +92,5 @@ def scatter(b: Binder, x: Array, rows: Array, out: Array, clear: bool = False) -
 
 
 def scatter_add(b: Binder, x: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[r] = the sum of all x[i] with rows[i] == r``: the gradient of `gather`.
-
-    Args:
-        x: [m, …], floats on a GPU.
-        rows: int [m], known while binding.
-        out: [n, …], written.
-    """
+    """Emit ``out[r] = the sum of all x[i] with rows[i] == r``, floats on a GPU: the gradient of `gather`."""
     (row_maps.add_up if on_cuda(b) else emit_sum_rows)(b, x, rows, out)

@@ -9,20 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-
-Array = Any
+from fluidnb.op import Array, Binder
 
 
 def is_view(array: Array, of: Array) -> bool:
-    """Whether two arrays are views of one owner's memory.
-
-    Addresses say nothing while binding: buffers that have no place yet may all lie at the same one.
-
-    Example:
-        >>> a = np.zeros((2, 3)); is_view(a.reshape(6), a), is_view(a.T.reshape(6), a)
-        (True, False)
-    """
+    """Whether two arrays are views of one owner's memory; addresses say nothing while binding."""
     return _owner(array) is _owner(of)
 
 
@@ -33,14 +24,7 @@ def _owner(array: Array) -> Array:
 
 
 def reading(b: Binder, x: Array, shape: Any) -> Array:
-    """An input in another shape: a view, or a workspace into which it is copied first.
-
-    Args:
-        shape: sizes with the same product.
-
-    Returns:
-        An array of that shape.
-    """
+    """An input in another shape: a view, or a workspace into which it is copied first."""
     view = x.reshape(shape)
     if is_view(view, x):
         return view
@@ -50,23 +34,12 @@ def reading(b: Binder, x: Array, shape: Any) -> Array:
 
 
 def writing(b: Binder, out: Array, shape: Any) -> Array:
-    """An output in another shape: a view, or a workspace that `written` copies back.
-
-    Args:
-        shape: sizes with the same product.
-
-    Returns:
-        An array of that shape.
-    """
+    """An output in another shape: a view, or a workspace that `written` copies back."""
     view = out.reshape(shape)
     return view if is_view(view, out) else b.tmp(shape, out.dtype)
 
 
 def written(b: Binder, out: Array, view: Array) -> None:
-    """Copy back what `writing` gave, where it was a workspace.
-
-    Args:
-        view: what `writing` gave for it.
-    """
+    """Copy back what `writing` gave, where it was a workspace."""
     if not is_view(view, out):
         b(np.copyto, out, view.reshape(out.shape))

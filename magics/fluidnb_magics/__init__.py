@@ -9,22 +9,14 @@ from typing import Any
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext fluidnb`` (or fluidnb_magics).
-
-    Args:
-        shell: the IPython shell.
-    """
+    """Registers the magics in a shell: ``%load_ext``."""
     from fluidnb_magics.extension import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext fluidnb``: leaves no trace.
-
-    Args:
-        shell: the IPython shell.
-    """
+    """Removes the magics from a shell: ``%unload_ext``."""
     from fluidnb_magics.extension import unload
 
     unload(shell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import nullcontext
+from hashlib import sha1
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class
@@ -11,7 +12,6 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.program import Variable
 from fluidnb.viz.base.device_names import device_name
-from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.arguments import parse_argstring, unquoted
 from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
@@ -24,21 +24,14 @@ from fluidnb_magics.session.cells import Cell
 from fluidnb_magics.session.change_report import report_lines
 from fluidnb_magics.session.workbench import Workbench
 
-#: Variables that --run shows, at most.
-_SHOWN = 8
+_SHOWN = 8  # variables that --run shows, at most
 
 
 @magics_class
 class FluidCells(Magics):
-    """The cell magic.
+    """The cell magic."""
 
-    Args:
-        shell: the IPython shell.
-        bench: the session.
-        front_end: knows which cell runs.
-    """
-
-    shell: Any
+    shell: Any  # the IPython shell
 
     def __init__(self, shell: Any, bench: Workbench, front_end: FrontEnd) -> None:
         super().__init__(shell)
@@ -75,14 +68,12 @@ class FluidCells(Magics):
             raise shorten(self.shell, error) from None
 
     def build(self, args: Namespace, source: str) -> None:
-        """Run a cell and show what became of the program.
-
-        Args:
-            args: the parsed line.
-            source: the text below it.
-        """
+        """Run a cell and show the changes of the program."""
         bench = self._bench
         with nullcontext() if args.place is None else bench.switching(place_named(args.place)):
+            ghosts = report_lines(bench, bench.drop_ghosts(self._front_end.cell_id), why="not in the notebook")
+            if ghosts:
+                show(self.shell, ghosts)
             cell, replaced = self._cell(args, source)
             report = bench.run_cell(cell, replaced)
         placed = bench.placed(cell.key)
@@ -91,12 +82,17 @@ class FluidCells(Magics):
         if args.place is not None:
             lines.append([(f"  programs run on {bench.place}, {device_name(bench.place)}".rstrip(", "), "dim")])
         if self._front_end.cell_id is None and args.name is None:
-            lines.append(_advice(cell))
+            advice = f"  this cell is {cell.title}; give it a name (%%fluid NAME) and running it again replaces it"
+            lines.append([(advice, "dim")])
         show(self.shell, lines)
         if args.show:
             COMMANDS["show"].run(bench, placed.program or "")
         if args.run:
-            self._run(placed.program, [after for _, after in placed.fragment.bound.values()])
+            main, _ = bench.program(placed.program)
+            values = (after for _, after in placed.run.bound.values())
+            new = [v for v in values if isinstance(v, Variable) and v.block is main.global_block() and not v.is_data]
+            fetches = list(dict.fromkeys(new))[-_SHOWN:]
+            show(self.shell, running.run_steps(bench.executor, main, {}, fetches).lines())
 
     def _cell(self, args: Namespace, source: str) -> tuple[Cell, list[Placed]]:
         """The cell that runs, and others that it replaces: by its name, else by its id, else it is new each time."""
@@ -113,23 +109,10 @@ class FluidCells(Magics):
         )  # fmt: skip
         return (cell, []) if new else self._bench.identified(cell)
 
-    def _run(self, program: str | None, values: list[Any]) -> None:
-        main, _ = self._bench.program(program)
-        made = [v for v in values if isinstance(v, Variable) and v.block is main.global_block() and not v.is_data]
-        show_these = list(dict.fromkeys(made))[-_SHOWN:]
-        fetched = running.run_steps(self._bench.executor, main, {}, show_these)
-        show(self.shell, fetched.lines())
-
 
 def _short(cell_id: str) -> str:
     """A name from a front end's id: the same in every session, so that parameters keep their names."""
     letters = "".join(c for c in cell_id if c.isalnum())
     if len(letters) > 36 or not letters:  # not a notebook file's own id, but an address
-        from hashlib import sha1
-
         letters = sha1(cell_id.encode()).hexdigest()
     return f"c{letters[:8]}"
-
-
-def _advice(cell: Cell) -> Line:
-    return [(f"  this cell is {cell.title}; give it a name (%%fluid NAME) and running it again replaces it", "dim")]

@@ -8,11 +8,12 @@ from IPython.core.completer import SimpleCompletion, SimpleMatcherResult, contex
 
 from fluidnb.viz.program.collapse import FOLDS
 from fluidnb.viz.program.model import ROLES
-from fluidnb_magics.commands import COMMANDS, Offers, options_of
+from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.commands._command import Offers, options_of
 from fluidnb_magics.commands._offers import blocks, cells, op_types, programs, search_words, training_runs
 from fluidnb_magics.session.workbench import Workbench
 
-#: option -> what may follow it
+#: option -> the words that may follow it
 _AFTER_OPTION: dict[str, Offers] = {
     "--in": blocks,
     "--program": programs,
@@ -22,47 +23,30 @@ _AFTER_OPTION: dict[str, Offers] = {
     "--fold": lambda bench, words: FOLDS,
     "--place": lambda bench, words: ("cpu", "cuda:0"),
 }
-#: cell magic -> what may follow it beside its options
+#: cell magic -> the words that may follow it beside its options
 _CELL_MAGICS: dict[str, Offers] = {"%%fluid": cells, "%%kernel": op_types, "%%op": op_types}
 
 
 class Completion:
-    """Holds the matcher for IPython's completer.
-
-    Args:
-        bench: the session.
-    """
+    """The matcher for IPython's completer."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
 
     @context_matcher(identifier="fluid")
     def match(self, context: Any) -> SimpleMatcherResult:
-        """What may come next; nothing outside our magics.
-
-        Args:
-            context: the completer's CompletionContext.
-
-        Returns:
-            The completions.
-        """
+        """The words that may come next; none outside our magics."""
         line = context.line_with_cursor[: context.cursor_position]
         words = line.split()
         if not words or words[0] not in ("%fluid", *_CELL_MAGICS) or line == words[0]:
             return SimpleMatcherResult(completions=[])
         start = "" if line[-1:].isspace() else words.pop()
-        found = [SimpleCompletion(text=w, type="fluid") for w in self.offered(words) if w.startswith(start)]
-        return SimpleMatcherResult(completions=found, matched_fragment=start, suppress=bool(found))
+        words = [word for word in self.offered(words) if word.startswith(start)]
+        completions = [SimpleCompletion(text=word, type="fluid") for word in words]
+        return SimpleMatcherResult(completions=completions, matched_fragment=start, suppress=bool(words))
 
     def offered(self, words: list[str]) -> list[str]:
-        """What fits behind the words of a line.
-
-        Args:
-            words: the words before the cursor, the magic first.
-
-        Returns:
-            Words, sorted the way they are listed.
-        """
+        """The words that may follow the words of a line."""
         magic, *rest = words
         if words[-1] in _AFTER_OPTION:
             return list(_AFTER_OPTION[words[-1]](self._bench, rest))

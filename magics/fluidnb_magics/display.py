@@ -1,4 +1,4 @@
-"""Showing pictures through the shell: colours in a terminal, HTML in a notebook, plain text everywhere."""
+"""Display of pictures through the shell: colours in a terminal, HTML in a notebook, plain text everywhere."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from fluidnb.viz.base.styled_text import Line
 
 
 def show(shell: Any, lines: Sequence[Line], html: Callable[[], str] | None = None) -> None:
-    """Display something once.
-
-    Args:
-        shell: the IPython shell.
-        lines: its text face.
-        html: makes its HTML face; the lines by default.
-    """
+    """Display lines once; ``html`` renders them as HTML in another way."""
     display(Picture(lines, html, width(shell)))
+
+
+def show_widget(shell: Any, widget: Any) -> None:
+    """Show a widget; in a terminal its text rendering, once."""
+    if getattr(shell, "kernel", None) is None:
+        show(shell, widget.lines())
+        widget.close()
+    else:
+        widget.show()
 
 
 def width(shell: Any) -> int:
@@ -32,10 +35,6 @@ def width(shell: Any) -> int:
 
 
 def is_watched(shell: Any) -> bool:
-    """Whether a front end displays the notebook; False in a terminal, and where a tool executes one.
-
-    Args:
-        shell: the IPython shell.
-    """
+    """Whether a front end displays the notebook; False in a terminal, and where a tool executes one."""
     kernel = getattr(shell, "kernel", None)
     return kernel is not None and display_target.is_watched(kernel)

@@ -1,4 +1,4 @@
-"""Loading and unloading: what the extension adds to a shell, and nothing of it left afterwards."""
+"""Loading and unloading of the extension."""
 
 from __future__ import annotations
 
@@ -18,27 +18,20 @@ from fluidnb_magics.display import show
 from fluidnb_magics.jupyter.front_end import FrontEnd
 from fluidnb_magics.jupyter.kernel_private import DebugChannel
 from fluidnb_magics.kernel_magics import KernelCells
-from fluidnb_magics.line_magic import FluidLines
+from fluidnb_magics.line_magic import FluidLines, question_as_help
 from fluidnb_magics.session.cells import forget_files
 from fluidnb_magics.session.change_report import report_lines, stale_line
 from fluidnb_magics.session.workbench import Workbench
 
 _HTML = "text/html"
-#: Classes that show themselves through the shell's formatter, having no method of their own for it.
+#: Classes without a method for HTML, which the shell's formatter renders.
 _FORMATTED = (LoDTensor,)
 
 _loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
 
 class Extension:
-    """What `load` adds to a shell.
-
-    Args:
-        shell: the IPython shell.
-
-    Attributes:
-        bench: the session.
-    """
+    """Everything that `load` adds to a shell."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -50,7 +43,7 @@ class Extension:
             KernelCells(shell, self.bench, self._front_end),
         )
         self._completion = Completion(self.bench)
-        self._lab = _lab_debugger(shell, self.bench)
+        self._debugger = _debugger_proxy(shell, self.bench)
         self._bound: dict[str, Any] = {}
         self._mentioned: list[Line] = []
         self._reporter: Any = None
@@ -64,20 +57,21 @@ class Extension:
         shell.events.register("pre_run_cell", self._front_end.before_cell)
         shell.events.register("pre_run_cell", self._follow)
         shell.Completer.custom_matchers.append(self._completion.match)
+        shell.input_transformers_cleanup.append(question_as_help)
         for cls in _FORMATTED:
             shell.display_formatter.formatters[_HTML].for_type(cls, viz.repr_html)
         self._bound = {name: value for name, value in self._names.items() if name not in shell.user_ns}
         shell.push(self._bound, interactive=False)
-        if self._lab is not None:
-            self._lab.install()
+        if self._debugger is not None:
+            self._debugger.install()
 
     def unload(self) -> None:
-        """Take everything back."""
+        """Remove everything from the shell."""
         shell = self._shell
         if self.bench.server is not None:
             self.bench.server.close()
-        for face in list(self.bench.faces):
-            face.close()
+        for widget in list(self.bench.widgets):
+            widget.close()
         for kind in shell.magics_manager.magics.values():
             for name in [n for n, f in kind.items() if getattr(f, "__self__", None) in self._magics]:
                 del kind[name]
@@ -87,6 +81,7 @@ class Extension:
         shell.events.unregister("pre_run_cell", self._front_end.before_cell)
         shell.events.unregister("pre_run_cell", self._follow)
         shell.Completer.custom_matchers.remove(self._completion.match)
+        shell.input_transformers_cleanup.remove(question_as_help)
         if self._reporter:
             self._reporter.close()
         self.bench.changes.close()
@@ -96,51 +91,32 @@ class Extension:
             if shell.user_ns.get(name) is value:
                 del shell.user_ns[name]
             shell.user_ns_hidden.pop(name, None)
-        if self._lab is not None:
-            self._lab.remove()
+        if self._debugger is not None:
+            self._debugger.remove()
         forget_files()
 
     def before_run(self, program: Program, scope: Scope) -> None:
-        """A program is about to run.
-
-        Args:
-            program: the program.
-            scope: where it runs.
-        """
+        """Executor hook."""
         self.bench.before_run(program, scope)
-        self._mention_stale(program)
-        if self._lab is not None:
-            self._lab.before_run(program)
-
-    def _mention_stale(self, program: Program) -> None:
-        """Say once for each cell that the user runs which cells are not part of what it runs."""
-        if not any(f.stale for f in self.bench.log.fragments):
-            return
-        line = stale_line(self.bench, program)
-        if line is not None and line not in self._mentioned:
+        line = stale_line(self.bench, program) if any(f.stale for f in self.bench.log.runs) else None
+        if line is not None and line not in self._mentioned:  # once for each cell that the user runs
             self._mentioned.append(line)
             show(self._shell, [line])
+        if self._debugger is not None:
+            self._debugger.before_run(program)
 
     def _follow(self, info: Any) -> None:
-        """An event of the shell: cells may have been deleted or moved since the last one."""
+        """Event of the shell: cells may have been deleted or moved since the last one."""
         self._mentioned.clear()
         if self._reporter is None and self._front_end.cell_id is not None and self.bench.notebook.path:
             self._reporter = _order_reporter(self.bench)
         report = self.bench.follow(self._front_end.cell_id, self._front_end.deleted())
         if report.removed or report.executed or report.stale:
-            lines: list[Line] = report_lines(self.bench, report)
-            show(self._shell, lines)
+            show(self._shell, report_lines(self.bench, report))
 
 
 def load(shell: Any) -> Extension:
-    """Load the extension into a shell; a second time, nothing changes.
-
-    Args:
-        shell: the IPython shell.
-
-    Returns:
-        The extension.
-    """
+    """Load the extension into a shell; a second time, nothing changes."""
     if shell not in _loaded:
         extension = Extension(shell)
         extension.load()
@@ -151,11 +127,7 @@ def load(shell: Any) -> Extension:
 
 
 def unload(shell: Any) -> None:
-    """Take the extension out of a shell.
-
-    Args:
-        shell: the IPython shell.
-    """
+    """Remove the extension from a shell."""
     extension = _loaded.pop(shell, None)
     if extension is not None:
         extension.unload()
@@ -164,21 +136,21 @@ def unload(shell: Any) -> None:
         compat.uninstall()
 
 
-def _lab_debugger(shell: Any, bench: Workbench) -> Any:
-    """What joins fluid programs with JupyterLab's own debugger; None outside a kernel that has one."""
+def _debugger_proxy(shell: Any, bench: Workbench) -> Any:
+    """The proxy of JupyterLab's debugger; None outside a kernel that has one."""
     channel = DebugChannel.of(getattr(shell, "kernel", None))
     if channel is None:
         return None
-    from fluidnb_magics.jupyter.debugger import LabDebugger
+    from fluidnb_magics.jupyter.debugger import DebuggerProxy
 
     def startups() -> list[Program]:
         return [startup for _, startup in bench.programs.values()]
 
-    return LabDebugger(channel, shell.user_ns, shell.display_formatter.format, startups)
+    return DebuggerProxy(channel, shell.user_ns, shell.display_formatter.format, startups)
 
 
 def _order_reporter(bench: Workbench) -> Any:
-    """What hears the order of cells from a notebook's page; False where widgets are not installed."""
+    """The receiver of the order of cells from a notebook's page; False where widgets are not installed."""
     try:
         from fluidnb_magics.widgets.order_reporter import OrderReporter
     except ImportError:

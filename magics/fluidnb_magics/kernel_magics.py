@@ -10,8 +10,8 @@ from typing import Any
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb import where
 from fluidnb.errors import FluidError
+from fluidnb.utils.source_location import cell_names
 from fluidnb_magics.arguments import evaluate, pairs, parse_argstring, unquoted
 from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.display import show
@@ -22,20 +22,13 @@ from fluidnb_magics.session.workbench import Workbench
 
 @magics_class
 class KernelCells(Magics):
-    """The cell magics of the kernel lab.
+    """The cell magics ``%%kernel`` and ``%%op``."""
 
-    Args:
-        shell: the IPython shell.
-        bench: the session.
-        front_end: knows which cell runs.
-    """
-
-    shell: Any
+    shell: Any  # the IPython shell
 
     def __init__(self, shell: Any, bench: Workbench, front_end: FrontEnd) -> None:
         super().__init__(shell)
-        self._bench = bench
-        self._front_end = front_end
+        self._bench, self._front_end = bench, front_end
 
     @magic_arguments("%kernel")  # IPython puts one % in front
     @argument("op", nargs="?", default="", help="the operator")
@@ -105,7 +98,7 @@ class KernelCells(Magics):
             print(inspect.cleandoc(magic.__doc__))
             return
         try:
-            show(self.shell, *do(args, cell))
+            show(self.shell, do(args, cell))
         except BaseException as error:
             if isinstance(error, FluidError) and error.where is not None and error.where.line < self._first(cell):
                 error.where = None  # the magic itself
@@ -123,7 +116,7 @@ class KernelCells(Magics):
             file="cell" if device == "cuda" else self._file(args, cell), first=self._first(cell),
             architecture=args.arch, **self._operands(args),
         )  # fmt: skip
-        return (trial_lines(trial),)
+        return trial_lines(trial)
 
     def _op(self, args: Namespace, cell: str) -> Any:
         from fluidnb_kernels.lab import write_op
@@ -134,13 +127,13 @@ class KernelCells(Magics):
             file=self._file(args, cell), first=self._first(cell), **self._operands(args),
         )  # fmt: skip
         self.shell.push({trial.op: trial.layer}, interactive=True)
-        return (op_lines(trial),)
+        return op_lines(trial)
 
     def _operands(self, args: Namespace) -> dict[str, Any]:
         names = self.shell.user_ns
         inputs, attrs = (
-            {name: evaluate(text, names) for name, text in pairs(chain(*given)).items()}
-            for given in (args.input, args.attr)
+            {name: evaluate(text, names) for name, text in pairs(chain(*words)).items()}
+            for words in (args.input, args.attr)
         )
         return {"inputs": inputs or None, "attrs": attrs or None}
 
@@ -154,10 +147,10 @@ class KernelCells(Magics):
         return "\n" * lead + str(self.shell.transform_cell(cell))
 
     def _file(self, args: Namespace, cell: str) -> str:
-        """A file name under which the shell's tracebacks find the cell."""
+        """The file name under which the shell's tracebacks find the cell."""
         number = self._front_end.number
         text = "\n" * (self._first(cell) - 1) + self._transformed(cell)
         file = str(self.shell.compile.cache(text, number, raw_code=self._front_end.raw or cell))
-        where.cell_names[file] = f"In[{number}]"
+        cell_names[file] = f"In[{number}]"
         named_files.add(file)
         return file

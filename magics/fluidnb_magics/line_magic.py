@@ -1,7 +1,8 @@
-"""``%fluid``: everything beside building."""
+"""``%fluid``: all commands."""
 
 from __future__ import annotations
 
+import re
 from inspect import cleandoc
 from typing import Any
 
@@ -13,17 +14,14 @@ from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.session.workbench import Workbench
 
+_QUESTION = re.compile(r"^(\s*%fluid)\s+([\w-]+)\s*\?+\s*?(\n?)$")
+
 
 @magics_class
 class FluidLines(Magics):
-    """The line magic.
+    """The line magic."""
 
-    Args:
-        shell: the IPython shell.
-        bench: the session.
-    """
-
-    shell: Any
+    shell: Any  # the IPython shell
 
     def __init__(self, shell: Any, bench: Workbench) -> None:
         super().__init__(shell)
@@ -33,9 +31,12 @@ class FluidLines(Magics):
     def fluid(self, line: str) -> Any:
         """Runs a command on the programs of this session: ``%fluid WORD ...``.
 
-        ``%fluid --help`` lists the commands, ``%fluid WORD --help`` describes one.
+        ``%fluid`` alone lists the commands, ``%fluid help WORD``, ``%fluid WORD --help`` or ``%fluid WORD?`` describes
+        one.
         """
         word, _, rest = line.strip().partition(" ")
+        if word == "help" and rest.strip():
+            word, rest = rest.strip(), "--help"
         if word in ("", "--help", "-h", "help"):
             print(overview() + "\n" + self.shell.find_cell_magic("fluid").__doc__)
             return None
@@ -43,7 +44,7 @@ class FluidLines(Magics):
         if command is None:
             raise UsageError(f"%fluid has no {word}. {near(word, COMMANDS) or 'It has ' + ', '.join(COMMANDS)}")
         if rest.strip() in ("--help", "-h"):
-            print(cleandoc(command.help).removeprefix("::\n"))  # a mark of reST for pages of documentation
+            print(cleandoc(command.help).removeprefix("::\n"))  # reST, for pages of documentation
             return None
         try:
             return command.run(self._bench, rest)
@@ -55,8 +56,13 @@ class FluidLines(Magics):
     fluid.__doc__ = f"{cleandoc(fluid.__doc__ or '')}\n\nCommands: {', '.join(COMMANDS)}."
 
 
+def question_as_help(lines: list[str]) -> list[str]:
+    """Input transformer: ``%fluid WORD?`` is ``%fluid help WORD``; IPython would look for a Python name WORD."""
+    return [_QUESTION.sub(r"\1 help \2\3", line) for line in lines]
+
+
 def overview() -> str:
-    """All commands, a line each, under their headings."""
+    """All commands under their headings, as text."""
     cells = [
         ("%%fluid [NAME]", "Builds a part of the program."), ("%%kernel OP", "Defines a kernel."),
         ("%%op OP", "Defines an operator."),
@@ -71,11 +77,6 @@ def overview() -> str:
 
 
 def first_sentence(doc: str) -> str:
-    """The sentence of a command's help that follows its usage.
-
-    Example:
-        >>> first_sentence("::\\n\\n  %fluid seed number\\n\\nFix everything: values. More.\\n")
-        'Fix everything: values.'
-    """
+    """The sentence of a command's help that follows its usage."""
     text = next((p for p in doc.split("\n\n") if p.strip() and not p.lstrip().startswith(("::", "%"))), "")
     return " ".join(text.split()).split(". ")[0].rstrip(".") + "."

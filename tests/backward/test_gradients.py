@@ -5,6 +5,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 L = fluid.layers
 A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "float32")
@@ -125,19 +126,19 @@ def test_calc_gradient_of_one_input_is_no_list():
     ("call", "kind", "words"),
     [
         (lambda x, y, i: fluid.gradients(3, x), (OpTypeError, TypeError), "targets|iterable"),
-        (lambda x, y, i: fluid.gradients(["y"], x), OpTypeError, "targets holds Variables"),
+        (lambda x, y, i: fluid.gradients(["y"], x), OpTypeError, "targets of gradients must be a Variable"),
         (lambda x, y, i: fluid.gradients(y, []), OpValueError, "inputs is empty"),
         (lambda x, y, i: fluid.gradients(y, i), OpValueError, "i cannot have a gradient"),
         (lambda x, y, i: fluid.gradients(y, x, [None, None]), OpValueError, "same number of target_gradients"),
         (lambda x, y, i: fluid.gradients(y, x, L.zeros([2], "float32")), OpValueError, "the shapes differ"),
-        (lambda x, y, i: fluid.gradients(y, x, no_grad_set=[3]), OpTypeError, "no_grad_set holds variables"),
+        (lambda x, y, i: fluid.gradients(y, x, no_grad_set=[3]), OpTypeError, "no_grad_set of gradients must be"),
     ],
 )
 def test_mistakes(call, kind, words):
     x, i = data("x"), L.data("i", [3], dtype="int64")
     y = L.square(x)
     ops = len(fluid.default_main_program().global_block().ops)
-    with pytest.raises(kind, match=words):
+    with refused(kind, words):
         call(x, y, i)
     made = [op.type for op in fluid.default_main_program().global_block().ops][ops:]
     assert "square_grad" not in made

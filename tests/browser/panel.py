@@ -55,6 +55,12 @@ class PanelPage:
         """The step at which the panel stands."""
         return int(re.sub(r"\D", "", self.root.locator(".fp-count").inner_text()))
 
+    def past(self, step: int) -> None:
+        """Wait until a run has gone past a step."""
+        self.nb.page.wait_for_function(
+            "n => Number(document.querySelector('.fp-count').textContent.replace(/\\D/g, '')) > n", arg=step
+        )
+
     def op(self, text: str) -> Any:
         """The row of the first operator with a text."""
         return self.root.locator(".fp-op", has_text=text).first
@@ -80,6 +86,38 @@ class PanelPage:
         box = self.root.get_by_label(label, exact=True).locator("visible=true").first
         box.fill(text)
         box.press("Enter")
+
+    def lit(self, *lines: str) -> None:
+        """Wait until these lines of the cells' editors are marked, and no others."""
+        self.page.wait_for_function(
+            """lines => JSON.stringify([...document.querySelectorAll('.jp-Cell .cm-line')]
+                .filter(line => getComputedStyle(line).boxShadow.includes('inset'))
+                .map(line => line.textContent)) === JSON.stringify(lines)""",
+            arg=list(lines),
+        )
+
+    def compares(self, name: str) -> None:
+        """Open a tensor of shape [16, 4], change an element, and compare the tensor with its value one step earlier."""
+        before, row, column = self.step, 1, 2
+        self.value(name).click()
+        opened = self.root.locator(".fp-opened")
+        opened.locator(".fp-cells").wait_for()
+        old = opened.locator(".fp-cells tr").nth(row + 1).locator("td").nth(column).inner_text()
+        self.fill("new value", f"np.where(np.arange(64).reshape(16, 4) == 6, 9, {name})")
+        self.at(before + 1)
+        self.fill("compare with step", str(before))
+        opened.get_by_role("status").filter(has_text=f"1 of 64 elements differs from step {before}").wait_for()
+        largest = opened.locator(".fp-largest tr")
+        assert largest.count() == 2
+        assert largest.nth(1).locator("th, td").all_inner_texts()[:3] == [f"[{row}, {column}]", old, "9"]
+        assert opened.locator(".fp-cells .fp-changed").count() == 1
+        opened.get_by_label("numbers in the table").select_option("old")
+        self.cell_of(row, column, old)
+        self.fill("compare with step", "999")
+        opened.get_by_role("status").filter(has_text="The session has not been at that step.").wait_for()
+        self.fill("compare with step", "")
+        opened.get_by_role("status").wait_for(state="detached")
+        self.cell_of(row, column, "9")
 
     def begin(self, index: int) -> None:
         """Begin to run a cell, and do not wait for its end."""

@@ -103,7 +103,7 @@ def test_search_fold_and_links(notebook: Open, shots: Path) -> None:
 
     ex.row("0:2").click()
     ex.card("Out = max(X, 0)")
-    assert "h = layers.fc(x, size=8, act='relu')" in ex.root.locator(".fe-made").inner_text()
+    assert "h = layers.fc(x, size=8, act='relu')" in ex.root.locator(".fe-source").inner_text()
     ex.link("reads", "elementwise_add").click()
     ex.card("0:1 elementwise_add")
     ex.link("writes", "relu").click()
@@ -308,13 +308,13 @@ def test_a_debug_session_moves_a_mark(notebook: Open) -> None:
     assert "1:0" in now.locator(".fe-name").inner_text()
     nb.run(7)
     now.filter(has_text="1:1").wait_for()
-    ex.root.locator(".fe-stand", has_text="paused at step").wait_for()
+    ex.root.locator(".fe-position", has_text="paused at step").wait_for()
     ex.row("0:2").click()
     ex.link("writes", "h").click()
     ex.card("of the debug session")
     nb.set(9, "%fluid debug off")
     nb.run(9)
-    ex.root.locator(".fe-stand").wait_for(state="hidden")
+    ex.root.locator(".fe-position").wait_for(state="hidden")
     assert now.count() == 0
     assert not nb.errors
 
@@ -344,7 +344,7 @@ def test_a_kernel_that_is_gone(notebook: Open) -> None:
     nb = opened(notebook)
     ex = Explorer(nb, 5)
     nb.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    ex.root.locator(".fw-problem", has_text="The kernel is gone").wait_for()
+    ex.root.locator(".fw-problem", has_text="The kernel is not running").wait_for()
     ex.search("op:mul")
     ex.count("4 found")
     nb.page.keyboard.press("Enter")

@@ -15,6 +15,7 @@ import nbformat
 import pytest
 
 from tests.browser.lab import Notebook, _free_port, end
+from tests.browser.panel import PanelPage
 from tests.tools.kernel import ROOT, python_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]  # make test-full sets the environment up
@@ -24,6 +25,7 @@ CELLS = [
     "%%fluid net\nx = layers.data('x', shape=[4])\nh = layers.fc(x, size=3)\nloss = layers.mean(h)",
     "%fluid show",
     "%fluid explore",
+    "X = np.random.RandomState(0).rand(16, 4).astype('float32')\n%fluid debug --feed x=X --panel",
 ]
 
 
@@ -80,6 +82,14 @@ def test_faces_and_widgets(notebook7: Notebook, shots: Path) -> None:
     widget.wait_for()
     widget.get_by_text("mean").first.wait_for()
     nb.page.screenshot(path=shots / "notebook7.png")
+    nb.run(4)
+    panel = PanelPage(nb)
+    panel.lit("h = layers.fc(x, size=3)")
+    panel.compares("x")
+    for step in range(2, 4):
+        panel.press("step")
+        panel.at(step)
+    panel.lit("loss = layers.mean(h)")
     # Notebook 7 itself misses the schema of a setting when it starts.
     assert not [error for error in nb.errors if "schema" not in error]
 

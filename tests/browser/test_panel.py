@@ -203,4 +203,26 @@ def test_a_tensor_beside_the_program(notebook: Open, shots: Path) -> None:
     panel.cell_of(1, 0, "7")
     assert panel.op("relu").get_attribute("title").startswith("h = relu(")
     nb.page.screenshot(path=shots / "panel_beside.png")
+    value.get_by_label("axis of the rows").select_option("0")
+    panel.compares("x")
+
+
+def test_the_line_of_the_next_operator_is_marked(notebook: Open) -> None:
+    nb, panel = opened(notebook)
+    first, last = PROGRAM[1].splitlines()[3:]
+    panel.lit(first)
+    for step in range(1, 4):
+        panel.press("step")
+        panel.at(step)
+    panel.lit(last)
+    nb.set(1, PROGRAM[1].replace("size=1)", "size=2)"))
+    panel.press("back")
+    panel.at(2)
+    panel.lit(first)
+    panel.press("step")
+    panel.at(3)
+    panel.lit()  # the cell has another text there now
+    panel.press("continue")
+    panel.root.locator(".fp-state", has_text="done").wait_for()
+    panel.lit()
     assert not nb.errors

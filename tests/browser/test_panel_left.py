@@ -27,14 +27,14 @@ def test_without_its_kernel_it_stays_readable(
     for i in range(5):
         nb.run(i)
     panel = PanelPage(nb)
-    still = nb.page.locator("[data-fluidnb-face]")
+    still = nb.page.locator("[data-fluidnb-static]")
     assert still.count() == 1 and not still.is_visible()
     panel.press("step")
     panel.at(1)
-    nb.page.wait_for_function("() => document.querySelector('[data-fluidnb-face]').textContent.includes('step 1 ')")
+    nb.page.wait_for_function("() => document.querySelector('[data-fluidnb-static]').textContent.includes('step 1 ')")
     nb.page.evaluate(_SAVE)
     panel.restart()
-    panel.root.locator(".fw-problem", has_text="The kernel is gone; its last state is shown.").wait_for()
+    panel.root.locator(".fw-problem", has_text="The kernel is not running; the last state is shown.").wait_for()
     panel.here("elementwise_add")
     assert panel.root.locator(".fp-move:enabled").count() == 0
     panel.root.locator(".fp-listing").focus()
@@ -47,7 +47,7 @@ def test_without_its_kernel_it_stays_readable(
     # opened again, where nothing but the file is left
     saved = running_lab.root / "test_panel_left__test_without_its_kernel_it_stays_readable.ipynb"
     again = opener(running_lab, browser)("opened_again", saved)
-    face = again.page.locator("[data-fluidnb-face]")
+    face = again.page.locator("[data-fluidnb-static]")
     face.locator("text=step 1 ").first.wait_for()
     again.page.screenshot(path=shots / "panel_opened_again.png")
     assert face.is_visible() and "elementwise_add" in face.inner_text()
@@ -61,7 +61,7 @@ def test_without_its_kernel_it_stays_readable(
     )  # fmt: skip
     [page] = tmp_path.glob("*.html")
     text = page.read_text("utf-8")
-    assert text.count('<div data-fluidnb-face="') == 1 and "elementwise_add" in text
+    assert text.count('<div data-fluidnb-static="') == 1 and "elementwise_add" in text
     assert text.count("  step 1<") + text.count("  step 1 ") == 1
 
 

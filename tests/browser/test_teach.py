@@ -135,7 +135,7 @@ def test_backward(notebook: Opens, shots: Path) -> None:
     lesson = read_backward_example("shared")
     shows(widget, "Backward begins at loss.")
     for step in range(1, 10):
-        widget.get_by_label("one step on").click()
+        widget.get_by_label("one step forward").click()
         shows(widget, plain(step_lines(lesson, step)[:1]))
     assert "h@GRAD@RENAME@block0@1" in widget.locator("g.back.renamed").nth(1).text_content()
     assert widget.locator("g.back").count() == len(lesson.steps[9].listing)

@@ -66,7 +66,7 @@ def test_the_line(made: Any, line: str) -> None:
         (lambda: draft("fc", input="x"), "size", "fc needs size."),
         (lambda: draft("fc", input="z", size="3"), "input", "input of fc must be a Variable."),
         (lambda: draft("relu", x="x + x"), "x", "x of relu must be a Variable."),
-        (lambda: draft("relu", x="layers.relu(x)"), "x", "x of relu is not made by a call here."),
+        (lambda: draft("relu", x="layers.relu(x)"), "x", "x of relu cannot be a call here."),
         (lambda: draft("data", name="a", shape="[1]", dtype="flaot32"), "dtype", "flaot32"),
         (lambda: draft("dropout", x="x", dropout_prob="-1"), "dropout_prob", "dropout_prob"),
         (lambda: draft("relu", "a b", x="x"), "result", "a b is no Python name."),

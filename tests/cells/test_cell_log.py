@@ -59,7 +59,7 @@ def test_order_is_that_of_the_first_run(log: CellLog) -> None:
     log.run("a", data("x"), "first")
     log.run("b", data("y"))
     report = log.run("a", data("x", 5), "first")
-    assert [f.title for f in log.fragments] == ["first", "b"]
+    assert [f.title for f in log.runs] == ["first", "b"]
     assert (report.executed, report.kept) == (["first"], ["b"])
     assert list(default_main_program().global_block().vars) == ["x", "y"]
 
@@ -67,7 +67,7 @@ def test_order_is_that_of_the_first_run(log: CellLog) -> None:
 def test_everything_knows_its_cell(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data(), "net")
     log.run("b", apply("h", "x"))
-    assert (ns["x"].fragment, ns["h"].fragment, ns["h"].op.fragment) == ("a", "b", "b")
+    assert (ns["x"].cell_key, ns["h"].cell_key, ns["h"].op.cell_key) == ("a", "b", "b")
     assert "cell net" in repr(ns["x"])
     assert origin.current() is None
 
@@ -111,7 +111,7 @@ def test_a_cell_that_uses_its_own_name_again(log: CellLog, ns: dict[str, Any]) -
 def test_a_failing_cell_leaves_all_as_it_was(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", apply("h", "x"))
-    before, names, fragments = now(), dict(ns), log.fragments
+    before, names, fragments = now(), dict(ns), log.runs
 
     def half(ns: dict[str, Any]) -> None:
         data("x", 7)(ns)
@@ -124,7 +124,7 @@ def test_a_failing_cell_leaves_all_as_it_was(log: CellLog, ns: dict[str, Any]) -
     for key in ("a", "c"):
         with pytest.raises((RuntimeError, ValueError)):
             log.run(key, half)
-        assert (now(), log.fragments) == (before, fragments)
+        assert (now(), log.runs) == (before, fragments)
         assert default_main_program().current_block_idx == 0
         assert default_main_program().random_seed == 0
         assert "fc" not in unique_name.generator.ids
@@ -169,10 +169,10 @@ def test_a_name_that_is_missing_is_the_reason(log: CellLog, ns: dict[str, Any]) 
     assert now() == whole
     log.run("e", data("w"), "late")
     assert log.run("b", needs("w", "h"), "top").executed == ["top"], "what it needs goes before it"
-    assert [f.key for f in log.fragments] == ["a", "e", "b", "c", "d"]
+    assert [f.key for f in log.runs] == ["a", "e", "b", "c", "d"]
     with pytest.raises(NameError):
         log.run("b", needs("nothing", "h"), "top")
-    assert [f.key for f in log.fragments] == ["a", "e", "b", "c", "d"]
+    assert [f.key for f in log.runs] == ["a", "e", "b", "c", "d"]
 
 
 def test_the_order_is_that_of_the_notebook(log: CellLog, ns: dict[str, Any]) -> None:
@@ -223,7 +223,7 @@ def test_drop_goes_on_without_what_breaks(log: CellLog, ns: dict[str, Any]) -> N
     log.run("a2", data())
     log.run("b", apply("h", "x"), "top")
     assert not log.find("b").stale
-    assert [f.key for f in log.fragments] == ["a2", "b", "c"]
+    assert [f.key for f in log.runs] == ["a2", "b", "c"]
     for _ in range(3):
         log.undo()
     assert now() == before
@@ -290,7 +290,7 @@ def test_edits_between_cells_stay_where_they_can(log: CellLog, ns: dict[str, Any
     assert default_main_program().global_block().has_var("h")
     log.undo()
     assert not default_main_program().global_block().has_var("h")
-    assert [f.key for f in log.fragments] == ["a", "b"]
+    assert [f.key for f in log.runs] == ["a", "b"]
 
 
 def test_edits_through_descriptions_belong_to_their_cell(log: CellLog, ns: dict[str, Any]) -> None:
@@ -378,7 +378,7 @@ def test_cells_do_not_nest(log: CellLog) -> None:
     with pytest.raises(ValueError, match="a cell cannot run cells"):
         log.run("a", lambda ns: log.run("b", data()))
     assert origin.recorder is None
-    assert log.fragments == ()
+    assert log.runs == ()
 
 
 def test_unknown_cells(log: CellLog) -> None:
@@ -397,7 +397,7 @@ def test_history_is_bounded(programs: tuple[Program, Program]) -> None:
         log.undo()
     with pytest.raises(ValueError, match="nothing to undo"):
         log.undo()
-    assert len(log.fragments) == 3
+    assert len(log.runs) == 3
 
 
 def test_a_task_says_whether_it_runs_again(programs: tuple[Program, Program]) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fluidnb.cells import saved_layer_objects as held
@@ -59,10 +63,10 @@ def test_others_change_and_go_with_a_cell(log: CellLog) -> None:
     assert (report.executed, report.removed, report.kept) == (["C", "b"], ["a"], ["d"])
     log.undo()
     assert made() == ["a", "b", "c", "d"]
-    before = log.fragments
+    before = log.runs
     with pytest.raises(RuntimeError):
         log.run("a", source("a2", fail=True), "A", "what the user ran", {"c": source("c2")})
-    assert (made(), log.fragments) == (["a", "b", "c", "d"], before)
+    assert (made(), log.runs) == (["a", "b", "c", "d"], before)
     report = log.run("a", source("a2"), "A", "what the user ran", {"c": source("c2", fail=True)})
     assert (report.stale, made()) == ({"c": "RuntimeError: a mistake"}, ["a2", "b", "d"])
 
@@ -72,7 +76,7 @@ def test_a_cell_moves_to_the_end(log: CellLog) -> None:
         log.run(name, source(name))
     assert log.run("a", source("a2"), last=True).executed == ["a"]
     assert made() == ["b", "c", "a2"]
-    assert [f.key for f in log.fragments] == ["b", "c", "a"]
+    assert [f.key for f in log.runs] == ["b", "c", "a"]
 
 
 def test_a_removal_changes_others(log: CellLog) -> None:
@@ -108,7 +112,7 @@ def test_a_part_has_a_run_of_its_own(log: CellLog, ns: dict[str, Any]) -> None:
 
     log.run("w", whole)
     old = ns["y"]
-    assert [ns[name].fragment for name in "xyz"] == ["w", "p", "w"]
+    assert [ns[name].cell_key for name in "xyz"] == ["w", "p", "w"]
     log.run("w", whole)
     assert ns["y"] is old, "the same cell builds the same"
     log.run("w", lambda ns: (whole(ns), ns["program"].global_block().create_var(name="more", shape=[1])))
@@ -189,6 +193,21 @@ def test_containers_are_saved_with_those_inside_of_them() -> None:
         shot.put_back()
     assert (inner, outer, pair) == ([], {"inner": inner}, (deque([1]), {2}))
     assert outer["inner"] is inner
+
+
+def test_records_are_instances_of_the_notebooks_classes_without_other_state() -> None:
+    def cls(name: str, *bases: type, **names: Any) -> Any:
+        return type(name, bases, {"__module__": "__main__", **names})
+
+    plain, slots = cls("Plain"), cls("Slots", __slots__=("inner",))
+    records = [plain(), slots(), cls("Derived", plain, slots)(), SimpleNamespace(a=1)]
+    others = [cls("Items", list)(), cls("Worker", Thread)(), cls("Error", Exception)(), plain, Path(), np.zeros(3)]
+    assert [held.is_record(each) for each in (*records, *others)] == [True] * 4 + [False] * 6
+    records[1].inner = [records[0]]
+    shots = held.take([records[1], *others])
+    assert {id(s.thing) for s in shots} == {id(each) for each in (records[1], records[1].inner, records[0])}
+    records[0].__dict__.update((f"name{i}", i) for i in range(2_000))
+    assert held.take([records[1]]) == [], "data: it is not copied before each cell"
 
 
 def test_a_list_that_a_later_cell_fills() -> None:

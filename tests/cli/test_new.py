@@ -19,6 +19,7 @@ from fluidnb.op import get_op, has_op, op, remove_op, same
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "fluidnb/layers", "fluidnb/optimizer", "fluidnb/passes", "kernels/fluidnb_kernels/math",
+    "kernels/fluidnb_kernels/activation", "kernels/fluidnb_kernels/optimizer", "fluidnb/viz/lessons/optimizer",
     "magics/fluidnb_magics/commands", "magics/fluidnb_magics/widgets",
 )  # fmt: skip
 
@@ -71,8 +72,14 @@ def test_an_operator_works_when_its_gaps_are_filled(checkout: Path, capsys: pyte
         with pytest.raises(Exception, match="emit the calls"):
             case(test).check_output()
         assert list(check_op.undocumented(get_op("cube_of"))) == ["its docstring says FILL IN"]
+        assert case(test).op_type == type(case(test)).op_type == "cube_of", "an attribute of the class"
+        assert [k.place for k in get_op("cube_of").kernels] == ["cpu", "cuda"]
         remove_op("cube_of"), remove_op("cube_of_grad")
         fill(file, *CUBE)
+        fill(
+            file.with_suffix(".cu"), ("down<T>(value)", "down<T>(value * value * value)"),
+            ("down<T>(slope * value)", "down<T>(slope * value * value * wide_t<T>(3))"),
+        )  # fmt: skip
         load(file)
         case(test).test_check_output()
         case(test).test_check_grad()
@@ -98,25 +105,61 @@ def test_an_operator_like_another(checkout: Path) -> None:
         remove_op("difference")
 
 
+def test_a_copy_keeps_functions_and_kernels_of_others(checkout: Path) -> None:
+    """Of the same name as the operator: numpy's clip, a kernel of a CUDA file, an imported function."""
+    assert main(["new", "op", "limited", "--like", "clip"]) == 0
+    try:
+        file, test = checkout / "kernels/fluidnb_kernels/math/limited.py", checkout / "tests/ops/test_limited.py"
+        text = file.read_text()
+        assert "import clip_values" in text and 'held_between(b, "clip"' in text and "FILL IN, a paper" in text
+        assert not file.with_suffix(".cu").exists(), "it launches the kernels of the other"
+        load(file)
+        fill(
+            test, ('{"min": ..., "max": ...}', '{"min": 0.75, "max": 1.5}'),
+            ('{"Out": ...}', '{"Out": np.clip(self.inputs["X"], 0.75, 1.5)}'),
+        )  # fmt: skip
+        case(test).test_check_output()
+    finally:
+        remove_op("limited"), remove_op("limited_grad")
+
+
+def test_the_test_of_a_copied_optimizer_has_inputs_that_fit(checkout: Path) -> None:
+    assert main(["new", "op", "my_step", "--like", "sgd"]) == 0
+    try:
+        load(checkout / "kernels/fluidnb_kernels/optimizer/my_step.py")
+        test = checkout / "tests/ops/test_my_step.py"
+        assert "numeric gradient" not in test.read_text() and max(map(len, test.read_text().splitlines())) <= 120
+        step = 'self.inputs["Param"] - self.inputs["LearningRate"] * self.inputs["Grad"]'
+        fill(test, ('{"ParamOut": ...}', f'{{"ParamOut": {step}}}'))
+        case(test).test_check_output()
+    finally:
+        remove_op("my_step")
+
+
 def test_a_layer_and_an_optimizer_are_entered_in_their_lists(checkout: Path) -> None:
     assert main(["new", "layer", "my_huber", "--like", "huber_loss"]) == 0
     assert main(["new", "layer", "plain"]) == main(["new", "optimizer", "lion"]) == 0
     assert main(["new", "optimizer", "sparse_ftrl", "--like", "Ftrl"]) == 0
     layers = (checkout / "fluidnb/layers/__init__.py").read_text()
-    assert "from fluidnb.layers.my_huber import my_huber\n" in layers and '    "plain",\n' in layers
+    assert "from fluidnb.layers.my_huber import my_huber as my_huber\n" in layers
     assert layers.index("layers.my_huber") < layers.index("layers.plain")
     optimizers = (checkout / "fluidnb/optimizer/__init__.py").read_text()
+    lesson = (checkout / "fluidnb/viz/lessons/optimizer/choices.py").read_text()
+    assert '    "Lion": Kind("FILL IN, its effect in a sentence.", optimizer.Lion, 0.1),\n' in lesson
     assert "Lion = LionOptimizer\n" in optimizers and '"SparseFtrl", "SparseFtrlOptimizer",' in optimizers
     made = load(checkout / "fluidnb/layers/my_huber.py").my_huber
     import fluidnb as fluid
 
     x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [1])
     assert made(x, y, 1.0).op.type == "huber_loss", "the operator is that of the model"
+    assert main(["new", "layer", "my_max", "--like", "elementwise_max"]) == 0
+    row = load(checkout / "fluidnb/layers/my_max.py").my_max
+    assert row(x, y).op.type == "elementwise_max" and "layers.my_max(x, y)" in row.__doc__
     lion = load(checkout / "fluidnb/optimizer/lion.py").LionOptimizer
     ops, _ = lion(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
     assert ops[0].type == "sgd"
     ftrl = load(checkout / "fluidnb/optimizer/sparse_ftrl.py").SparseFtrlOptimizer
-    assert ftrl(0.1, l1=0.5)._l1 == 0.5
+    assert ftrl(0.1, l1=0.5)._attrs["l1"] == 0.5
     for file in ("fluidnb/layers/__init__.py", "fluidnb/optimizer/__init__.py"):
         compile((checkout / file).read_text(), file, "exec")
 
@@ -134,8 +177,9 @@ def test_a_command_a_widget_and_a_pass(checkout: Path, monkeypatch: pytest.Monke
     found = load(checkout / "fluidnb/passes/listed.py").listed(fluid.default_main_program())
     assert found == ["block 0, op 0: relu"]
     command = load(checkout / "magics/fluidnb_magics/commands/sizes.py").sizes
+    assert 'what it shows\\n"' in (checkout / "tests/magics/test_sizes.py").read_text(), "a line ends"
     assert "FILL IN: one sentence." in command.help and command.parser is not None
-    del commands._loaded[command.word]
+    del commands.loaded[command.word]
     monkeypatch.setattr("fluidnb_magics.widgets.widget._STATIC", checkout / "magics/fluidnb_magics/widgets/static")
     dial = load(checkout / "magics/fluidnb_magics/widgets/dial.py").Dial()
     dial._handle_custom_msg({"do": "add", "count": 2}, [])
@@ -156,6 +200,7 @@ def test_the_generated_test_fails(kind: str, checkout: Path) -> None:
         (["op", "relu"], "The operator relu exists, in fluidnb_kernels.activation.table"),
         (["op", "Cube"], "Cube cannot be the name of a new op"),
         (["op", "new_one", "--like", "tanh"], "operators, so it cannot be copied for one"),
+        (["op", "new_one", "--like", "mish"], "kernels/fluidnb_kernels/activation/smooth.py, or choose"),
         (["op", "new_one", "--family", "mat"], 'There is no folder kernels/fluidnb_kernels/mat'),
         (["layer", "new_one", "--like", "huber_los"], 'Did you mean "huber_loss"'),
         (["command", "diff"], "magics/fluidnb_magics/commands/diff.py exists"),
@@ -188,7 +233,8 @@ def test_checks_of_one_operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert main(["check-op", "check_me"]) == 1
     remove_op("check_me")
     shown = capsys.readouterr().out
-    assert "FAILED  documents  (its docstring has no example; slot X has no phrase)" in shown
+    assert "FAILED  documents  (its docstring has no example; its docstring names no source" in shown
+    assert "; slot X has no phrase)" in shown
     assert "no file in tests/ops" in shown and "no kernel and no host_only= reason" in shown
     assert not has_op("check_me") and main(["check-op", "rleu"]) == 1
     assert "new" in COMMANDS and sys.modules["fluidnb.cli.check_op"] is check_op

@@ -126,7 +126,7 @@ def test_what_is_wrong_is_named() -> None:
 
 
 def test_memory_usage_of_what_is_no_program() -> None:
-    with pytest.raises(OpTypeError, match="takes a Program"):
+    with pytest.raises(OpTypeError, match="must be a Program"):
         fluid.contrib.memory_usage("program", 3)
     with pytest.raises(OpValueError, match="should be positive"):
         fluid.contrib.memory_usage(fluid.Program(), 0)

@@ -220,24 +220,26 @@ def test_a_damaged_checkpoint_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: Trainer(3, adam), OpTypeError, "train_func of Trainer is a function"),
+        (lambda: Trainer(3, adam), OpTypeError, "train_func of Trainer must be a function"),
         (lambda: Trainer(lambda: 3, adam), OpTypeError, "returns the loss"),
         (lambda: Trainer(cost, lambda: 3), OpTypeError, "should be an instance of Optimizer"),
-        (lambda: Trainer(cost, adam, place="cpu"), OpTypeError, "Place should be"),
-        (lambda: Trainer(cost, adam, checkpoint_config="here"), OpTypeError, "is a CheckpointConfig"),
-        (lambda: Trainer(cost, adam).train(1, print, batches(), ["x", "y"]), OpTypeError, "A reader is a function"),
+        (lambda: Trainer(cost, adam, place=fluid.CUDAPinnedPlace()), OpTypeError, "Place should be"),
+        (lambda: Trainer(cost, adam, checkpoint_config="here"), OpTypeError, "must be a CheckpointConfig"),
+        (lambda: Trainer(cost, adam).train(1, print, batches(), ["x", "y"]), OpTypeError, "must be a reader"),
         (lambda: Trainer(cost, adam).train(1, 3, batches, ["x", "y"]), OpTypeError, "event_handler"),
         (lambda: Trainer(cost, adam).train(1, print, batches, ["x", "z"]), NotFound, '"z" to feed'),
-        (lambda: Trainer(cost, adam).train(1, print, batches, "xy"), OpTypeError, "'feed_order' should be"),
+        (lambda: Trainer(cost, adam).train(1, print, batches, "xy"), OpTypeError, "must be a list of texts"),
         (lambda: Trainer(cost, adam).train(1, print, batches, {"x": 1, "y": 2}), OpValueError, "permutation"),
         (lambda: CheckpointConfig(step_interval=0), OpValueError, "step_interval"),
-        (lambda: Inferencer(3, "."), OpTypeError, "infer_func of Inferencer is a function"),
+        (lambda: Inferencer(3, "."), OpTypeError, "infer_func of Inferencer must be a function"),
         (lambda: Inferencer(lambda: 3, "."), OpTypeError, "returns the prediction"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text):
+    with pytest.raises(kind) as caught:
         call()
+    assert isinstance(caught.value, FluidError)
+    assert text in caught.value.text(without=["at"])  # the line of the call has the text too
 
 
 def test_the_order_of_the_model_is_the_default() -> None:
@@ -248,7 +250,7 @@ def test_the_order_of_the_model_is_the_default() -> None:
 
 
 def test_estimates_refuse_what_is_no_program() -> None:
-    with pytest.raises(OpTypeError):
+    with pytest.raises(OpTypeError, match="must be a Program"):
         fluid.contrib.memory_usage("main", 1)
     with pytest.raises(OpValueError, match="positive"):
         fluid.contrib.memory_usage(fluid.Program(), 0)

@@ -10,13 +10,13 @@ import pytest
 from fluidnb.values.array_stats import ArrayStats, Numbers, Spread
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
-from fluidnb_kernels.device.array_stats import DeviceGauge
+from fluidnb_kernels.device.array_stats import DeviceArrayStats
 from fluidnb_kernels.emulator.raw import ORDERS
 from tests.cuda.operands import numbers
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
-HOST, DEVICE = ArrayStats(), DeviceGauge()
+HOST, DEVICE = ArrayStats(), DeviceArrayStats()
 FLOATS = ("float16", "float32", "float64", "bfloat16")
 DTYPES = (*FLOATS, "bool", "uint8", "int8", "int16", "int32", "int64")
 

@@ -13,7 +13,6 @@ from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import grid
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.emulator.raw import EmulatorError
-from fluidnb_kernels.sequence import linear_chain_crf
 from tests.cuda.operands import emulated, numbers, twins
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
@@ -52,7 +51,7 @@ def test_labels_of_another_dtype(index: Any) -> None:
 
 def test_threads_go_round_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid, "BLOCKS", 1)
-    monkeypatch.setattr(linear_chain_crf, "THREADS", 32)
+    monkeypatch.setattr(grid, "THREADS", 32)
     both_ways(given("float64", 70))
 
 

@@ -11,10 +11,9 @@ import pytest
 from fluidnb.testing.values import value_of
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import row_grid
+from fluidnb_kernels.cuda import grid, row_grid
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.emulator.raw import EmulatorError
-from fluidnb_kernels.sequence import warpctc
 from tests.cuda.operands import emulated, numbers, twins
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
@@ -57,7 +56,7 @@ def test_a_label_that_is_the_blank(blank: int) -> None:
 
 def test_threads_go_round_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_grid, "BLOCKS", 1)
-    monkeypatch.setattr(warpctc, "THREADS", 32)
+    monkeypatch.setattr(grid, "THREADS", 32)
     words = np.random.default_rng(1).integers(1, 6, (70, 1))
     x = value_of((numbers(160, 60), [[90, 70]]))
     both_ways({"Logits": x, "Label": value_of((words, [[30, 40]]))})

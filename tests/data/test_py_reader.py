@@ -79,7 +79,7 @@ def test_an_error_comes_where_its_batch_would_have_been():
     ("call", "error", "text"),
     [
         (lambda x: PyReader([], 2), OpValueError, "needs the variables"),
-        (lambda x: PyReader([x]), OpValueError, "room for a batch"),
+        (lambda x: PyReader([x]), OpValueError, "has no capacity"),
         (lambda x: PyReader([x], 2).start(), OpValueError, "iterable=False"),
         (lambda x: PyReader([x], 2, iterable=False)(), OpValueError, "cannot be iterated"),
         (lambda x: PyReader([x], 2, iterable=False).start(), EnforceNotMet, "nothing to read"),
@@ -89,8 +89,9 @@ def test_an_error_comes_where_its_batch_would_have_been():
     ],
 )
 def test_mistakes(call, error, text):
-    with pytest.raises(error, match=text):
+    with pytest.raises(error) as caught:
         call(variables()[0])
+    assert text in caught.value.text(without=["at"])  # the line of the call has the text too
 
 
 def test_a_batch_with_another_number_of_fields():

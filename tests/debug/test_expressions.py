@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.debug.expressions import code_of, tree_of
 from fluidnb.errors import OpValueError
-from fluidnb.expressions import code_of, tree_of
 
 DEEP = ("[" * 200 + " h 3", "-" * 100_000 + "1", "x." * 20_000 + "y", "1 + " * 50_000 + "1", "a\0b", "'\ud800'", "(")
 

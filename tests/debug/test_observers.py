@@ -12,7 +12,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug.debugger import Debugger
 from fluidnb.errors import EnforceNotMet
-from fluidnb.runtime.interrupt import hold
+from fluidnb.runtime.interrupt import install
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_an_edit_seen_from_a_block_around(session):
 
 def test_ctrl_c_reaches_whoever_waits_while_a_run_stands_still():
     y = layers.relu(layers.fill_constant([2], "float32", 1.0))
-    hold()  # as a run before this one in the same cell does
+    install()  # as a run before this one in the same cell does
     heard = []
 
     def wait(session):

@@ -460,9 +460,9 @@ def test_a_visit_to_another_step_returns_with_runs_and_edits(budget):
 
     def state(debugger):
         tape = debugger.tape
-        view = View(tape.machine.stack[-1].scope)
+        view = View(tape.interpreter.stack[-1].scope)
         values = {name: np.asarray(view[name]).tobytes() for name in view if hasattr(view[name], "tobytes")}
-        return tape.at, tape.runs[-1].first, tape.machine.done, values
+        return tape.at, tape.runs[-1].first, tape.interpreter.done, values
 
     def visit(at):
         return d.inspect(lambda debugger: debugger.tape.visit(at, lambda: state(debugger)))

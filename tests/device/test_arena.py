@@ -48,7 +48,7 @@ def plan_of(program: fluid.Program) -> LoweredProgram:
 
 def nodes(plan: LoweredProgram) -> Iterator[Segment]:
     """What is bound."""
-    left = [e.node for e in plan.entries.values()] + list(plan.bodies.values())
+    left = [e.root for e in plan.specializations.values()] + list(plan.bodies.values())
     while left:
         node = left.pop()
         left += node.next.values()
@@ -192,7 +192,7 @@ def test_an_arena_that_was_too_small_serves_who_is_bound_to_it(cuda: fluid.CUDAP
         fed = {"x": values, "mask": np.arange(8).reshape(8, 1) < marked}
         want, got = (e.run(feed=fed, fetch_list=[out], scope=s)[0] for e, s in zip((cpu, exe), scopes, strict=True))
         np.testing.assert_allclose(got, want, rtol=1e-4)
-        (entry,) = plan_of(fluid.default_main_program()).entries.values()
+        (entry,) = plan_of(fluid.default_main_program()).specializations.values()
         assert entry.scope is scopes[1]
         sizes.append(entry.bound.arenas[0].nbytes)
     assert sizes == sorted(sizes) and sizes[0] < sizes[1] < sizes[2]

@@ -9,8 +9,8 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug.profile import profile_steps
 from fluidnb.viz import plain
-from fluidnb.viz.memory.html import memory_html
 from fluidnb.viz.memory.reader import read_memory
+from fluidnb.viz.memory.svg import memory_html
 from fluidnb.viz.memory.text import memory_lines
 from fluidnb.viz.notebook_reprs import repr_html
 from fluidnb.viz.session.text import session_lines, value_lines

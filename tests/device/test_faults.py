@@ -96,7 +96,7 @@ def test_no_memory_leaves_everything_as_it_was(cuda: fluid.CUDAPlace) -> None:
     assert live(cuda) <= held  # although the traceback is still there; buffers of the last run may go
     text = str(told.value)
     for part in ("cannot allocate 768.0 KB", "of the pool are free", "a large neighbour", "use a smaller batch",
-                 "FLAGS_fraction_of_gpu_memory_to_use", "test_faults.py", "op 10 (square_grad) in block"):  # fmt: skip
+                 "FLAGS_fraction_of_gpu_memory_to_use", "test_faults.py", "op 9 (mean_grad) in block"):  # fmt: skip
         assert part in text
     assert net.step() == twin.step()
     assert np.isfinite(net.step(4096))

@@ -103,8 +103,8 @@ def _state(machine: Any) -> Any:
 def test_a_machine_goes_back_and_forth(seed: int, cuda: fluid.CUDAPlace) -> None:
     drawn = Drawn(seed)
     given = feed(drawn.rng)
-    plan = LoweredProgram(drawn.program.desc, tuple(given), tuple(drawn.fetch), cuda, 5)
-    machine = Executor.machine(plan, drawn.scope(), {n: (a, ()) for n, a in given.items()})
+    lowered = LoweredProgram(drawn.program.desc, tuple(given), tuple(drawn.fetch), cuda, 5)
+    machine = Executor.interpreter(lowered, drawn.scope(), {n: (a, ()) for n, a in given.items()})
     seen = [_state(machine)]
     while not machine.done:
         machine.step()

@@ -18,8 +18,9 @@ CASES = {case.id: case for case in cases()}
 
 def _on_the_host(program: fluid.Program) -> set[str]:
     """The operators of a program's last run whose operands went to the host and back."""
-    plan = next(reversed(program_state(program.desc).plans.values()))
-    return {plan.desc.blocks[b].ops[i].optype for (b, i), notes in plan.notes.items() if "place cuda -> cpu" in notes}
+    lowered = next(reversed(program_state(program.desc).lowered_programs.values()))
+    blocks = lowered.desc.blocks
+    return {blocks[b].ops[i].optype for (b, i), notes in lowered.notes.items() if "place cuda -> cpu" in notes}
 
 
 @pytest.mark.parametrize("id", sample(list(CASES), 20))

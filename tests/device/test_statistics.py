@@ -322,8 +322,8 @@ def test_what_a_session_keeps_stays_on_the_device(cuda: fluid.CUDAPlace, copied:
 def test_checkpoints_are_compared_on_the_device(cuda: fluid.CUDAPlace, copied: Bytes, scope: Scope) -> None:
     w = layers.create_parameter([ROWS, COLUMNS], "float32", "w")
     layers.assign(layers.scale(w, scale=2.0), output=w)
-    plan = LoweredProgram(fluid.default_main_program().desc, (), (), cuda)
-    point, tensor = Checkpoint(plan, scope), scope.find_var("w").get_tensor()
+    lowered = LoweredProgram(fluid.default_main_program().desc, (), (), cuda)
+    point, tensor = Checkpoint(lowered, scope), scope.find_var("w").get_tensor()
     assert copied.of(point.changed) == []
     tensor._set_float_element(ROWS * COLUMNS - 1, 9.0)
     assert copied.of(point.changed) == ["w"]

@@ -17,7 +17,7 @@ X = {"x": np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)}
 
 def _plan(fetch: list[Any]) -> str:
     """The text of the plan that ran for some fetches."""
-    plans = program_state(fluid.default_main_program().desc).plans.values()
+    plans = program_state(fluid.default_main_program().desc).lowered_programs.values()
     names = tuple(v.name for v in fetch)
     return "\n".join(p.describe() for p in plans if p.fetches == names and p.place.kind == "cuda")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -112,6 +113,25 @@ def alarms_interrupt() -> Iterator[list[int]]:
         signal.signal(signal.SIGALRM, old)
 
 
+@contextmanager
+def lost_interrupts() -> Iterator[list[Any]]:
+    """Interrupts inside callbacks of weak references, which Python reports and cannot raise; each cut one callback."""
+    lost: list[Any] = []
+    old = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            lost.append(str(unraisable.object))
+        else:
+            old(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield lost
+    finally:
+        sys.unraisablehook = old
+
+
 @pytest.mark.timeout(1_500)
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupts_at_random_moments(kind: str) -> None:
@@ -125,7 +145,7 @@ def test_interrupts_at_random_moments(kind: str) -> None:
         durations.append(time.perf_counter() - began)
     dice, felt = random.Random(0), 0
     before = threading.active_count()
-    with alarms_interrupt() as sent:
+    with alarms_interrupt() as sent, lost_interrupts() as lost:
         for _ in range(250 if takes_all() else 25):
             try:
                 signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-4, min(durations)))
@@ -142,10 +162,11 @@ def test_interrupts_at_random_moments(kind: str) -> None:
             assert act(training) == expected
     assert felt + training.paused > 5, "hardly any interrupt arrived: the test shows nothing"
     for _ in range(100):
-        if threading.active_count() <= before:
+        gc.collect()  # a session in a traceback is part of a cycle
+        if threading.active_count() <= before + len(lost):
             break
         time.sleep(0.05)
-    assert threading.active_count() <= before, "threads of readers are left"
+    assert threading.active_count() <= before + len(lost), "threads of readers or sessions are left"
 
 
 LIMITED = """

@@ -33,8 +33,8 @@ from tests.fuzz.oracle import RESULT, Outcome, judge
 PACKAGES = (
     "layers", "nets", "optimizer", "initializer", "regularizer", "clip", "metrics", "evaluator", "average", "io",
     "data", "backward", "param_attr", "program", "runtime.executor", "runtime.scope", "values", "transpiler", "compat",
-    "session", "places", "compiler", "parallel_executor", "executor", "default_scope_funcs", "framework", "reader",
-    "layer_helper", "layer_helper_base", "trainer", "inferencer", "unique_name",
+    "runtime.reproducibility", "compiler", "parallel_executor", "executor", "default_scope_funcs", "framework",
+    "reader", "layer_helper", "layer_helper_base", "trainer", "inferencer", "unique_name",
 )  # fmt: skip
 
 #: Not called with odd arguments: they start processes or change the interpreter itself.

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from fluidnb.errors import FluidError
-from fluidnb.where import cell_names
+from fluidnb.utils.source_location import cell_names
 
 ROOT = str(Path(__file__).parents[2])
 OURS = tuple(f"{ROOT}/{part}/" for part in ("fluidnb", "kernels", "magics"))

@@ -143,10 +143,10 @@ def test_gradients_are_slopes(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_machine_goes_back_to_the_start_and_forward_again(data: st.DataObject) -> None:
     drawn = Drawn(data)
-    plan = LoweredProgram(
+    lowered = LoweredProgram(
         drawn.program.desc, tuple(feed(drawn.rng)), tuple(drawn.fetch), CPUPlace(), drawn.program.random_seed
     )
-    machine = Executor.machine(plan, drawn.scope(), {n: (a, ()) for n, a in feed(drawn.rng).items()})
+    machine = Executor.interpreter(lowered, drawn.scope(), {n: (a, ()) for n, a in feed(drawn.rng).items()})
     seen = [state(machine)]
     while not machine.done:
         machine.step()

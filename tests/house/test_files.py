@@ -13,11 +13,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TOP = {
     ".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile",
-    "README.md", "SECURITY.md", "fluidnb", "kernels", "magics", "notebooks", "pyproject.toml", "tests",
+    "README.md", "README.zh.md", "SECURITY.md", "docs", "fluidnb", "kernels", "magics", "notebooks", "pyproject.toml",
+    "tests",
 }  # fmt: skip
 PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
 LARGEST = 1_000_000
-BINARY = {".desc", ".npz", ".npy", ".pb", ".png", ".pdmodel", ".pdiparams", ".bin", ".gz"}
+BINARY = {".desc", ".npz", ".npy", ".pb", ".png", ".webp", ".pdmodel", ".pdiparams", ".bin", ".gz"}
 
 
 def tracked() -> list[Path]:
@@ -47,9 +48,9 @@ def public(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def is_echo(function: ast.FunctionDef) -> bool:
-    """Whether a method needs no text of its own: a property's setter, or an overload's type signature."""
-    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in function.decorator_list}
-    return bool(names & {"setter", "deleter", "overload", "override"})
+    """Whether a decorator documents a function: a setter, an overload, the kernel of an operator for a place."""
+    names = {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in function.decorator_list}
+    return bool(names & {"setter", "deleter", "overload", "override", "kernel"})
 
 
 def undocumented(path: Path) -> Iterator[str]:

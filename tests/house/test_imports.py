@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-#: The rooms from the ground up. A room sees those below it, never one beside it in the same row. Those of the last row
-#: look at fluidnb as its users do, and may see all the rest.
+#: The packages from the lowest up. A package imports those below it, never one beside it in the same row. Those of the
+#: last row use fluidnb as its users do, and may import all the rest.
 ROWS = [
-    {"visible"},
-    {"errors", "where", "arguments", "expressions", "absent"},
+    {"utils"},
+    {"errors", "arguments", "absent"},
     {"files"},
     {"proto", "memory"},
     {"values"},
@@ -28,19 +28,19 @@ ROWS = [
     {"builder"},
     {"distributed", "compat", "contrib", "cli", "dap", "testing", "terminal"},
 ]
-#: Rooms of one row that are one family: layers build what backward and the optimizers rewrite, and readers that data
-#: fills; cli installs compat, and offers what dap and terminal do.
+#: Packages of one row that may import each other: layers build what backward and the optimizers rewrite, and readers
+#: that data fills; cli installs compat, and offers what dap and terminal do.
 FAMILIES = [
     {"layers", "backward", "optimizer", "transpiler"},
     {"runtime", "data"},
     {"layers", "data"},
-    {"errors", "where", "arguments", "absent"},
+    {"errors", "arguments", "absent"},
     {"compat", "cli"},
     {"cli", "dap"},
     {"cli", "terminal"},
 ]
-#: Files of the package without a room: each belongs to the family of the room named here.
-ANNEXES = {
+#: Modules in the root, with the package that each counts as.
+COUNTS_AS = {
     "layer_helper": "layers",
     "layer_helper_base": "layers",
     "param_attr": "layers",
@@ -49,8 +49,8 @@ ANNEXES = {
     "clip": "layers",
     "nets": "layers",
 }
-KERNELS_MAY_SEE = {"op", "values", "errors", "memory", "files", "visible"}
-#: Imports by name, at the first use, of what stands above: (file, module) -> why.
+KERNELS_MAY_IMPORT = {"op", "values", "errors", "memory", "files", "utils"}
+#: Imports by name, at the first use, of packages above: (file, module) -> why.
 LOAD_HOOKS = {
     ("fluidnb/values/kernel_packages.py", "fluidnb_kernels"): "the extension's own load hook: operators and devices",
     ("fluidnb/op/factory.py", "fluidnb.core"): "fluid.op.Operator of versions 0.10 and 0.11 runs by itself",
@@ -60,22 +60,22 @@ LOAD_HOOKS = {
 BY_NAME = {
     "fluidnb/compat/aliases.py", "fluidnb_kernels/__init__.py", "fluidnb_kernels/cuda/backend.py",
 }  # fmt: skip
-#: Rooms of the kernels that no other one imports; they look at fluidnb as its users do.
+#: Packages of the kernels that no other one imports; they use fluidnb as its users do.
 KERNELS_APART = {"lab"}
 
 
-def height(room: str) -> int:
-    """The row of a room; Fluid's thin module names and the package itself stand above all rooms."""
-    room = ANNEXES.get(room, room)
-    return next((i for i, row in enumerate(ROWS) if room in row), len(ROWS))
+def height(package: str) -> int:
+    """The row of a package; Fluid's thin module names and fluidnb itself are above all of them."""
+    package = COUNTS_AS.get(package, package)
+    return next((i for i, row in enumerate(ROWS) if package in row), len(ROWS))
 
 
-def may_import(room: str, other: str) -> bool:
-    """Whether a room of fluidnb may import another."""
-    room, other = ANNEXES.get(room, room), ANNEXES.get(other, other)
-    if room == other or any({room, other} <= family for family in FAMILIES):
+def may_import(package: str, other: str) -> bool:
+    """Whether a package of fluidnb may import another."""
+    package, other = COUNTS_AS.get(package, package), COUNTS_AS.get(other, other)
+    if package == other or any({package, other} <= family for family in FAMILIES):
         return True
-    return height(other) < height(room) or height(room) >= len(ROWS) - 1 and other not in ROWS[-1]
+    return height(other) < height(package) or height(package) >= len(ROWS) - 1 and other not in ROWS[-1]
 
 
 def is_type_checking(test: ast.expr) -> bool:
@@ -114,12 +114,12 @@ def modules(folder: str) -> list[Path]:
 
 
 def breaches(path: Path, base: Path) -> Iterator[str]:
-    """The imports of a file that its place in the house does not allow."""
+    """The imports of a file that the order of packages does not allow."""
     parts = path.relative_to(base).with_suffix("").parts
-    package = ".".join(parts[:-1])
-    room = parts[1] if len(parts) > 1 else ""
+    parent = ".".join(parts[:-1])
+    package = parts[1] if len(parts) > 1 else ""
     file = path.relative_to(base).as_posix()
-    for name in imported(ast.parse(path.read_text()), package):
+    for name in imported(ast.parse(path.read_text()), parent):
         if (file, name) in LOAD_HOOKS:
             continue
         if not name and file not in BY_NAME:
@@ -127,14 +127,15 @@ def breaches(path: Path, base: Path) -> Iterator[str]:
         top, _, rest = name.partition(".")
         other = rest.partition(".")[0]
         if parts[0] == "fluidnb":
-            if top == "fluidnb" and not may_import(room, other):
+            if top == "fluidnb" and not may_import(package, other):
                 yield name
-            if top in ("fluidnb_magics", "fluidnb_kernels") and (room, top) != ("__init__", "fluidnb_magics"):
+            if top in ("fluidnb_magics", "fluidnb_kernels") and (package, top) != ("__init__", "fluidnb_magics"):
                 yield name
         elif parts[0] == "fluidnb_kernels":
-            if top == "fluidnb_magics" or top == "fluidnb" and not (other in KERNELS_MAY_SEE or room in KERNELS_APART):
+            allowed = other in KERNELS_MAY_IMPORT or package in KERNELS_APART
+            if top == "fluidnb_magics" or top == "fluidnb" and not allowed:
                 yield name
-            if top == "fluidnb_kernels" and other in KERNELS_APART and room != other:
+            if top == "fluidnb_kernels" and other in KERNELS_APART and package != other:
                 yield name
 
 

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 
 RUN_CELLS = """
 import sys
@@ -43,3 +44,16 @@ def test_the_cells_run(tmp_path: Path) -> None:
 def test_the_script_runs(tmp_path: Path) -> None:
     (script,) = [block for block in blocks("python") if "Executor" in block]
     assert re.match(r"^[\d.]+$|^\[[\d.]+\]$", python(script, "", tmp_path).strip())
+
+
+def test_both_languages_show_the_same_code_and_figures() -> None:
+    chinese = (ROOT / "README.zh.md").read_text()
+    assert re.findall(r"^```.*?^```$", README, re.M | re.S) == re.findall(r"^```.*?^```$", chinese, re.M | re.S)
+    for row in re.findall(r"^\| .*, (?:µs|ms|MB|s) \| (.*)$", README, re.M):
+        assert row in chinese
+
+
+def test_links_lead_to_files() -> None:
+    for name in ("README.md", "README.zh.md", "CONTRIBUTING.md"):
+        links = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text())
+        assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []

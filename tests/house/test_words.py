@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
 GUIDES = ["README.md", "CONTRIBUTING.md"]
-#: Words of synthetic data and of templates of code, which are no prose.
-ALLOWED = {"fluidnb/data/dataset/standin.py": {"house"}, "fluidnb/cli/new_templates.py": {"ask"}}
+#: Words of synthetic data, which are no prose.
+ALLOWED = {"fluidnb/data/dataset/synthetic_samples.py": {"house"}}
 
 #: A regular expression -> the words to use instead.
 WORDS = {
@@ -88,6 +88,18 @@ def check_file(path: Path) -> list[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_texts_use_standard_terms(package: str) -> None:
     assert [finding for path in sorted((ROOT / package).rglob("*.py")) for finding in check_file(path)] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_begin_with_a_noun_or_a_verb(package: str) -> None:
+    questions = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                text = ast.get_docstring(node) or ""
+                if re.match(r"(What|How|Who|Which|Where|Whose|When|Why)\b", text):
+                    questions.append(f"{path.relative_to(ROOT)}: {text.splitlines()[0]}")
+    assert questions == []
 
 
 @pytest.mark.parametrize("name", GUIDES)

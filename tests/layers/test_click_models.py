@@ -50,7 +50,7 @@ def test_counts_flow_back_to_an_embedding():
 
 
 def test_what_cvm_refuses():
-    with pytest.raises(RuleError, match="must have two columns"):
+    with pytest.raises(RuleError, match=r"must have the shape \[sequences, 2\]"):
         run_op("cvm", {"X": X, "CVM": X})
     with pytest.raises(RuleError, match="a row for each sequence"):
         run_op("cvm_grad", {"X": (X, [[5]]), "CVM": COUNTS, "Y@GRAD": X}, {"use_cvm": True}, ["X@GRAD"])

@@ -9,6 +9,7 @@ import fluidnb as fluid
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
+from tests.tools.refused import refused
 
 layers = fluid.layers
 
@@ -81,27 +82,27 @@ def test_sizes_as_numbers_and_lists():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c, i: layers.prior_box(c, i, "4"), "min_sizes of prior_box must be numbers"),
+        (lambda c, i: layers.prior_box(c, i, "4"), "min_sizes of prior_box must be a number"),
         (lambda c, i: layers.prior_box(c, i, [4.0], steps=[1.0]), "steps of prior_box must be 2 numbers"),
         (lambda c, i: layers.prior_box(c, i, [4.0], variance=[1.0]), "variance of prior_box must be 4 numbers"),
         (lambda c, i: layers.prior_box(c, i, [4.0], [3.0]), "must have a greater number for each"),
-        (lambda c, i: layers.prior_box(c, 3, [4.0]), "Image of prior_box must be a Variable"),
-        (lambda c, i: layers.prior_box(3, i, [4.0]), "Input of prior_box must be a Variable"),
+        (lambda c, i: layers.prior_box(c, 3, [4.0]), "image of prior_box must be a Variable"),
+        (lambda c, i: layers.prior_box(3, i, [4.0]), "input of prior_box must be a Variable"),
         (lambda c, i: layers.density_prior_box(c, i), "densities of density_prior_box must be numbers"),
-        (lambda c, i: layers.density_prior_box(c, i, [1.5], [4.0], [1.0]), "must be whole numbers"),
+        (lambda c, i: layers.density_prior_box(c, i, [1.5], [4.0], [1.0]), "must be a list of ints or None"),
         (lambda c, i: layers.density_prior_box(c, i, [1, 2], [4.0], [1.0]), "a density for each of them"),
         (lambda c, i: layers.anchor_generator(c, [32.0], [1.0]), "stride of anchor_generator must be numbers"),
         (lambda c, i: layers.anchor_generator(c, None, [1.0], stride=[8, 8]), "anchor_sizes of anchor_generator"),
-        (lambda c, i: layers.yolo_box(c, 3, [4, 4], 2, 0.1, 32), "ImgSize of yolo_box must be a Variable"),
-        (lambda c, i: layers.yolo_box(c, i, 4, 2, 0.1, 32), "anchors of yolo_box must be numbers"),
-        (lambda c, i: layers.yolo_box(c, i, [4.5, 4], 2, 0.1, 32), "anchors of yolo_box must be whole numbers"),
-        (lambda c, i: layers.yolov3_loss(c, i, None, [4, 4], [0], 2, 0.7, 32), "GTLabel of yolov3_loss must be a"),
-        (lambda c, i: layers.target_assign(c, None), "MatchIndices of target_assign must be a Variable"),
+        (lambda c, i: layers.yolo_box(c, 3, [4, 4], 2, 0.1, 32), "img_size of yolo_box must be a Variable"),
+        (lambda c, i: layers.yolo_box(c, i, 4, 2, 0.1, 32), "anchors of yolo_box must be a list of ints"),
+        (lambda c, i: layers.yolo_box(c, i, [4.5, 4], 2, 0.1, 32), "anchors of yolo_box must be a list of ints"),
+        (lambda c, i: layers.yolov3_loss(c, i, None, [4, 4], [0], 2, 0.7, 32), "gt_label of yolov3_loss must be a"),
+        (lambda c, i: layers.target_assign(c, None), "matched_indices of target_assign must be a Variable"),
         (lambda c, i: layers.bipartite_match(3), "dist_matrix of bipartite_match must be a Variable"),
         (lambda c, i: layers.bipartite_match(c, "nearest"), "match_type"),
-        (lambda c, i: layers.multiclass_nms(c, [1.0], 0.1, 1, 1), "Scores of multiclass_nms must be a Variable"),
-        (lambda c, i: layers.box_clip(c, None), "ImInfo of box_clip must be a Variable"),
-        (lambda c, i: layers.detection_map(c, None, 2), "Label of detection_map must be a Variable"),
+        (lambda c, i: layers.multiclass_nms(c, [1.0], 0.1, 1, 1), "scores of multiclass_nms must be a Variable"),
+        (lambda c, i: layers.box_clip(c, None), "im_info of box_clip must be a Variable"),
+        (lambda c, i: layers.detection_map(c, None, 2), "label of detection_map must be a Variable"),
         (lambda c, i: layers.detection_map(c, i, None), "class_num"),
     ],
 )
@@ -109,7 +110,7 @@ def test_what_is_refused(call, message):
     conv, image = data("conv", 8, 4, 4), data("image", 3, 32, 32)
     block = fluid.default_main_program().global_block()
     names = list(block.vars)
-    with pytest.raises((OpTypeError, OpValueError, RuleError), match=message):
+    with refused((OpTypeError, OpValueError, RuleError), message):
         call(conv, image)
     assert block.ops == [] and list(block.vars) == names
 

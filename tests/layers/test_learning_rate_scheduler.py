@@ -8,6 +8,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import OpRole
+from tests.tools.refused import refused
 
 L = fluid.layers
 COUNTER = "@LR_DECAY_COUNTER@"
@@ -176,7 +177,7 @@ def test_counters():
     ],
 )
 def test_mistakes_leave_nothing(call, message):
-    with pytest.raises(OpValueError, match=message):
+    with refused(OpValueError, message):
         call()
     assert not fluid.default_main_program().global_block().ops
     assert not fluid.default_startup_program().global_block().ops

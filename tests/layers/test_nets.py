@@ -5,6 +5,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 L, N = fluid.layers, fluid.nets
 rng = np.random.default_rng(5)
@@ -166,7 +167,7 @@ def three(width=5, length=3, name="k"):
     ],
 )
 def test_mistakes_append_nothing(call, message):
-    with pytest.raises(OpValueError, match=message):
+    with refused(OpValueError, message):
         call()
     assert not types() and not fluid.default_startup_program().global_block().ops
 

@@ -5,6 +5,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import FluidError, OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 L = fluid.layers
 X = np.array([[0.5, -1.5, 2.0], [4.0, 0.25, -3.0]], "float32")
@@ -235,26 +236,26 @@ def test_data_layers():
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda x: L.relu(3), OpTypeError, "X of relu must be a Variable"),
-        (lambda x: L.elementwise_add(x, 1.0), OpTypeError, "Y of elementwise_add must be a Variable"),
-        (lambda x: L.concat([x, "y"]), OpTypeError, "X of concat must be a Variable"),
+        (lambda x: L.relu(3), OpTypeError, "x of relu must be a Variable"),
+        (lambda x: L.elementwise_add(x, 1.0), OpTypeError, "y of elementwise_add must be a Variable"),
+        (lambda x: L.concat([x, "y"]), OpTypeError, "input of concat must be a Variable"),
         (lambda x: L.clip(x, 1.0, -1.0), FluidError, "max should be greater than min"),
         (lambda x: L.dropout(x, 1.5), FluidError, "dropout"),
         (lambda x: L.dropout(x, 0.5, dropout_implementation="none"), FluidError, "dropout_implementation"),
         (lambda x: L.reshape(x, [-1, -1]), FluidError, "reshape|-1"),
         (lambda x: L.transpose(x, [0, 0]), FluidError, "transpose|perm|axis"),
         (lambda x: L.mul(x, x), FluidError, "width must be equal"),
-        (lambda x: L.cross_entropy(x, None), OpTypeError, "Label of cross_entropy must be a Variable"),
+        (lambda x: L.cross_entropy(x, None), OpTypeError, "label of cross_entropy must be a Variable"),
         (lambda x: L.accuracy(x, 0), OpTypeError, "label of accuracy must be a Variable"),
         (lambda x: L.cast(x, "float33"), OpValueError, "float33"),
-        (lambda x: L.fill_constant([2], "float32", x), TypeError, "needs a value"),
+        (lambda x: L.fill_constant([2], "float32", x), TypeError, "value of fill_constant must be a number"),
         (lambda x: L.create_parameter([-1, 2], "float32"), OpValueError, "batch-size"),
     ],
 )
 def test_mistakes_leave_the_program_as_it_was(call, kind, words):
     x = data("x", X)
     before = fluid.default_main_program().desc.serialize_to_string()
-    with pytest.raises(kind, match=words):
+    with refused(kind, words):
         call(x)
     assert fluid.default_main_program().desc.serialize_to_string() == before
 

@@ -20,6 +20,7 @@ from fluidnb import viz
 from fluidnb.debug.debugger import Debugger
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, OpTypeError, OpValueError
 from fluidnb.passes.lint import lint
+from tests.tools.refused import refused
 
 L = fluid.layers
 EOF = fluid.core.EOFException
@@ -209,7 +210,7 @@ def test_batches_are_compared_with_what_is_declared(batch: Any, text: str) -> No
     reader, loss = reading()
     reader.decorate_tensor_provider(lambda: iter([batch]))
     reader.start()
-    with pytest.raises((OpValueError, OpTypeError), match=text) as caught:
+    with refused((OpValueError, OpTypeError), text) as caught:
         fluid.Executor().run(fetch_list=[loss])
     assert "(read) in block 0" in str(caught.value)
     reader.reset()
@@ -496,19 +497,19 @@ def test_another_scope_has_no_queue() -> None:
     [
         (lambda: L.py_reader(0, SHAPES, DTYPES), OpValueError, "must hold at least one batch"),
         (lambda: L.py_reader(2, SHAPES, ["float32"]), OpValueError, "2, 1 and 2 entries"),
-        (lambda: L.py_reader(2, SHAPES, "float32"), OpTypeError, "dtypes of py_reader is a list"),
-        (lambda: L.py_reader(2, 3, DTYPES), OpTypeError, "shapes of py_reader is a list"),
-        (lambda: L.py_reader(2, [(-1, "a")], ["float32"]), OpTypeError, "not a list of sizes"),
+        (lambda: L.py_reader(2, SHAPES, "float32"), OpTypeError, "dtypes of py_reader must be a list"),
+        (lambda: L.py_reader(2, 3, DTYPES), OpTypeError, "shapes of py_reader must be a list of lists"),
+        (lambda: L.py_reader(2, [(-1, "a")], ["float32"]), OpTypeError, "shapes of py_reader must be a list of lists"),
         (lambda: L.create_py_reader_by_data(2, []), OpTypeError, "feed_list should be a list of Variable"),
         (lambda: L.create_py_reader_by_data(2, ["x"]), OpTypeError, "feed_list of create_py_reader_by_data must be"),
         (lambda: L.read_file(L.data("x", [1])), OpTypeError, "read_file takes a reader variable"),
-        (lambda: L.double_buffer(batches), OpTypeError, "double_buffer takes a reader variable"),
-        (lambda: L.py_reader(2, SHAPES, DTYPES).decorate_tensor_provider(batches()), OpTypeError, "A reader is"),
+        (lambda: L.double_buffer(batches), OpTypeError, "reader of double_buffer must be a Variable"),
+        (lambda: L.py_reader(2, SHAPES, DTYPES).decorate_tensor_provider(batches()), OpTypeError, "must be a reader"),
         (lambda: L.open_files(["a"], SHAPES, [0, 0], DTYPES), NotBuiltYet, "open data files by themselves"),
     ],
 )
 def test_what_makes_no_reader_is_refused(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text):
+    with refused(kind, text):
         call()
 
 

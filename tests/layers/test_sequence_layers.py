@@ -5,6 +5,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 L, N = fluid.layers, fluid.nets
 rng = np.random.default_rng(11)
@@ -178,7 +179,7 @@ def test_an_lstm_step_is_an_fc_and_the_gates():
         (lambda x, m: L.lstm_unit(L.data("d", [4, 4]), m, m), OpValueError, "Rank of x_t must be 2"),
         (lambda x, m: L.sequence_pool(x, "median"), OpValueError, "not in enum"),
         (lambda x, m: L.sequence_softmax(x), OpValueError, "width of each timestep"),
-        (lambda x, m: L.sequence_concat(x), OpTypeError, "should be a list"),
+        (lambda x, m: L.sequence_concat(x), OpTypeError, "input of sequence_concat must be a list"),
         (lambda x, m: L.sequence_mask(m), OpValueError, "must hold integers"),
         (lambda x, m: L.linear_chain_crf(x, m), OpValueError, "must hold integers"),
         (lambda x, m: L.crf_decoding(x, param_attr=None), OpTypeError, "must name the transition"),
@@ -189,7 +190,7 @@ def test_an_lstm_step_is_an_fc_and_the_gates():
 def test_what_is_refused_leaves_no_trace(wrong, kind, message):
     x, m = L.data("x", [12], lod_level=1), L.data("m", [7])
     ops, parameters = len(x.block.ops), len(x.block.all_parameters())
-    with pytest.raises(kind, match=message):
+    with refused(kind, message):
         wrong(x, m)
     assert (len(x.block.ops), len(x.block.all_parameters())) == (ops, parameters)
     assert not fluid.default_startup_program().global_block().ops

@@ -83,6 +83,6 @@ def test_what_is_refused():
         layers.temporal_shift(x, 2, 0.6)
     with pytest.raises(OpValueError, match="2 or 4 integers"):
         layers.unfold(x, 2, paddings=[1, 2, 3])
-    with pytest.raises(OpTypeError, match="Scale of affine_channel must be a Variable"):
+    with pytest.raises(OpValueError, match="Input Scale of affine_channel not found"):
         layers.affine_channel(x)
     assert fluid.default_main_program().global_block().ops == []

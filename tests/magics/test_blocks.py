@@ -110,11 +110,11 @@ def test_cells_of_a_notebook(session: Session) -> None:
     session.run(f"%%fluid --in turns\n{ADD}", "three")
     session.run("%%fluid --in turns\nlayers.assign(layers.scale(total, 2.0), output=total);", "four")
     assert total() == 28
-    assert session.bench.drop_deleted(["four"]).removed == ["In[5]"]
+    assert session.bench.follow(None, ["four"]).removed == ["In[5]"]
     assert total() == 6
     session.run(f"%%fluid --in turns\n{ADD}\n{ADD}", "three")
     assert total() == 12
-    assert session.bench.drop_deleted(["two"]).removed == ["In[3]", "In[6]"]
+    assert session.bench.follow(None, ["two"]).removed == ["In[3]", "In[6]"]
     assert total() == 0
 
 
@@ -182,7 +182,7 @@ def test_operators_know_their_cell(session: Session) -> None:
     session.run(LOOP)
     session.run("%%fluid add --in turns\nh = layers.elementwise_add(total, step)\nlayers.assign(h, output=total);")
     inner = fluid.default_main_program().block(1)
-    assert [op.fragment for op in inner.ops] == ["loop", "loop", "add", "add"]
+    assert [op.cell_key for op in inner.ops] == ["loop", "loop", "add", "add"]
     assert inner.ops[2].where.short() == "cell add, line 2"
     assert "cell add" in repr(session.names["h"])
     session.run("old = h")
@@ -517,7 +517,7 @@ def test_an_index_stays_that_of_the_block(session: Session) -> None:
     assert "stale: add, appends to block 1, which would be block 2" in session.run(branch, "a")
     session.run(f"%%fluid add --in 2\n{ADD}", "c")
     assert total() == 6
-    session.bench.drop_deleted(["a"])
+    session.bench.follow(None, ["a"])
     [row] = [row for row in session.run("%fluid cells").splitlines() if row.startswith("add ")]
     assert "stale: appends to block 2, which would be block 1" in row
     session.run(f"%%fluid add --in 1\n{ADD}", "c")

@@ -153,12 +153,12 @@ def hear(builder: Builder, **content: Any) -> dict[str, Any]:
 
 
 def test_a_draft_begins_with_what_fits(builder: Builder) -> None:
-    assert "fc  Fully connected layer" in builder.still()["text/plain"]
+    assert "fc  Fully connected layer" in builder.static()["text/plain"]
     state = builder.state
     assert state["values"] == {"input": ["x"]} and state["result"] == "fc1"
     assert [[row[0], row[2]] for row in state["choices"]["input"]] == [["x", True], ["ids", False]]
     assert "fc needs size." in state["problems"]["size"] and state["line"] == ""
-    assert state["places"] == [["main", "global block"]]
+    assert state["locations"] == [["main", "global block"]]
 
 
 def test_a_draft_is_tried(builder: Builder, data: Session) -> None:
@@ -172,8 +172,8 @@ def test_a_draft_is_tried(builder: Builder, data: Session) -> None:
     assert hear(builder, do="draft", name="fc", values=values)["problems"] == {"act": "rlu is not an activation."}
     hear(builder, do="draft", name="fc", values={"input": ["x"], "size": "0"}, serial=8)
     assert data.state() == before
-    assert "net = layers.fc" not in builder.still()["text/plain"]
-    assert "fc needs at least one output feature." in builder.still()["text/html"]
+    assert "net = layers.fc" not in builder.static()["text/plain"]
+    assert "fc needs at least one output feature." in builder.static()["text/html"]
 
 
 def test_the_cells_that_a_line_can_join(builder: Builder, data: Session) -> None:
@@ -187,7 +187,7 @@ def test_the_cells_that_a_line_can_join(builder: Builder, data: Session) -> None
 
 def test_it_searches_and_shows_a_page(builder: Builder) -> None:
     hear(builder, do="search", text="softmax")
-    assert builder.found[0][:2] == ["softmax", "layer"]
+    assert builder.matches[0][:2] == ["softmax", "layer"]
     hear(builder, do="page")
     text = "\n".join("".join(piece for piece, _ in line) for line in builder.page)
     assert "num_flatten_dims: how many leading axes stay rows" in text
@@ -199,7 +199,7 @@ def test_it_searches_and_shows_a_page(builder: Builder) -> None:
 
 def test_a_command_that_fails_is_told(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(builder, "tell", told.append)
+    monkeypatch.setattr(builder, "report", told.append)
     before = dict(builder.state)
     assert hear(builder, do="choose", name="cf") == before
     assert "nothing that can be built is called cf" in told[0]

@@ -208,11 +208,46 @@ def test_a_cell_that_comes_back_by_undo_is_not_in_the_notebook(session: Session)
     session.run("%%fluid\nh = layers.relu(x)", "b")
     session.bench.notebook.report(["a", "c"])
     assert "removed: In[3]" in session.run("1 + 1", "c")
-    session.run("%fluid undo", "c")
+    assert "not in the notebook: In[3]; the next %%fluid cell removes it" in session.run("%fluid undo", "c")
     assert session.ops() == ["relu"]
-    assert "not in the notebook any more" in session.run("%fluid cells", "c")
+    assert "ghost: not in the notebook any more" in session.run("%fluid cells", "c")
     session.bench.notebook.report(["b", "a", "c"])
-    assert "not in the notebook" not in session.run("%fluid cells", "c")
+    assert "ghost" not in session.run("%fluid cells", "c")
+
+
+def test_a_ghost_is_removed_by_the_next_cell_that_builds(session: Session) -> None:
+    texts = {"a": "%%fluid\nx = layers.data('x', shape=[4])", "c": "%%fluid\ng = layers.tanh(x)"}
+    session.bench.notebook.report(["a", "b", "c"])
+    session.run(texts["a"], "a")
+    session.run("%%fluid\nh = layers.relu(x)", "b")
+    session.run(texts["c"], "c")
+    session.bench.notebook.report(["a", "c"])
+    session.run("1 + 1", "c")
+    session.run("%fluid undo", "c")
+    session.run("1 + 1", "c")
+    assert session.ops() == ["relu", "tanh"], "what does not build leaves it, for inspection"
+    shown = session.run(texts["c"], "c")
+    assert shown.splitlines()[0].strip() == "removed: In[3] (not in the notebook)"
+    assert session.ops() == ["tanh"]
+    session.run("%fluid undo", "c")
+    session.run("%fluid undo", "c")
+    assert session.ops() == ["relu", "tanh"]
+    session.bench.notebook.report(["a", "b", "c"])
+    assert "removed" not in session.run(texts["c"], "c")
+    assert session.ops() == ["relu", "tanh"], "the notebook has it again"
+
+
+def test_a_ghost_stays_where_no_order_is_reported(session: Session) -> None:
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    session.run("%%fluid net\nh = layers.relu(x)")
+    session.run("%fluid drop net")
+    assert "not in the notebook" not in session.run("%fluid undo")
+    session.run("%%fluid out\ng = layers.tanh(x)")
+    [line] = [each for each in session.run("%fluid cells").splitlines() if "ghost" in each]
+    assert line.startswith("net") and "ghost: restored by %fluid undo, not run since" in line
+    session.run("%%fluid net\nh = layers.sigmoid(x)")
+    assert "ghost" not in session.run("%fluid cells")
+    assert session.ops() == ["sigmoid", "tanh"]
 
 
 def test_what_rebuilt_cells_print_is_dropped(session: Session) -> None:
@@ -286,7 +321,7 @@ def test_deleted_cells_go(session: Session) -> None:
     session.run("%%fluid\nx = layers.data('x', shape=[4])", "one")
     session.run("%%fluid\nh = layers.relu(x)", "two")
     session.run("%%fluid\ng = layers.relu(h)", "three")
-    report = session.bench.drop_deleted(["two", "no cell of ours"])
+    report = session.bench.follow(None, ["two", "no cell of ours"])
     assert report.removed == ["In[3]"]
     assert "In[4]" in report.stale
     assert session.ops() == []
@@ -320,8 +355,8 @@ def test_a_name_means_one_cell(session: Session) -> None:
     assert [f.title for f in session.bench.cells] == ["data", "other"]
     assert "removed: other" in session.run("%%fluid data\nx = layers.data('x', shape=[5])", "three")
     assert session.names["x"].shape == (-1, 5)
-    assert session.bench.drop_deleted(["two"]).removed == []
-    assert session.bench.drop_deleted(["three"]).removed == ["data"]
+    assert session.bench.follow(None, ["two"]).removed == []
+    assert session.bench.follow(None, ["three"]).removed == ["data"]
 
 
 def test_programs_of_their_own(session: Session) -> None:
@@ -413,3 +448,70 @@ def test_a_cell_that_branches_on_a_variable_is_warned(session: Session) -> None:
     with pytest.warns(UserWarning, match=r"x counts as True while a program is built.*layers\.IfElse"):
         session.run("%%fluid more\nif x:\n    y = layers.relu(x)")
     assert session.ops() == ["relu"]
+
+
+RECORDS = {
+    "plain": "class Config:\n    def __init__(self, width): self.width = width",
+    "slots": "class Config:\n    __slots__ = 'width', 'last'\n    def __init__(self, width): self.width = width",
+    "frozen": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n    width: int",
+    "dataclass": "from dataclasses import dataclass\n@dataclass(slots=True)\nclass Config:\n    width: int",
+    "inherits": "class Base: __slots__ = 'width'\n"
+    "class Config(Base):\n    def __init__(self, width): self.width = width",
+    "strict": "class Config:\n    def __init__(self, width): self.__dict__['width'] = width\n"
+    "    def __getattr__(self, name): return 7\n    def __setattr__(self, name, value): raise TypeError(name)",
+    "namespace": "from types import SimpleNamespace\ndef Config(width): return SimpleNamespace(width=width)",
+}
+#: Changes the width; `strict` has no other way.
+WIDER = {
+    "frozen": "object.__setattr__(cfg, 'width', 6)",
+    "strict": "cfg.__dict__['width'] = 6",
+}
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_a_later_cell_changes_an_object_of_the_users(session: Session, kind: str) -> None:
+    cells = {
+        "data": "x = layers.data('x', shape=[4])",
+        "config": "cfg = Config(3)",
+        "net": "h = layers.fc(x, cfg.width)",
+        "wider": WIDER.get(kind, "cfg.width = 6"),
+        "out": "g = layers.fc(h, cfg.width)",
+    }
+    session.run(RECORDS[kind])
+    for name, text in cells.items():
+        session.run(f"%%fluid {name}\n{text}")
+    whole = session.state()
+    for name, text in cells.items():
+        session.run(f"%%fluid {name}\n{text}")
+        assert session.state() == whole, f"after {name} ran again"
+    assert session.names["cfg"].width == 6
+    session.run("%fluid drop wider")
+    assert [session.names[name].shape for name in "hg"] == [(-1, 3), (-1, 3)]
+    session.run("%fluid undo")
+    assert session.state() == whole
+
+
+def test_an_object_keeps_pieces_of_the_program(session: Session) -> None:
+    session.run("class Net:\n    def __init__(self): self.parts, self.last = [], None")
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])\nnet = Net()")
+    part = "net.last = layers.fc(net.parts[-1] if net.parts else x, 3)\nnet.parts.append(net.last)"
+    for name in ("one", "two"):
+        session.run(f"%%fluid {name}\n{part}")
+    session.run("%%fluid out\nlayers.sum(net.parts)")
+    whole = session.state()
+    session.run(f"%%fluid one\n{part}")
+    assert session.state() == whole
+    session.run("%fluid drop one")
+    assert session.ops() == ["mul", "elementwise_add", "sum"]
+    assert len(session.names["net"].parts) == 1
+
+
+def test_what_is_changed_outside_of_cells_stays(session: Session) -> None:
+    session.run("class History:\n    losses, best = (), None\nhistory = History()")
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    session.run("%%fluid net\nh = layers.fc(x, 3)")
+    session.run("history.best = 0.5")
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    session.fail("%%fluid net\nh = layers.fc(x, 'wrong')")
+    session.run("%fluid undo")
+    assert session.names["history"].best == 0.5

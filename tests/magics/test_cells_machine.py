@@ -21,6 +21,7 @@ from IPython.utils.capture import capture_output
 
 import fluidnb as fluid
 from fluidnb_magics import extension
+from fluidnb_magics.session.cell_groups import Placed
 
 #: How many sequences each front end gets: in `make test`, `make test-more`, and `make test-full` (10,000 in all).
 FEW, SEVERAL, MANY = 4, 60, 3_334
@@ -42,7 +43,7 @@ BODIES = (
     "{o} = layers.fc({i}, 'wrong')",
     "clone = fluid.default_main_program().clone()\n{o} = layers.relu({i})",
 )
-#: Cells that make, change in place and read a list and a dict of several cells.
+#: Cells that make, change in place and read a list, a dict and an object of several cells.
 SHARED = (
     "kept = [layers.relu({i})]",
     "kept = []\nfirst, table = kept, {{'all': kept}}",
@@ -62,6 +63,14 @@ SHARED = (
     "widths.append(len(widths) + 2)\n{o} = layers.fc({i}, widths[-1])",
     "for width in widths: layers.fc({i}, width)",
     "kept.append({i})\nlayers.fc({i}, 'wrong')",
+    "cfg = Config()\ncfg.width = 4",
+    "class Config: parts = ()\ncfg = Config()",
+    "cfg.width = getattr(cfg, 'width', 2) + 1",
+    "{o} = layers.fc({i}, cfg.width)",
+    "cfg.parts = [*cfg.parts, layers.tanh({i})]",
+    "cfg.last, cfg.kept = {i}, kept\ncfg.kept.append(layers.relu(cfg.last))",
+    "{o} = layers.relu(cfg.last)\nfor each in cfg.parts: layers.relu(each)",
+    "del cfg.last",
 )
 LOOP = (
     "k = layers.fill_constant([1], 'int64', 0)\nmost = layers.fill_constant([1], 'int64', 3)\n"
@@ -113,7 +122,7 @@ class Front:
         for name in [n for n in self.shell.user_ns if not n.startswith("_") or n.lstrip("_i").isdigit()]:
             self.shell.user_ns.pop(name)
         self.bench = extension.load(self.shell).bench
-        self.shell.user_ns.update(size=3, interrupt=False)
+        self.shell.user_ns.update(size=3, interrupt=False, Config=SimpleNamespace)
 
     def run(self, cell: Text, ids: bool, order: list[Text] | None, deleted: list[str]) -> bool:
         """Run a cell; whether it succeeded."""
@@ -183,7 +192,6 @@ class Notebook(RuleBasedStateMachine):
         self.cells: list[Text] = []
         self.trash: list[tuple[int, Text]] = []
         self.deleted: list[str] = []
-        self.undone = False
         self.count = 0
 
     def teardown(self) -> None:
@@ -283,9 +291,14 @@ class Notebook(RuleBasedStateMachine):
 
     @rule()
     def undo(self) -> None:
-        self.undone = True
         with capture_output():
             self.front.shell.run_cell("%fluid undo")
+
+    @rule(at=which)
+    def drop_ghost(self, at: int) -> None:
+        if ghosts := self.front.bench.ghosts:
+            with capture_output():
+                self.front.shell.run_cell(f"%fluid drop {ghosts[at % len(ghosts)].title}")
 
     @rule()
     def reload(self) -> None:
@@ -303,11 +316,12 @@ class Notebook(RuleBasedStateMachine):
 
     @rule()
     def run_all(self) -> None:
-        """Run all cells, but those that a fresh kernel cannot build either; then the same in a fresh kernel."""
+        """Run all cells, but those that a fresh kernel cannot build either; then the same in a fresh kernel.
+
+        Deleted cells that `%fluid undo` brought back go where the order is known. Where it is not they stay: a fresh
+        kernel builds them too, and `%fluid cells` lists them as ghosts.
+        """
         self.front.shell.user_ns.update(size=3)
-        if self.undone or not self.ordered:
-            self.drop_undone()
-            self.undone = False
         if self.ordered:
             while not all(fine := self.fresh_run(self.cells)[0]):
                 self.take_out(fine.index(False))
@@ -316,9 +330,10 @@ class Notebook(RuleBasedStateMachine):
         else:
             while not all(fine := [self.run(cell) for cell in self.cells]):
                 self.take_out(fine.index(False))
-            order = [p.cell.cell_id or p.cell.name for p in self.front.bench.cells if not p.stale]
+                self.front.shell.user_ns.update(size=3)  # what a failed cell assigned stays, as in any notebook
             by_name = {cell.id if self.ids else cell.name: cell for cell in self.cells}
-            there = [by_name[name] for name in order if name in by_name]
+            built = [p for p in self.front.bench.cells if not p.stale]
+            there = [by_name.get(p.cell.cell_id or p.cell.name) or self.ghost(p) for p in built]
         if not self.cells:  # nothing was run that would tell of the last deletions
             return
         got = state()
@@ -327,16 +342,17 @@ class Notebook(RuleBasedStateMachine):
         assert all(fine), "a fresh kernel builds what this one refuses"
         afresh, expected = self.fresh_run(there)
         assert all(afresh), "a fresh kernel refuses what this one builds"
-        shown = {cell.id if self.ids else cell.name for cell in there}
-        stale = [p.title for p in self.front.bench.cells if p.stale and (p.cell.cell_id or p.cell.name) in shown]
-        assert stale == []
+        shown = {cell.id if self.ids else cell.name for cell in self.cells}
+        assert [p.title for p in self.front.bench.cells if p.stale and (p.cell.cell_id or p.cell.name) in shown] == []
+        others = [p.title for p in self.front.bench.cells if (p.cell.cell_id or p.cell.name) not in shown]
+        assert others == ([] if self.ordered else [p.title for p in self.front.bench.ghosts])
         assert got == expected
 
-    def drop_undone(self) -> None:
-        """Drop cells that `%fluid undo` brought back although the notebook has them no more."""
-        shown = {cell.id if self.ids else cell.name for cell in self.cells}
-        while ghosts := [p for p in self.front.bench.cells if (p.cell.cell_id or p.cell.name) not in shown]:
-            self.front.bench.drop([ghosts[0].title])
+    def ghost(self, placed: Placed) -> Text:
+        """The text of a cell that is in the program only."""
+        cell = placed.cell
+        name = cell.name if cell.is_named else ""
+        return Text(cell.cell_id or cell.name, name, cell.source.removesuffix("\n"), cell.block or "")
 
     def fresh_run(self, cells: list[Text]) -> tuple[list[bool], tuple[bytes, bytes]]:
         """Which of some cells can be built in a fresh kernel, and the bytes then; each list of cells is run once."""

@@ -30,11 +30,20 @@ def test_every_word_has_help(session: Session) -> None:
     assert "\n  %%fluid [" in shown
 
 
+@pytest.mark.parametrize("line", ["%fluid help show", "%fluid show?", "  %fluid show ?", "%fluid show??"])
+def test_help_of_one_word(session: Session, line: str) -> None:
+    assert session.run(line) == session.run("%fluid show --help")
+
+
+def test_help_of_a_word_that_is_none(session: Session) -> None:
+    error, _ = session.fail("%fluid shwo?")
+    assert 'Did you mean "show"' in str(error)
+
+
 def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing else names it: it has help, a line in the overview, its options at Tab, and is in %fluid's docstring."""
     (tmp_path / "greet.py").write_text(
-        "from IPython.core.magic_arguments import argument\n"
-        "from fluidnb_magics.commands import Section, command\n"
+        "from fluidnb_magics.commands._command import Section, argument, command\n"
         "@command(Section.LEARN)\n"
         "@argument('--times', type=int, default=1)\n"
         "def greet(bench, args):\n"

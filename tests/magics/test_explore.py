@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from IPython.core.error import UsageError
 
 from fluidnb.errors import FluidError, NotFound, OpValueError
+from fluidnb.viz import Picture
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.completion import Completion
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
@@ -16,11 +19,11 @@ from tests.magics.test_cells import LOOP, model
 
 @pytest.fixture
 def pages(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a notebook would show: the HTML faces, as they are made."""
+    """What a notebook would show: the HTML renderings."""
     made: list[str] = []
 
-    def show(shell: object, lines: object, html: object = None) -> None:
-        made.append(html() if callable(html) else "")
+    def show(shell: object, lines: Sequence[Line], html: Callable[[], str] | None = None) -> None:
+        made.append(Picture(lines, html)._repr_html_())
 
     for name in ("graph.show", "tree.show", "uses.show", "show.display"):
         monkeypatch.setattr(f"fluidnb_magics.commands.{name}", show)

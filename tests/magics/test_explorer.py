@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.debug.forward import forward_of
+from fluidnb.debug.flow import forward_of
 from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY
 from fluidnb.viz import ProgramPicture, level, read_program, select
@@ -23,8 +23,7 @@ from fluidnb.viz.program.graphviz import dot_svg
 from fluidnb.viz.program.table import read_table
 from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.session.selection import Chosen
-from fluidnb_magics.widgets.explorer import Explorer
-from fluidnb_magics.widgets.explorer_graph import drawn
+from fluidnb_magics.widgets.explorer import Explorer, drawn
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
 
@@ -46,7 +45,7 @@ class Page:
 
     def ask(self, do: str, **more: Any) -> None:
         """Send a command."""
-        self.explorer._hear(self.explorer, {"do": do, **more}, [])
+        self.explorer._on_message(self.explorer, {"do": do, **more}, [])
 
     def wait(self, what: str) -> Any:
         """The next message of a kind, whenever it comes."""
@@ -198,13 +197,13 @@ def test_a_debug_session(session: Session, page: Page) -> None:
     feed = {"x": np.ones((2, 4), "float32"), "y": np.ones((2, 1), "float32")}
     names = fluid.default_main_program().global_block().vars
     debugger = fluid.debug(feed={name: value for name, value in feed.items() if name in names})
-    until(lambda: _again(session) or page.explorer.stand.get("op") == [0, 0])
+    until(lambda: _again(session) or page.explorer.position.get("op") == [0, 0])
     debugger.step()
-    until(lambda: page.explorer.stand["op"] == [0, 1])
+    until(lambda: page.explorer.position["op"] == [0, 1])
     page.ask("value", name=table_of(page.explorer)["vars"][0][0])
     assert "debug session" in until(lambda: next((m["where"] for m in page.heard if "value" in m), None))
     debugger.close()
-    until(lambda: _again(session) or page.explorer.stand == {})
+    until(lambda: _again(session) or page.explorer.position == {})
 
 
 def test_graphs(session: Session, page: Page, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 import fluidnb as fluid
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import COLOURS, Line
+from fluidnb_magics.display import show_widget
 from fluidnb_magics.session.selection import Chosen, Selection
-from fluidnb_magics.widgets.widget import NotebookWidget, script, show_face, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 from tests.magics.conftest import Session
 
 
@@ -58,7 +59,7 @@ def test_a_mistake_is_told_in_the_page_and_changes_nothing() -> None:
 def test_the_page_reaches_nothing_else() -> None:
     face = Counter()
     hear(face, do="close")
-    hear(face, do="_hear")
+    hear(face, do="_on_message")
     hear(face)
     assert face.comm is not None and face.told == []
 
@@ -71,7 +72,7 @@ def test_the_static_face_is_in_the_same_bundle() -> None:
 
 def test_a_terminal_shows_the_text_face(session: Session) -> None:
     session.names["face"] = Counter()
-    session.names["show"] = lambda face: show_face(session.shell, face)
+    session.names["show"] = lambda face: show_widget(session.shell, face)
     assert "counted 0" in session.run("show(face)")
 
 

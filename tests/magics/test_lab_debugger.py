@@ -198,7 +198,7 @@ def test_ctrl_c_and_pause(kernel: LiveKernel) -> None:
     frame = frames(kernel, kernel.events("stopped")[-1])[0]["id"]
     main = "__import__('sys')._current_frames()[__import__('threading').main_thread().ident].f_code.co_qualname"
     kernel.until(
-        lambda: kernel.debug("evaluate", expression=main, frameId=frame)["body"]["result"] == "'LabDebugger._wait'"
+        lambda: kernel.debug("evaluate", expression=main, frameId=frame)["body"]["result"] == "'DebuggerProxy._wait'"
     )
     kernel.manager.interrupt_kernel()
     shown = kernel.finish(cell)

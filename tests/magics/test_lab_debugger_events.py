@@ -11,7 +11,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.debug.session import Session
-from fluidnb_magics.jupyter.debugger import LabDebugger
+from fluidnb_magics.jupyter.debugger import DebuggerProxy
 from fluidnb_magics.jupyter.kernel_private import Message
 
 
@@ -22,19 +22,19 @@ class Channel:
         told: the events, in order.
     """
 
-    started, python_stands = True, False
+    started, python_is_paused = True, False
 
     def __init__(self) -> None:
         self.told: list[Message] = []
         self.breakpoints: dict[str, Any] = {}
 
-    def borrow(self, answer: Any, hear: Any) -> None:
-        """Nothing to borrow."""
+    def attach(self, respond: Any, on_event: Any) -> None:
+        """Nothing to attach to."""
 
-    def give_back(self) -> None:
-        """Nothing to give back."""
+    def detach(self) -> None:
+        """Nothing to detach from."""
 
-    async def ask_python(self, request: Message) -> Message:
+    async def request_python(self, request: Message) -> Message:
         """An answer with all that any request wants."""
         body: dict[str, Any] = {"breakpoints": [], "stoppedThreads": [], "threads": [], "modules": [], "variables": []}
         return {"type": "response", "command": request["command"], "success": True, "body": body}
@@ -43,27 +43,27 @@ class Channel:
         """Wait."""
         return await waiting
 
-    def tell(self, event: Message) -> None:
+    def send(self, event: Message) -> None:
         """Keep it."""
         self.told.append(event)
 
 
 @pytest.fixture
-def panel() -> Iterator[tuple[LabDebugger, Channel]]:
+def panel() -> Iterator[tuple[DebuggerProxy, Channel]]:
     """The debugger behind a panel that is on, and its channel."""
     channel = Channel()
-    debugger = LabDebugger(channel, {}, lambda value: ({}, {}), lambda: [])  # type: ignore[arg-type]
+    debugger = DebuggerProxy(channel, {}, lambda value: ({}, {}), lambda: [])  # type: ignore[arg-type]
     debugger.install()
     yield debugger, channel
     debugger.remove()
 
 
-def ask(debugger: LabDebugger, *commands: str, quiet: float = 0.0) -> list[Any]:
+def ask(debugger: DebuggerProxy, *commands: str, quiet: float = 0.0) -> list[Any]:
     """Send requests one after another, and listen for a while."""
 
     async def each() -> list[Any]:
         found = [
-            await debugger.answer({"type": "request", "seq": 0, "command": command, "arguments": {}})
+            await debugger.respond({"type": "request", "seq": 0, "command": command, "arguments": {}})
             for command in commands
         ]
         await asyncio.sleep(quiet)
@@ -72,10 +72,10 @@ def ask(debugger: LabDebugger, *commands: str, quiet: float = 0.0) -> list[Any]:
     return asyncio.run(each())
 
 
-def send(debugger: LabDebugger, command: str, **arguments: Any) -> Any:
+def send(debugger: DebuggerProxy, command: str, **arguments: Any) -> Any:
     """Send one request."""
     request = {"type": "request", "seq": 0, "command": command, "arguments": arguments}
-    return asyncio.run(debugger.answer(request))
+    return asyncio.run(debugger.respond(request))
 
 
 def names(channel: Channel) -> list[str]:
@@ -92,7 +92,7 @@ def paused() -> Session:
 
 
 def test_a_panel_is_told_where_the_program_stands_after_its_last_request(
-    panel: tuple[LabDebugger, Channel],
+    panel: tuple[DebuggerProxy, Channel],
 ) -> None:
     debugger, channel = panel
     session = paused()
@@ -106,7 +106,7 @@ def test_a_panel_is_told_where_the_program_stands_after_its_last_request(
         session.close()
 
 
-def test_a_panel_that_is_on_is_told_once_that_the_program_stands(panel: tuple[LabDebugger, Channel]) -> None:
+def test_a_panel_that_is_on_is_told_once_that_the_program_stands(panel: tuple[DebuggerProxy, Channel]) -> None:
     debugger, channel = panel
     ask(debugger, "debugInfo", "initialize", "attach", "inspectVariables", "modules")
     session = paused()
@@ -119,7 +119,7 @@ def test_a_panel_that_is_on_is_told_once_that_the_program_stands(panel: tuple[La
         session.close()
 
 
-def test_a_cell_that_ran_does_not_make_the_panel_forget_the_thread(panel: tuple[LabDebugger, Channel]) -> None:
+def test_a_cell_that_ran_does_not_make_the_panel_forget_the_thread(panel: tuple[DebuggerProxy, Channel]) -> None:
     debugger, channel = panel
     ask(debugger, "debugInfo", "initialize", "attach", "inspectVariables", "modules")
     session = paused()
@@ -132,7 +132,7 @@ def test_a_cell_that_ran_does_not_make_the_panel_forget_the_thread(panel: tuple[
 
 
 def test_a_request_without_a_thread_or_frame_of_ours_means_the_program_that_is_paused(
-    panel: tuple[LabDebugger, Channel],
+    panel: tuple[DebuggerProxy, Channel],
 ) -> None:
     debugger, channel = panel
     session = paused()
@@ -145,7 +145,7 @@ def test_a_request_without_a_thread_or_frame_of_ours_means_the_program_that_is_p
         assert session.inspect(lambda debugger: debugger.snapshot.state) == "done"
         assert send(debugger, "stackTrace", threadId=1)["body"]["stackFrames"] == []
         assert "relu" in send(debugger, "evaluate", expression="%fluid back")["body"]["result"]
-        channel.python_stands = True  # then they mean Python
+        channel.python_is_paused = True  # then they mean Python
         assert "result" not in send(debugger, "evaluate", expression="x + 1")["body"]
         assert "relu" in send(debugger, "evaluate", expression="%fluid where")["body"]["result"]
     finally:

@@ -15,7 +15,7 @@ from fluidnb.runtime.observers import after_run, over
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb_magics.session.selection import Chosen
-from fluidnb_magics.widgets.live_widget import Live, Pace
+from fluidnb_magics.widgets.live_widget import LiveWidget, Pace
 from fluidnb_magics.widgets.memory_explorer import MemoryExplorer
 from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
 from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
@@ -49,7 +49,7 @@ def explorer(session: Session, **traits: Any) -> ScopeExplorer:
     return ScopeExplorer(session.bench, fluid.global_scope(), **traits)
 
 
-def wind(face: Live) -> Clock:
+def wind(face: LiveWidget) -> Clock:
     """Give a widget a clock of the test's."""
     clock = Clock()
     face._pace = Pace(clock)
@@ -313,7 +313,7 @@ def test_memory_before_and_after_the_first_run_and_after_a_change(session: Sessi
 
 def test_a_profile_in_columns(trained: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[TimelineExplorer] = []
-    monkeypatch.setattr("fluidnb_magics.widgets.live_widget.show_face", lambda shell, face: made.append(face))
+    monkeypatch.setattr("fluidnb_magics.commands.profile.show_widget", lambda shell, face: made.append(face))
     trained.run(f"%fluid profile --live {FEED} --fetch loss --steps 3")
     (face,) = made
     data = face.timeline

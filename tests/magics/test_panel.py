@@ -44,7 +44,7 @@ def typed(session):
 def panel(typed):
     made = Panel(current(), typed.bench.changes)
     made.problems = []
-    made.tell = made.problems.append
+    made.report = made.problems.append
     yield made
     made.close()
 
@@ -65,22 +65,22 @@ def settled(panel):
 
 
 def test_buttons_walk_and_words_follow(panel, typed):
-    assert panel.stand["state"] == "paused" and panel.stand["here"] == (0, 0)
+    assert panel.position["state"] == "paused" and panel.position["here"] == (0, 0)
     for word, at in (("step", 1), ("next", 2), ("back", 1), ("continue", 26), ("rcontinue", 0), ("next", 1)):
         panel.controls.do_move(word)
-        assert settled(panel).stand["at"] == at, word
+        assert settled(panel).position["at"] == at, word
     assert "step 1 " in typed.run("%fluid where")
     typed.run("%fluid step 4")
-    assert panel.stand["at"] == 5 and panel.stand["here"] == (1, 0) and panel.stand["reached"] == 26
-    assert [f["title"] for f in panel.stand["frames"]] == ["user's scope", "block 0", "block 1, iteration 0"]
+    assert panel.position["at"] == 5 and panel.position["here"] == (1, 0) and panel.position["reached"] == 26
+    assert [f["title"] for f in panel.position["frames"]] == ["user's scope", "block 0", "block 1, iteration 0"]
     panel.controls.do_move("out")
-    assert settled(panel).stand["state"] == "done"
+    assert settled(panel).position["state"] == "done"
     panel.controls.do_go(3)
-    assert settled(panel).stand["at"] == 3
+    assert settled(panel).position["at"] == 3
     panel.controls.do_until(1, 4)
-    assert settled(panel).stand["here"] == (1, 4) and panel.stops == []
+    assert settled(panel).position["here"] == (1, 4) and panel.stops == []
     panel.controls.do_move("restart")
-    assert settled(panel).stand["at"] == 0 and not panel.stand["can_back"]
+    assert settled(panel).position["at"] == 0 and not panel.position["can_back"]
     assert not panel.problems
 
 
@@ -137,7 +137,7 @@ def test_edits_are_undone_by_going_back(panel, typed):
     panel.do_frame(1)
     panel.do_open("total", 1)
     panel.controls.do_edit("total", "total + 7", 1)
-    assert settled(panel).opened["page"]["cells"] == (("7",),) and panel.stand["reason"] == "set total"
+    assert settled(panel).opened["page"]["cells"] == (("7",),) and panel.position["reason"] == "set total"
     assert "total  float32[1]  [7]" in typed.run("%fluid print total")
     panel.controls.do_move("back")
     assert settled(panel).opened["page"]["cells"] == (("0",),)
@@ -145,7 +145,7 @@ def test_edits_are_undone_by_going_back(panel, typed):
     panel.controls.do_edit("total", "np.zeros((2, 3))")
     settled(panel)
     assert "has no value here" in panel.problems[0] and "another shape" in panel.problems[1]
-    assert panel.stand["at"] == 5
+    assert panel.position["at"] == 5
     with pytest.raises(Exception, match="There is no value"):
         panel.controls.do_edit("total", " ")
 
@@ -168,8 +168,8 @@ def test_a_failed_operator_is_told_in_words(typed):
     typed.run("%fluid nan off")
     typed.run("%fluid debug")
     made = Panel(current())
-    said = "".join(text for line in made.stand["error"] for text, _ in line)
-    assert made.stand["here"] == (1, 1) and "NAN/Inf" in said and "File" not in said
+    said = "".join(text for line in made.position["error"] for text, _ in line)
+    assert made.position["here"] == (1, 1) and "NAN/Inf" in said and "File" not in said
     made.close()
 
 
@@ -179,11 +179,11 @@ def test_cells_that_change_the_program_are_told(panel, typed):
     typed.run(NET.replace('"float32", 0.0', '"float32", 1.0'))
     assert panel.note.startswith("The program has changed since this run began") and panel.listing == before
     panel.controls.do_move("step")
-    assert settled(panel).stand["at"] == 3 and panel.stand["state"] == "paused"
+    assert settled(panel).position["at"] == 3 and panel.position["state"] == "paused"
     typed.run("%fluid drop net")
     panel.controls.do_move("next")
     panel.controls.do_move("continue")
-    assert settled(panel).stand["state"] == "done" and panel.listing == before
+    assert settled(panel).position["state"] == "done" and panel.listing == before
     assert panel.html() and not panel.problems
     late = Panel(panel.session, typed.bench.changes)
     assert len(json.loads(late.listing)["rows"]) == 12 and late.note == panel.note
@@ -194,7 +194,7 @@ def test_a_session_that_ended_says_so(panel, typed):
     panel.controls.do_move("step")
     typed.run("%fluid debug --feed x=good --fetch total")
     assert panel.ended and "%fluid panel shows the one that was begun since." in panel.note
-    assert panel.stand["at"] == 1
+    assert panel.position["at"] == 1
     with pytest.raises(Exception, match="This session is closed"):
         panel.controls.do_move("step")
     assert panel.session.closed and "step 1  " in plain(panel.lines())
@@ -214,10 +214,10 @@ def test_a_run_waits_for_the_panel_that_hears(panel, typed):
     def page():
         asked.wait(60)
         for _ in range(3):
-            until(lambda: waiting.waits and waiting.stand["state"] == "paused")
+            until(lambda: waiting.waits and waiting.position["state"] == "paused")
             waiting.controls.do_move("continue")
             waiting.session.do(Debugger.marks)
-        done.append(waiting.stand["state"])
+        done.append(waiting.position["state"])
 
     threading.Thread(target=page, daemon=True).start()
     typed.run(f"out = {run}")
@@ -239,10 +239,10 @@ def test_a_page_that_does_not_hear_is_not_waited_for(typed, monkeypatch):
     typed.run("%fluid debug off")
     typed.run("%fluid debug on")
     current().stop_at("op increment")
-    deaf = Panel(current())
+    unanswered = Panel(current())
     error, _ = typed.fail("fluid.Executor().run(feed={'x': good}, fetch_list=[total])")
-    assert isinstance(error, Stopped) and "hears the panel only between two cells" in deaf.deaf
-    deaf.close()
+    assert isinstance(error, Stopped) and "handles the panel only between two cells" in unanswered.unanswered
+    unanswered.close()
 
 
 def test_stock_widgets_do_the_same(typed):
@@ -254,9 +254,9 @@ def test_stock_widgets_do_the_same(typed):
     stock.time.value = 0
     assert "step 0 " in typed.run("%fluid where")
     said = threading.Event()
-    stock.said.observe(lambda change: said.set(), "value")
+    stock.output.observe(lambda change: said.set(), "value")
     stock.line.value = "print x"
-    assert said.wait(60) and "float32[5, 2]" in stock.said.value and stock.line.value == ""
+    assert said.wait(60) and "float32[5, 2]" in stock.output.value and stock.line.value == ""
 
 
 def test_in_a_terminal_it_is_text(typed):
@@ -276,11 +276,11 @@ def test_dragging_goes_to_the_last_place_and_panels_agree(panel, typed):
     typed.run("%fluid continue")
     other = Panel(current())
     stood = []
-    other.observe(lambda change: stood.append(change["new"]["at"]), "stand")
+    other.observe(lambda change: stood.append(change["new"]["at"]), "position")
     for at in range(25, 2, -1):
         panel.controls.do_go(at)
-    until(lambda: panel.stand["at"] == 3)
-    assert settled(other).stand == panel.stand and stood[-1] == 3 and len(stood) <= 23
+    until(lambda: panel.position["at"] == 3)
+    assert settled(other).position == panel.position and stood[-1] == 3 and len(stood) <= 23
     assert panel.scope == other.scope and not panel.problems
     other.close()
 
@@ -289,6 +289,6 @@ def test_nothing_is_read_while_no_page_shows_it(panel):
     panel.do_shown()
     panel.do_hidden()
     panel.controls.do_move("step")
-    assert settled(panel).stand["at"] == 0
+    assert settled(panel).position["at"] == 0
     panel.do_shown()
-    assert settled(panel).stand["at"] == 1
+    assert settled(panel).position["at"] == 1

@@ -81,7 +81,7 @@ def apply(bench: Workbench, texts: dict[str, tuple[str, ...]], action: str, what
     elif action == "undo":
         fine = typed(bench.shell, "%fluid undo")
     else:
-        bench.drop_deleted(what)
+        bench.follow(None, what)
         fine = True
     assert fine or state() == before
 

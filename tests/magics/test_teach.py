@@ -15,9 +15,7 @@ from fluidnb.viz import plain
 from fluidnb.viz.lessons.backward.model import read_backward_example, read_backward_lesson
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import Choice
-from fluidnb_magics.widgets.backward_lesson import BackwardLessonWidget
-from fluidnb_magics.widgets.lod_lesson import LodLessonWidget
-from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonWidget
+from fluidnb_magics.widgets.lessons import BackwardLessonWidget, LodLessonWidget, OptimizerLessonWidget
 from fluidnb_magics.widgets.widget import script, style
 from tests.magics.conftest import Session
 

@@ -87,6 +87,23 @@ def test_a_session(simple: Typed) -> None:
 
 
 @pytest.mark.slow
+def test_a_profile_is_updated_while_training_runs(simple: Typed) -> None:
+    simple.cell("%load_ext fluidnb")
+    simple.cell("%%fluid data", "x = layers.data('x', shape=[4])")
+    simple.cell("%%fluid loss", "loss = layers.mean(layers.fc(x, 8))",
+                "ops, grads = fluid.optimizer.SGD(0.1).minimize(loss)")  # fmt: skip
+    simple.cell("import numpy as np, time; X = np.ones((8, 4), 'float32'); exe = fluid.Executor()")
+    assert "later runs are profiled" in simple.cell("%fluid profile --live")
+    shown = simple.cell("for _ in range(5): time.sleep(0.6); r = exe.run(feed={'x': X}, fetch_list=[loss])")
+    lines = re.findall(r"profile of run (\d+): .*mul", shown)
+    assert lines[0] == "1" and len(lines) >= 2, "a line while it runs, and others later"
+    assert shown.rindex("timeline  ") > shown.rindex("profile of run"), "the table comes after the cell"
+    assert "timeline" not in simple.cell("1 + 1")
+    assert "not profiled any more" in simple.cell("%fluid profile --live")
+    assert "profile of run" not in simple.cell("r = exe.run(feed={'x': X}, fetch_list=[loss])")
+
+
+@pytest.mark.slow
 def test_a_block_over_several_cells(simple: Typed) -> None:
     simple.cell("%load_ext fluidnb")
     simple.cell("%%fluid data", "i, n = layers.zeros([1], 'int64'), layers.fill_constant([1], 'int64', 3)",

@@ -176,7 +176,7 @@ with layers.While(more).block():
 """)
     session.run("import threading, os, signal, time\nfrom fluidnb.runtime.interrupt import runs, _patient")
     session.run("""def press():
-    for ready in (lambda: runs, lambda: _patient[-1]._asked):
+    for ready in (lambda: runs, lambda: _patient[-1]._requested):
         while not ready(): time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=press, daemon=True).start()""")

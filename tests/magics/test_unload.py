@@ -7,8 +7,8 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from fluidnb import where
 from fluidnb.program import hooks
+from fluidnb.utils.source_location import cell_names
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
 
@@ -30,7 +30,7 @@ def traces(shell: InteractiveShell) -> dict[str, Any]:
         "transformers": [list(shell.input_transformers_post), list(shell.ast_transformers)],
         "methods": {n for n in vars(shell) if callable(vars(shell)[n])},
         "hooks": (hooks.repr_html, hooks.name_hint, hooks.before_run),
-        "cells": dict(where.cell_names),
+        "cells": dict(cell_names),
         "display": (sys.displayhook, sys.excepthook, shell.display_pub),
     }
 

@@ -43,7 +43,7 @@ def test_two_adjacent_frees_show_as_one_span() -> None:
     a, b = memory.alloc(CPU, large), memory.alloc(CPU, large)
     memory.free(CPU, a)
     memory.free(CPU, b)
-    free = [(s.ptr, s.ptr + s.size) for c in memory.arena_map(CPU) for s in c.spans if s.asked is None]
+    free = [(s.ptr, s.ptr + s.size) for c in memory.arena_map(CPU) for s in c.spans if s.requested is None]
     assert any(start <= a < end and start <= b < end for start, end in free)
 
 

@@ -32,7 +32,15 @@ def test_no_elements_reach_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "offset", "strides"), [((5,), 0, None), ((4,), 4, None), ((2,), 0, (-4,)), ((2,), -4, None)]
+    ("shape", "offset", "strides"),
+    [
+        ((5,), 0, None),
+        ((4,), 4, None),
+        ((2,), 0, (-4,)),
+        ((2,), -4, None),
+        ((3,), 4, (2**63 - 1,)),
+        ((5,), 0, (2**62,)),
+    ],
 )
 def test_an_array_outside_its_buffer_is_refused(
     shape: tuple[int, ...], offset: int, strides: tuple[int, ...] | None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
+import fluidnb as fluid
 from fluidnb.errors import OpValueError
-from fluidnb.op import InputSpec, all_ops, get_op
+from fluidnb.op import InputSpec, OpDesc, RuleError, all_ops, get_op
+from fluidnb.op.compile_context import CompileContext
+from tests.tools.refused import refused
 
 
 @pytest.mark.parametrize("text", ["any", "int64[N, 1] lod | int64[batch, steps, 1]", "float[…, n]", "any[] lod 2"])
@@ -34,6 +39,24 @@ def test_anything_else_is_refused(text: str) -> None:
 def test_values_that_fit(text: str, value: tuple[str, int, int], fits: bool) -> None:
     (spec,) = InputSpec.parse(text)
     assert spec.fits(*value) is fits
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ((2, 3, 4), (2, 4, 5), ""), ((-1, 3, 4), (2, -1, 5), ""),
+        ((2, 3), (2, 4, 5), r"Input\(X\) of bmm must have the shape \[n, rows, k\]"),
+        ((2, 3, 4), (2, 3, 5), r"expected: \[n, k, columns\], n = 2 as in Input\(X\), k = 4 as in Input\(X\)"),
+    ],
+)  # fmt: skip
+def test_inputs_fit_what_their_slots_declare(x: tuple[int, ...], y: tuple[int, ...], message: str) -> None:
+    program = fluid.Program()
+    for name, shape in (("x", x), ("y", y)):
+        program.global_block().create_var(name=name, shape=shape, dtype="float32")
+    desc = OpDesc("bmm", {"X": ["x"], "Y": ["y"]}, {"Out": ["z"]})
+    context = CompileContext(get_op("bmm"), desc, program.global_block().desc)
+    with refused(RuleError, message) if message else nullcontext():
+        context.check_inputs()
 
 
 def test_slots_declare_what_they_take() -> None:

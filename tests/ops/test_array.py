@@ -9,6 +9,7 @@ from fluidnb.op import RuleError, make_grad
 from fluidnb.proto.desc import OpDesc
 from fluidnb.testing import OpTest, run_op
 from fluidnb.values import LoDTensor, LoDTensorArray
+from tests.tools.refused import refused
 
 TWO = LoDTensorArray([np.ones(2), np.full((1, 3), 2.0)])
 
@@ -58,7 +59,7 @@ def test_reading_what_was_never_written():
 
 def test_an_index_of_several_elements():
     for op, x in (("write_to_array", np.ones(2)), ("read_from_array", TWO)):
-        with pytest.raises(RuleError, match="should be 1"):
+        with pytest.raises(RuleError, match=r"must have the shape \[1\]"):
             run_op(op, {"X": x, "I": [0, 1]})
 
 
@@ -105,7 +106,7 @@ def test_elements_that_cannot_be_joined():
         ([np.ones((1, 2)), np.ones((1, 3))], "The dimension of the 1'th element in LoDTensorArray differs"),
         ([np.ones(2), np.ones(2, int)], "The dimension of the 1'th element in LoDTensorArray differs"),
     ):
-        with pytest.raises(EnforceNotMet, match=words):
+        with refused(EnforceNotMet, words):
             run_op("tensor_array_to_tensor", {"X": LoDTensorArray(elements)})
 
 

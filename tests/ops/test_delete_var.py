@@ -30,7 +30,7 @@ def program(*drop: str) -> fluid.Program:
 
 def machine(made: fluid.Program, scope: fluid.Scope) -> fluid.runtime.Interpreter:
     """A machine at the start."""
-    return Executor.machine(LoweredProgram(made.desc, ("x",), ("y",), CPU), scope, {"x": (X, ())})
+    return Executor.interpreter(LoweredProgram(made.desc, ("x",), ("y",), CPU), scope, {"x": (X, ())})
 
 
 class TestDeleteVar(OpTest):

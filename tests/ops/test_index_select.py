@@ -9,6 +9,7 @@ from fluidnb.op import RuleError
 from fluidnb.runtime import Executor, Scope
 from fluidnb.testing import run_op
 from tests.ops.cases import Differentiable, Forward, distinct, family, values
+from tests.tools.refused import refused
 
 A, CUBE = values(3, 4, seed=1), values(3, 4, 2, seed=2)
 PAIRS, ROWS = np.array([[2, 1], [0, 3], [2, 1]]), np.array([[2], [0], [2]])
@@ -178,20 +179,20 @@ def test_as_many_as_there_are_in_each_run():
         ("gather_nd", {"X": A, "Index": A}, {}, "must hold integers"),
         ("gather_nd", {"X": A, "Index": np.zeros((1, 3), int)}, {}, "how many numbers name a part"),
         ("scatter_nd_add", {"X": A, "Index": ROWS, "Updates": A[:2]}, {}, "a part for each"),
-        ("index_select", {"X": A, "Index": ROWS}, {}, "must be a list of numbers"),
+        ("index_select", {"X": A, "Index": ROWS}, {}, r"must have the shape \[n\]"),
         ("index_select", {"X": A, "Index": ROWS[:, 0]}, {"dim": 2}, "must name a dimension"),
-        ("index_sample", {"X": A, "Index": SAMPLES[:2]}, {}, "a row of numbers for each row"),
+        ("index_sample", {"X": A, "Index": SAMPLES[:2]}, {}, r"must have the shape \[n, k\]"),
         ("masked_select", {"X": A, "Mask": A}, {}, "Mask. of masked_select must fit X"),
         ("masked_select", {"X": A, "Mask": MASK[:2]}, {}, "Mask. of masked_select must fit X"),
         ("top_k_v2", {"X": A}, {"k": 4, "axis": 0}, "at least k elements"),
         ("unique", {"X": A}, {"axis": [0, 1]}, "names one dimension"),
         ("shard_index", {"X": A}, {"index_num": 3, "nshards": 1, "shard_id": 0}, "must hold integers"),
         ("allclose", {"Input": A, "Other": A[:2]}, {}, "same shape"),
-        ("gather_tree", {"Ids": LINES, "Parents": LINES}, {}, "three dimensions"),
+        ("gather_tree", {"Ids": LINES, "Parents": LINES}, {}, r"must have the shape \[steps, batch, beams\]"),
     ],
 )
 def test_what_does_not_fit(op, inputs, attrs, message):
-    with pytest.raises(RuleError, match=message):
+    with refused(RuleError, message):
         run_op(op, inputs, attrs)
 
 
@@ -220,5 +221,5 @@ def test_numbers_out_of_range(op, inputs, attrs):
     ],
 )
 def test_attributes_that_make_no_sense(op, inputs, attrs, message):
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, message):
         run_op(op, inputs, attrs)

@@ -7,6 +7,7 @@ import fluidnb as fluid
 from fluidnb.errors import OpValueError
 from fluidnb.op import RuleError
 from fluidnb.testing import OpTest, run_op
+from tests.tools.refused import refused
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -52,7 +53,7 @@ def test_targets_that_do_not_fit():
         ({"target_lod": [0, 5, 4, 6]}, "falls from 5 to 4"),
         ({"target_lod": [0, 2, 6], "append": True}, "level 0 ends at 6, but level 1 has 2 sequences"),
     ):
-        with pytest.raises(RuleError, match=words):
+        with refused(RuleError, words):
             run_op("lod_reset", {"X": (X, [[2, 3, 1]])}, attrs)
     with pytest.raises(RuleError, match="neither LoD nor offsets"):
         run_op("lod_reset", {"X": X, "Y": X})

@@ -7,6 +7,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import RuleError
 from fluidnb.testing import OpTest, run_op
 from fluidnb_kernels.detection.polygons import inside
+from tests.tools.refused import refused
 
 
 def is_inside(points, x, y):
@@ -95,12 +96,12 @@ def test_other_labels_in_the_next_run_give_other_sizes():
         ({"LabelsInt32": (np.zeros((4, 1), "int32"), [[2, 2, 0]])}, "must have as many rows"),
         ({"IsCrowd": (np.zeros((5, 1), "int32"), [[5]])}, "must have a sequence for each image"),
         ({"ImInfo": np.ones((2, 3), "float32")}, "a row for each image"),
-        ({"ImInfo": np.ones((3, 2), "float32")}, "a row for each image"),
-        ({"GtSegms": (np.zeros((24, 3), "float32"), IMAGES["GtSegms"][1])}, "must hold corners"),
+        ({"ImInfo": np.ones((3, 2), "float32")}, "must have the shape"),
+        ({"GtSegms": (np.zeros((24, 3), "float32"), IMAGES["GtSegms"][1])}, "must have the shape"),
         ({"IsCrowd": (np.ones((5, 1), "int32"), [[3, 1, 1]])}, "no object with a mask"),
         ({"LabelsInt32": (np.full((4, 1), 3, "int32"), [[3, 1, 0]])}, "is no class"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
-    with pytest.raises((RuleError, EnforceNotMet), match=message):
+    with refused((RuleError, EnforceNotMet), message):
         run_op("generate_mask_labels", {**IMAGES, **changes}, ATTRS)

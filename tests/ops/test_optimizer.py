@@ -62,5 +62,5 @@ def test_a_gradient_of_another_shape():
         attrs = {"mu": 0.9} if op == "momentum" else {}
         with pytest.raises(RuleError, match="Param and Grad must have the same shape"):
             run_op(op, {"Param": P, "Grad": G[:2], "LearningRate": RATE, **more}, attrs)
-        with pytest.raises(RuleError, match="must have one element"):
+        with pytest.raises(RuleError, match=r"must have the shape \[1\]"):
             run_op(op, {"Param": P, "Grad": G, "LearningRate": np.ones(2), **more}, attrs)

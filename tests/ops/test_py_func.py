@@ -9,6 +9,7 @@ from fluidnb.errors import EnforceNotMet, NotFound
 from fluidnb.op.callables import callable_id, callable_of
 from fluidnb.testing import OpTest, run_op
 from tests.ops.cases import values
+from tests.tools.refused import refused
 
 X, Y = values(3, 2), values(3, 2, seed=1)
 
@@ -52,7 +53,7 @@ class TestPyFunc(OpTest):
     ],
 )
 def test_what_does_not_fit_is_refused(function, message):
-    with pytest.raises(EnforceNotMet, match=message):
+    with refused(EnforceNotMet, message):
         run_op("py_func", {"X": [X]}, {"forward_callable_id": callable_id(function)}, outputs={"Out": 1})
 
 

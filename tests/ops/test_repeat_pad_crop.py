@@ -6,6 +6,7 @@ import pytest
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
 from tests.ops.cases import Differentiable, Forward, family, values
+from tests.tools.refused import refused
 
 A, B, V, W = values(2, 3, seed=1), values(2, 3, seed=2), values(3, seed=3), values(2, seed=4)
 X = values(2, 1, 3, seed=5)
@@ -160,14 +161,14 @@ def test_numbers_that_come_as_variables(op, inputs, attrs, want):
         ("expand_v2", {"X": A}, {"shape": [3]}, None, "cannot drop dimensions"),
         ("expand_v2", {"X": A}, {"shape": [4, 3]}, None, "repeats dimensions of size 1 only"),
         ("expand_as_v2", {"X": A, "Y": B[:1]}, {}, None, "repeats dimensions of size 1 only"),
-        ("meshgrid", {"X": [V, A]}, {}, {"Out": 2}, "must have one dimension"),
+        ("meshgrid", {"X": [V, A]}, {}, {"Out": 2}, "must have the shape .its length"),
         ("meshgrid", {"X": [V, W]}, {}, None, "an output for each input"),
         ("roll", {"X": A}, {"shifts": [1], "axis": [0, 1]}, None, "a number for each dimension"),
         ("roll", {"X": A}, {"shifts": [1], "axis": [2]}, None, "must name a dimension"),
         ("unbind", {"X": A}, {}, {"Out": 3}, "an output for each part"),
         ("crop_tensor", {"X": WIDE}, {"shape": [2, 3], "offsets": [2, 0]}, None, "must be inside X"),
         ("crop_tensor", {"X": WIDE}, {"shape": [2]}, None, "a size and an offset for each dimension"),
-        ("partial_concat", {"X": [WIDE, A]}, {}, None, "must be alike"),
+        ("partial_concat", {"X": [WIDE, A]}, {}, None, "d = 5 as in Input"),
         ("partial_sum", {"X": [WIDE]}, {"start_index": 3, "length": 3}, None, "must be inside X"),
         ("pad2d", {"X": A}, {"paddings": TWO}, None, "must hold images"),
         ("pad2d", {"X": FLAT}, {"paddings": [1, 1]}, None, "needs 4 numbers"),
@@ -177,5 +178,5 @@ def test_numbers_that_come_as_variables(op, inputs, attrs, want):
     ],
 )
 def test_what_does_not_fit(op, inputs, attrs, outputs, message):
-    with pytest.raises(RuleError, match=message):
+    with refused(RuleError, message):
         run_op(op, inputs, attrs, outputs)

@@ -11,6 +11,7 @@ import pytest
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import Program, Variable
 from fluidnb.values.dtypes import VarType
+from tests.tools.refused import refused
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_operators_append_to_the_current_block(x: Variable) -> None:
     ((0, -5), "Index -5 is out of range for axis 1"),
 ])  # fmt: skip
 def test_bad_indices(x: Variable, item: Any, text: str) -> None:
-    with pytest.raises(OpValueError, match=text):
+    with refused(OpValueError, text):
         x[item]
     assert appended(x) == []
 

@@ -116,7 +116,7 @@ def test_reprs_are_one_line(program: Program) -> None:
     assert repr(program).startswith("Program: 2 block(s), 5 variable(s), 4 operator(s), version ")
     assert repr(block.ops[0]).startswith("Operator fc_0.tmp_0 = t_product(X=x, Y=fc_0.w_0)  # test_printing.py:")
     assert block.ops[0].to_string().startswith("inputs {")
-    assert block.var("x").to_string(True, True).endswith("fragment: None\n")
+    assert block.var("x").to_string(True, True).endswith("cell_key: None\n")
 
 
 def test_own_lines_for_operators(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:

@@ -11,6 +11,7 @@ from fluidnb.errors import OpTypeError
 from fluidnb.program import Block, Parameter, Program, Variable, hooks, program_guard
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
+from tests.tools.refused import refused
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def test_init_attr_goes_to_the_startup_program_of_the_default_program() -> None:
 ])  # fmt: skip
 def test_a_bad_init_attr_leaves_no_parameter(block: Block, init_attr: Any, text: str) -> None:
     before = block.program.desc.serialize_to_string()
-    with pytest.raises((ValueError, TypeError), match=text):
+    with refused((ValueError, TypeError), text):
         block.create_parameter(name="w", shape=[3], dtype="float32", init_attr=init_attr)
     assert block.program.desc.serialize_to_string() == before
 

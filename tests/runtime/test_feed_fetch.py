@@ -10,6 +10,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.errors import NotFound, OpTypeError, OpValueError
 from fluidnb.values import LoDTensor, LoDTensorArray
+from tests.tools.refused import refused
 
 EXE = fluid.Executor(fluid.CPUPlace())
 CPU = fluid.CPUPlace()
@@ -64,7 +65,7 @@ def test_a_pair_feeds_sequences_by_length() -> None:
 )  # fmt: skip
 def test_lengths_that_do_not_fit_are_refused(lengths: Any, error: str) -> None:
     y = doubled(shape=[1], lod_level=1)
-    with pytest.raises((OpValueError, OpTypeError), match=error):
+    with refused((OpValueError, OpTypeError), error):
         EXE.run(feed={"x": (np.ones((3, 1), "float32"), lengths)}, fetch_list=[y], return_numpy=False)
 
 

@@ -263,7 +263,7 @@ def test_a_second_interrupt_is_not_waited_for() -> None:
     exe = endless()
 
     def press_twice(patience: interrupt.Patience) -> None:
-        for pressed in (lambda: bool(interrupt.runs), lambda: patience._asked):
+        for pressed in (lambda: bool(interrupt.runs), lambda: patience._requested):
             while not pressed():
                 time.sleep(0.001)
             os.kill(os.getpid(), signal.SIGINT)
@@ -288,7 +288,7 @@ def test_a_handler_of_the_user_is_kept(training: Training) -> None:
     finally:
         signal.signal(signal.SIGINT, old)
         interrupt._previous = before
-        interrupt.hold()
+        interrupt.install()
 
 
 def test_a_stop_that_comes_as_another_run_begins_is_not_lost() -> None:
@@ -297,7 +297,7 @@ def test_a_stop_that_comes_as_another_run_begins_is_not_lost() -> None:
     run.begin()
     left = iter(calls)
     run.stack.append((left, calls, ["a", "b"]))
-    run.ask_to_stop()
+    run.request_stop()
     run.stop = False  # as the run's own thread sets it when it begins, between the two halves of a request
     with pytest.raises(KeyboardInterrupt):
         for function, args in left:
@@ -315,5 +315,5 @@ def test_a_run_may_end_while_it_is_asked_to_stop() -> None:
 
     run = interrupt.Run()
     run.stack = Emptied()  # type: ignore[assignment]
-    run.ask_to_stop()
+    run.request_stop()
     assert run.stop

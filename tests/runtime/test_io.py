@@ -8,6 +8,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_a_file_that_does_not_fit_is_named_and_nothing_is_loaded(trained, change
     exe.run(fluid.default_startup_program())
     before = values()
     spoil(folder, "fc_1.w_0", change)
-    with pytest.raises(FluidError, match=text) as e:
+    with refused(FluidError, text) as e:
         fluid.io.load_params(exe, folder)
     assert "fc_1.w_0" in str(e.value)
     assert all(np.array_equal(before[n], a) for n, a in values().items())
@@ -140,16 +141,16 @@ def test_a_name_never_leads_out_of_the_folder(name, tmp_path):
     [
         (lambda exe, out, d: fluid.io.save_inference_model(d, ["z"], [out], exe), NotFound, 'no variable "z" to feed'),
         (lambda exe, out, d: fluid.io.save_inference_model(d, ["y"], [out], exe), OpValueError, "it also needs x"),
-        (lambda exe, out, d: fluid.io.save_inference_model(d, ["x"], ["out"], exe), OpTypeError, "should be Variables"),
-        (lambda exe, out, d: fluid.io.save_inference_model(d, [out], [out], exe), OpTypeError, "should be names"),
+        (lambda exe, out, d: fluid.io.save_inference_model(d, ["x"], ["out"], exe), OpTypeError, "Variables"),
+        (lambda exe, out, d: fluid.io.save_inference_model(d, [out], [out], exe), OpTypeError, "list of texts"),
         (lambda exe, out, d: fluid.io.save_inference_model(d, ["x"], [], exe), OpValueError, "at least one target"),
-        (lambda exe, out, d: fluid.io.save_params(exe, d, "main"), OpTypeError, "program should be a Program"),
-        (lambda exe, out, d: fluid.io.save_params(exe, 3), OpTypeError, "dirname should be a str"),
+        (lambda exe, out, d: fluid.io.save_params(exe, d, "main"), OpTypeError, "main_program of"),
+        (lambda exe, out, d: fluid.io.save_params(exe, 3), OpTypeError, "dirname of save_params must be a text"),
     ],
 )
 def test_mistakes(trained, call, error, text):
     exe, _, out, folder = trained
-    with pytest.raises(error, match=text):
+    with refused(error, text):
         call(exe, out, folder)
     assert not os.path.exists(folder)
 

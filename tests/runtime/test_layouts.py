@@ -68,7 +68,7 @@ def program(channels: int = 11, **attrs: Any) -> tuple[Any, dict[str, Any]]:
 def plan_of(fetch: Any) -> str:
     """The text of the plan that ran last for a fetch."""
 
-    plans: list[LoweredProgram] = list(program_state(fluid.default_main_program().desc).plans.values())
+    plans: list[LoweredProgram] = list(program_state(fluid.default_main_program().desc).lowered_programs.values())
     return next(p for p in reversed(plans) if p.fetches == (fetch.name,)).describe()
 
 

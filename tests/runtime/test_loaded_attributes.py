@@ -9,6 +9,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import FluidError, OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 
 def loaded(program: fluid.Program, type: str, **attrs: Any) -> fluid.Program:
@@ -51,7 +52,7 @@ def test_convolution(type: str, attr: str, value: Any) -> None:
     assert run(program, feed, out).shape == (1, 1, 1, 3)
     broken = loaded(program, type, **{attr: value})
     for fetch in (out, "x@GRAD"):
-        with pytest.raises(OpValueError, match=attr) as caught:
+        with refused(OpValueError, attr) as caught:
             run(broken, feed, fetch)
         assert f"({type})" in str(caught.value)
 

@@ -14,8 +14,8 @@ X = np.arange(-6, 6, dtype="float32").reshape(4, 3)
 
 
 def machine_of(program, scope, fetch, **feed):
-    plan = LoweredProgram(program.desc, tuple(feed), (fetch,), CPUPlace(), program.random_seed)
-    return Executor.machine(plan, scope, {n: (np.asarray(a), ()) for n, a in feed.items()})
+    lowered = LoweredProgram(program.desc, tuple(feed), (fetch,), CPUPlace(), program.random_seed)
+    return Executor.interpreter(lowered, scope, {n: (np.asarray(a), ()) for n, a in feed.items()})
 
 
 def state(machine):

@@ -22,7 +22,7 @@ KEPT = 3
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(plans, "_MOST_ENTRIES", KEPT - 1)
+    monkeypatch.setattr(plans, "_MOST_SPECIALIZATIONS", KEPT - 1)
     with fluid.fresh():
         yield
 
@@ -51,30 +51,30 @@ def run_all(fetch: list[Any], lengths: list[tuple[int, ...]] = LENGTHS) -> Lower
         loss, slope = exe.run(feed={"words": batch}, fetch_list=fetch, return_numpy=False)
         np.testing.assert_allclose(np.array(loss), [np.square(words).sum() / 6], rtol=1e-6)
         np.testing.assert_allclose(np.array(slope), words / 3, rtol=1e-6)
-    (plan,) = program_state(fluid.default_main_program().desc).plans.values()
-    return plan  # type: ignore[no-any-return]
+    (lowered,) = program_state(fluid.default_main_program().desc).lowered_programs.values()
+    return lowered  # type: ignore[no-any-return]
 
 
 def test_bodies_stay_bound_when_entries_go(total: list[Any]) -> None:
-    plan = run_all(total)
-    bodies, entries = len(plan.bodies), len(plan.entries)
-    assert (entries, plan.gone) == (KEPT, len(LENGTHS) - KEPT)
+    lowered = run_all(total)
+    bodies, entries = len(lowered.bodies), len(lowered.specializations)
+    assert (entries, lowered.evicted) == (KEPT, len(LENGTHS) - KEPT)
     again = run_all(total)  # every entry is bound anew, for they do not fit
-    assert again is plan
-    assert (len(plan.bodies), len(plan.entries)) == (bodies, entries)
+    assert again is lowered
+    assert (len(lowered.bodies), len(lowered.specializations)) == (bodies, entries)
 
 
 def test_what_was_used_last_stays(total: list[Any]) -> None:
     often, *others = LENGTHS
-    plan = run_all(total, [often])
-    (entry,) = plan.entries.values()
+    lowered = run_all(total, [often])
+    (entry,) = lowered.specializations.values()
     for row in others:
         run_all(total, [row, often])
-    assert plan.gone
-    assert any(kept is entry for kept in plan.entries.values())
+    assert lowered.evicted
+    assert any(kept is entry for kept in lowered.specializations.values())
 
 
-@pytest.mark.parametrize(("limit", "value"), [("_MOST_BYTES", 100), ("_MOST_GONE", 2), ("_MOST_NODES", 20)])
+@pytest.mark.parametrize(("limit", "value"), [("_MOST_BYTES", 100), ("_MOST_EVICTED", 2), ("_MOST_SEGMENTS", 20)])
 def test_a_plan_that_holds_much_starts_afresh(
     total: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
@@ -82,20 +82,20 @@ def test_a_plan_that_holds_much_starts_afresh(
     forget = LoweredProgram.forget
     monkeypatch.setattr(plans, limit, value)
     monkeypatch.setattr(LoweredProgram, "forget", lambda self: (started.append(1), forget(self))[1])
-    plan = run_all(total)
+    lowered = run_all(total)
     assert 1 < len(started) < len(LENGTHS)  # the first one is the plan's own
-    assert plan.gone <= 3
+    assert lowered.evicted <= 3
 
 
 def test_few_entries_are_kept_whatever_they_hold(total: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "_MOST_BYTES", 0)
-    plan = run_all(total, LENGTHS[:KEPT])
-    assert len(plan.entries) == KEPT
+    lowered = run_all(total, LENGTHS[:KEPT])
+    assert len(lowered.specializations) == KEPT
 
 
 def test_large_entries_go_but_a_few(total: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "_FEW_ENTRIES", 1)
+    monkeypatch.setattr(plans, "_FEW_SPECIALIZATIONS", 1)
     monkeypatch.setattr(plans, "_MOST_IN_ALL", 0)
-    plan = run_all(total, LENGTHS[:KEPT])
-    assert all(entry.placed for entry in plan.entries.values())
-    assert (len(plan.entries), plan.gone) == (2, KEPT - 2)
+    lowered = run_all(total, LENGTHS[:KEPT])
+    assert all(entry.arena_bytes for entry in lowered.specializations.values())
+    assert (len(lowered.specializations), lowered.evicted) == (2, KEPT - 2)

@@ -96,7 +96,7 @@ def test_every_operator_draws_its_own(dtype: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["one", 1.5, None])
 def test_a_seed_is_an_integer(wrong: object) -> None:
-    with pytest.raises(OpTypeError, match="seed takes an integer"):
+    with pytest.raises(OpTypeError, match="n of seed must be an int"):
         fluid.seed(wrong)  # type: ignore[arg-type]
 
 

@@ -169,7 +169,7 @@ def test_transforms_are_visible_in_the_plan(toy: ToyPlace) -> None:
 
 def _plans(program: fluid.Program) -> list[Any]:
 
-    return list(program_state(program.desc).plans.values())
+    return list(program_state(program.desc).lowered_programs.values())
 
 
 def test_memory_is_the_devices_own(toy: ToyPlace) -> None:

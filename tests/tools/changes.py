@@ -12,6 +12,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 #: Where a change may begin, first to last.
 _BASES = ("origin/main", "main", "origin/master", "master")
+#: More changed files of the kernels or the tests are a change of texts or names; all cases of all of them take hours.
+_MOST = 60
 
 
 @cache
@@ -32,11 +34,13 @@ def base() -> str:
 
 @cache
 def files() -> frozenset[Path]:
-    """The files that differ from `base`, uncommitted and new ones included."""
+    """The files that differ from `base`, uncommitted and new ones included; none where nearly all differ."""
     if not base():
         return frozenset()
     shown = _git("diff", "--name-only", base()) + "\n" + _git("ls-files", "--others", "--exclude-standard")
-    return frozenset(ROOT / name for name in shown.splitlines() if name)
+    names = [name for name in shown.splitlines() if name]
+    many = tuple(top for top in ("kernels/", "tests/") if sum(name.startswith(top) for name in names) > _MOST)
+    return frozenset(ROOT / name for name in names if not name.startswith(many))
 
 
 @cache

@@ -28,6 +28,7 @@ MORE: dict[str, str] = {
     "tests/device": "g++",
     "tests/emulator": "g++",
     "tests/endurance": "processes, minutes",
+    "tests/docs": "Sphinx, Chromium",
     "tests/fuzz": "minutes",
     "tests/gpu": "g++ and NVRTC",
     "tests/lab": "g++",

@@ -192,8 +192,8 @@ def test_the_log_tells_what_was_done(capsys: pytest.CaptureFixture[str]) -> None
     ("call", "kind", "message"),
     [
         (lambda p: fluid.memory_optimize(p, level=2), OpValueError, "only support opt_level 0 or 1."),
-        (lambda p: fluid.memory_optimize("p"), OpTypeError, "A transpiler takes a program"),
-        (lambda p: fluid.release_memory(None), OpTypeError, "A transpiler takes a program"),
+        (lambda p: fluid.memory_optimize("p"), OpTypeError, "must be a Program"),
+        (lambda p: fluid.release_memory(None), OpTypeError, "must be a Program"),
         (lambda p: fluid.memory_optimize(p, [3]), OpTypeError, "skip_opt_set has variables and names"),
         (lambda p: fluid.release_memory(p, "scale_0.tmp"), NotFound, 'Did you mean "scale_0.tmp_0"'),
     ],
@@ -202,8 +202,9 @@ def test_what_is_refused_changes_nothing(call: Any, kind: type[Exception], messa
     chain()
     program = fluid.default_main_program()
     before, version = program.desc.serialize_to_string(), program.version
-    with pytest.raises(kind, match=message) as error:
+    with pytest.raises(kind) as error:
         call(program)
+    assert message in error.value.text(without=["at"])  # the line of the call has the message too
     assert "test_memory_optimize.py" in str(error.value)
     assert (program.desc.serialize_to_string(), program.version) == (before, version)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.values import LoD, lod
+from tests.tools.refused import refused
 
 ABSOLUTE = [[0, 5, 8, 10, 14], [0, 2, 3, 5, 7, 8, 10, 13, 14]]
 RELATIVE = [[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]]
@@ -61,7 +62,7 @@ def test_what_is_wrong_both_ways_gets_no_such_hint() -> None:
     ],
 )
 def test_rules(levels: list[list[int]], height: int | None, words: str) -> None:
-    with pytest.raises(OpValueError, match=words):
+    with refused(OpValueError, words):
         lod.check(lod.convert(levels), height, "words")
     with pytest.raises(OpValueError, match="of words is invalid"):
         lod.check(lod.convert(levels), height, "words")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import runpy
 import sys
 
 import numpy as np
@@ -13,6 +14,7 @@ from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.memory import pools
 from fluidnb.values import CPUPlace, CUDAPinnedPlace, CUDAPlace, DeviceContext, LoDTensor, Place, copies, device_context
+from fluidnb_kernels.device import context
 
 
 def test_equality_hash_and_text() -> None:
@@ -44,6 +46,20 @@ def test_cuda_without_cupy_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(EnforceNotMet, match=r"Cannot run operator on place CUDAPlace\(0\): cupy is not installed") as e:
         DeviceContext.get(CUDAPlace(0))
     assert "fluid.CPUPlace()" in str(e.value)
+
+
+def test_a_users_cuda_context_wins_over_that_of_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_context, "_contexts", {})
+    monkeypatch.setattr(device_context, "_factories", dict(device_context._factories))
+    monkeypatch.setattr(device_context, "_cuda_factory", None)
+
+    class OwnContext(DeviceContext):
+        """A context of the user's."""
+
+    device_context.register_place(CUDAPlace, OwnContext)
+    runpy.run_path(context.__file__)  # the kernels are loaded later
+    assert device_context._cuda_factory is not None
+    assert type(DeviceContext.get(CUDAPlace(0))) is OwnContext
 
 
 def test_contexts_are_one_per_place() -> None:

@@ -12,7 +12,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.proto.text import to_text
-from fluidnb.visible import ACTING
+from fluidnb.utils.escapes import ACTING
 
 #: HTML, quotes, a terminal's title, colours, text direction, a line of its own.
 EVIL = "<img src=x onerror=alert(1)>\"'&\x1b]0;owned\x07\x1b[31m\u202egpj.\u2066\x9b2J"

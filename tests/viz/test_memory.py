@@ -85,10 +85,10 @@ def test_nothing_is_lost(placed: list[tuple[list[Life], int]]) -> None:
     block = fluid.default_main_program().global_block()
     assert [s.type for s in arena.steps] == [op.type for op in block.ops]
     named = {n for b in arena.buffers for n in b.names}
-    plan = program_state(fluid.default_main_program().desc).recent[-1]
+    lowered = program_state(fluid.default_main_program().desc).recent[-1]
     local = {n for op in block.ops for row in op.desc.outs.values() for n in row}
     kept = {h.name for h in viz.read_memory().holders}
-    assert local - named <= plan.pinned | plan.persistable | kept | {"@EMPTY@"}
+    assert local - named <= lowered.pinned | lowered.persistable | kept | {"@EMPTY@"}
     assert "fc_0.tmp_0" in named and "fc_0.w_0@GRAD" in named
     assert len(placed[-1][0]) <= sum(max(len(b.names), 1) for b in arena.buffers)
 

@@ -12,8 +12,7 @@ from fluidnb.memory import Span, Stats
 from fluidnb.values import CPUPlace, CUDAPlace
 from fluidnb.viz.memory.model import ArenaMap, ArenaStep, Buffer, Holder, MemoryPicture, PoolPicture
 from fluidnb.viz.memory.pools import holders, read_pools
-from fluidnb.viz.time.op_times import timed
-from fluidnb.viz.time.timeline import read_timeline, timeline_lines
+from fluidnb.viz.time.timeline import read_timeline, timed, timeline_lines
 from tests.viz.conftest import same_as_golden
 
 

@@ -15,9 +15,17 @@ import fluidnb as fluid
 from fluidnb.errors import OpTypeError
 from fluidnb.viz.base.curves import MOST_POINTS, Curve, bars, smoothed
 from fluidnb.viz.base.curves_svg import curves_svg, traces
-from fluidnb.viz.base.display_target import NoDisplay, Notebook, Plain, Terminal
+from fluidnb.viz.base.display_target import Notebook, Plain, Render, Terminal
 from fluidnb.viz.time.progress import Progress, progress
 from fluidnb.viz.time.progress_renderings import State, progress_html, progress_text
+
+
+class NoDisplay:
+    """Shows nothing."""
+
+    def line(self, text: str) -> None: ...
+
+    def show(self, text: Render, html: Render, last: bool) -> None: ...
 
 
 class Watch(NoDisplay):

@@ -7,21 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.layers.activation import log
 from fluidnb.layers.array import array_read, array_write
-from fluidnb.layers.beam import beam_search, beam_search_decode
-from fluidnb.layers.compare import less_than
+from fluidnb.layers.compare import is_empty, less_than
 from fluidnb.layers.control_flow import DynamicRNN, Switch, While
-from fluidnb.layers.control_flow.checks import check_is_variable
+from fluidnb.layers.control_flow.body import check_is_variable
 from fluidnb.layers.creation import fill_constant, fill_constant_batch_size_like
-from fluidnb.layers.elementwise import elementwise_add
 from fluidnb.layers.embedding import embedding
 from fluidnb.layers.fc import fc
-from fluidnb.layers.functions import log
-from fluidnb.layers.levels import lod_reset
-from fluidnb.layers.logic import is_empty
-from fluidnb.layers.math import increment
+from fluidnb.layers.math import elementwise_add, increment
 from fluidnb.layers.metric import topk
-from fluidnb.layers.sequence import sequence_expand
+from fluidnb.layers.sequence import lod_reset, sequence_expand
+from fluidnb.layers.sequence_labels import beam_search, beam_search_decode
 from fluidnb.layers.shape import reshape
 from fluidnb.program import Variable
 
@@ -34,19 +31,12 @@ class InitState:
     Args:
         init: the value, a row for each sequence; None: a constant.
         shape: of the constant, with -1 for the sequences.
-        value: of the constant.
         init_boot: a variable with as many rows as the constant gets.
         need_reorder: whether the rows of ``init`` are in the order of the source, not of the ranks by length.
-        dtype: of the constant.
-
-    Raises:
-        OpValueError: neither ``init`` nor ``init_boot``.
 
     Example:
         >>> InitState(fluid.layers.data("context", [4])).value.shape
         (-1, 4)
-
-    Source: fluid.contrib.decoder.beam_search_decoder.InitState.
     """
 
     def __init__(
@@ -74,20 +64,7 @@ class StateCell:
         inputs: name to None, or to a variable; `compute_state` sets them.
         states: name to `InitState`.
         out_state: name of the state from which words are predicted.
-        name: accepted for old scripts.
-
-    Raises:
-        OpTypeError: a state that is no `InitState`.
-        NotFound: ``out_state`` is none of the states.
-
-    Example:
-        >>> h = InitState(fluid.layers.data("context", [4]))
-        >>> cell = StateCell(inputs={"x": None}, states={"h": h}, out_state="h")
-        >>> @cell.state_updater
-        ... def step(cell):
-        ...     cell.set_state("h", fluid.layers.fc([cell.get_state("h"), cell.get_input("x")], 4, act="tanh"))
-
-    Source: fluid.contrib.decoder.beam_search_decoder.StateCell.
+        name: ignored (compatibility).
     """
 
     def __init__(
@@ -111,43 +88,19 @@ class StateCell:
 
         Args:
             updater: a function of the cell that reads inputs and states and sets the new states.
-
-        Returns:
-            The function.
         """
         self._updater = updater
         return updater
 
     def get_input(self, input_name: str) -> Variable:
-        """An input of this step.
-
-        Args:
-            input_name: its name.
-
-        Returns:
-            The variable.
-
-        Raises:
-            NotFound: an unknown name, or an input without a value.
-        """
+        """An input of this step."""
         value = self._inputs.get(input_name)
         if value is None:
             raise NotFound(f'The input "{input_name}" has no value.', hint="compute_state(inputs={...}) sets it.")
         return value
 
     def get_state(self, state_name: str) -> Variable:
-        """A state: of the step before, or after `set_state` the new one.
-
-        Args:
-            state_name: its name.
-
-        Returns:
-            The variable.
-
-        Raises:
-            NotFound: an unknown name.
-            OpValueError: outside the block of a decoder.
-        """
+        """A state: of the step before, or after `set_state` the new one."""
         if state_name not in self.initial:
             raise NotFound(f'There is no state "{state_name}".', hint=near(state_name, self.initial))
         if self._decoder is None:
@@ -158,12 +111,7 @@ class StateCell:
         return self._states[state_name]
 
     def set_state(self, state_name: str, state_value: Variable) -> None:
-        """Set the new value of a state.
-
-        Args:
-            state_name: its name.
-            state_value: the variable.
-        """
+        """Set the new value of a state."""
         self.get_state(state_name)
         self._states[state_name] = state_value
 
@@ -172,10 +120,6 @@ class StateCell:
 
         Args:
             inputs: name to the variable of this step.
-
-        Raises:
-            NotFound: an unknown input.
-            OpValueError: there is no `state_updater`.
         """
         for name, value in inputs.items():
             if name not in self._inputs:
@@ -193,11 +137,7 @@ class StateCell:
             self._decoder.keep(name, value)
 
     def out_state(self) -> Variable:
-        """The state from which words are predicted.
-
-        Returns:
-            The variable.
-        """
+        """The state from which words are predicted."""
         return self.get_state(self._out_state)
 
     def _enter(self, decoder: TrainingDecoder | BeamSearchDecoder) -> None:
@@ -219,7 +159,7 @@ class TrainingDecoder:
 
     Args:
         state_cell: the cell.
-        name: accepted for old scripts.
+        name: ignored (compatibility).
 
     Example:
         >>> words = fluid.layers.data("words", [3], lod_level=1)
@@ -234,8 +174,6 @@ class TrainingDecoder:
         ...     decoder.state_cell.update_states()
         >>> decoder().shape
         (-1, 9)
-
-    Source: fluid.contrib.decoder.beam_search_decoder.TrainingDecoder.
     """
 
     def __init__(self, state_cell: StateCell, name: str | None = None) -> None:
@@ -254,63 +192,28 @@ class TrainingDecoder:
             self.state_cell._leave()
 
     def step_input(self, x: Variable) -> Variable:
-        """See `DynamicRNN.step_input`.
-
-        Args:
-            x: sequences.
-
-        Returns:
-            The rows of this step.
-        """
+        """See `DynamicRNN.step_input`."""
         return self.dynamic_rnn.step_input(x)
 
     def static_input(self, x: Variable) -> Variable:
-        """See `DynamicRNN.static_input`.
-
-        Args:
-            x: sequences, or a row for each.
-
-        Returns:
-            Those of the sequences that are not finished.
-        """
+        """See `DynamicRNN.static_input`."""
         return self.dynamic_rnn.static_input(x)
 
     def output(self, *outputs: Variable) -> None:
-        """See `DynamicRNN.output`.
-
-        Args:
-            outputs: rows of this step.
-        """
+        """See `DynamicRNN.output`."""
         self.dynamic_rnn.output(*outputs)
 
     def __call__(self) -> Any:
-        """The outputs of all steps, as sequences.
-
-        Returns:
-            See `DynamicRNN`.
-        """
+        """The outputs of all steps, as sequences."""
         return self.dynamic_rnn()
 
     def state(self, name: str, init: InitState) -> Variable:
-        """The memory of a state, for `StateCell`.
-
-        Args:
-            name: of the state.
-            init: its initial value.
-
-        Returns:
-            The variable.
-        """
+        """The memory of a state, for `StateCell`."""
         self._memories[name] = self.dynamic_rnn.memory(init=init.value, need_reorder=init.need_reorder)
         return self._memories[name]
 
     def keep(self, name: str, value: Variable) -> None:
-        """Keep the new value of a state, for `StateCell`.
-
-        Args:
-            name: of the state.
-            value: the variable.
-        """
+        """Keep the new value of a state, for `StateCell`."""
         self.dynamic_rnn.update_memory(self._memories[name], value)
 
 
@@ -329,7 +232,7 @@ class BeamSearchDecoder:
         max_len: the greatest number of words.
         beam_size: how many sentences a source keeps.
         end_id: the word that ends a sentence.
-        name: accepted for old scripts.
+        name: ignored (compatibility).
 
     Example:
         >>> cell = StateCell({"x": None}, {"h": InitState(fluid.layers.data("context", [4]))}, "h")
@@ -342,8 +245,6 @@ class BeamSearchDecoder:
         >>> decoder.decode()
         >>> [variable.lod_level for variable in decoder()]
         [2, 2]
-
-    Source: fluid.contrib.decoder.beam_search_decoder.BeamSearchDecoder.
     """
 
     def __init__(
@@ -364,9 +265,9 @@ class BeamSearchDecoder:
         self.state_cell = state_cell
         self._start = {"init ids": init_ids, "init scores": init_scores}
         self._given = dict(input_var_dict or {})
-        for given in self._given:
-            if given not in state_cell.input_names:
-                raise NotFound(f'The cell has no input "{given}".', hint=near(given, state_cell.input_names))
+        for input_name in self._given:
+            if input_name not in state_cell.input_names:
+                raise NotFound(f'The cell has no input "{input_name}".', hint=near(input_name, state_cell.input_names))
         self._sizes = (target_dict_dim, word_dim)
         self._topk_size, self._sparse, self._beam_size, self._end_id = topk_size, sparse_emb, beam_size, end_id
         self._counter = fill_constant([1], "int64", 0)
@@ -432,22 +333,9 @@ class BeamSearchDecoder:
         return beam_search_decode(self._arrays["init ids"], self._arrays["init scores"], self._beam_size, self._end_id)
 
     def state(self, name: str, init: InitState) -> Variable:
-        """The state of the sentences in the beam, for `StateCell`.
-
-        Args:
-            name: of the state.
-            init: its initial value.
-
-        Returns:
-            The variable.
-        """
+        """The state of the sentences in the beam, for `StateCell`."""
         return sequence_expand(array_read(self._arrays[f"state {name}"], self._counter), self._expand)
 
     def keep(self, name: str, value: Variable) -> None:
-        """Keep the new value of a state, for `StateCell`.
-
-        Args:
-            name: of the state.
-            value: the variable.
-        """
+        """Keep the new value of a state, for `StateCell`."""
         self._links.append((value, self._arrays[f"state {name}"]))

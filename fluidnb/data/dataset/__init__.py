@@ -26,22 +26,6 @@ from fluidnb.data.dataset import (
 from fluidnb.data.dataset.source import download
 
 __all__ = [
-    "cifar",
-    "common",
-    "conll05",
-    "diabetes",
-    "digits",
-    "download",
-    "flowers",
-    "image",
-    "imdb",
-    "imikolov",
-    "mnist",
-    "movielens",
-    "mq2007",
-    "sentiment",
-    "uci_housing",
-    "voc2012",
-    "wmt14",
-    "wmt16",
-]
+    "cifar", "common", "conll05", "diabetes", "digits", "download", "flowers", "image", "imdb", "imikolov", "mnist",
+    "movielens", "mq2007", "sentiment", "uci_housing", "voc2012", "wmt14", "wmt16",
+]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Shared helpers of data sets: scikit-learn's bundled files, the fixed split, readers of rows."""
+"""Shared helpers of data sets: scikit-learn's bundled files, the fixed split, readers of rows, word numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def load(name: str, **options: Any) -> tuple[Array, Array]:
-    """A data set that scikit-learn carries in its package.
-
-    Args:
-        name: as in ``sklearn.datasets.load_<name>``.
-        options: handed to that function.
-
-    Returns:
-        (features, targets), a row a sample.
-
-    Raises:
-        EnforceNotMet: scikit-learn is not installed.
-    """
+    """A data set that scikit-learn carries in its package."""
     try:
         from sklearn import datasets
     except ImportError:
@@ -38,38 +27,28 @@ def load(name: str, **options: Any) -> tuple[Array, Array]:
 
 
 def is_test(count: int) -> Array:
-    """The fixed split: every fifth sample is for testing.
-
-    Args:
-        count: samples in all.
-
-    Returns:
-        A bool for each.
-
-    Example:
-        >>> is_test(6).tolist()
-        [False, False, False, False, True, False]
-    """
+    """The fixed split: every fifth sample is for testing."""
     return np.arange(count) % 5 == 4
 
 
+def part(samples: tuple[Array, Array], test: bool) -> Reader:
+    """A reader of the samples to test with, or of those to train with."""
+    features, targets = samples
+    chosen = is_test(len(targets)) == test
+    return rows(features[chosen], targets[chosen])
+
+
 def rows(features: Array, targets: Array) -> Reader:
-    """A reader of (features, target).
-
-    Args:
-        features: a row a sample.
-        targets: one a sample; what is no array becomes a Python number.
-
-    Returns:
-        A reader.
-
-    Example:
-        >>> list(rows(np.eye(2), np.array([3, 4]))())
-        [(array([1., 0.]), 3), (array([0., 1.]), 4)]
-    """
+    """A reader of (features, target)."""
 
     def samples() -> Iterator[tuple[Array, Any]]:
         for x, y in zip(features, targets, strict=True):
             yield x, for_user(y) if y.ndim else y.item()
 
     return samples
+
+
+def by_frequency(counts: Mapping[str, float], cutoff: float = 0, *last: str) -> dict[str, int]:
+    """Numbers of the words that occur more than `cutoff` times, frequent ones first, equal ones by name."""
+    kept = sorted((word for word, n in counts.items() if n > cutoff), key=lambda word: (-counts[word], word))
+    return {word: i for i, word in enumerate([*kept, *last])}

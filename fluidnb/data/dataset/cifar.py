@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.files import plain_pickle
@@ -23,6 +23,9 @@ CIFAR10_MD5 = "c58f30108f718f92721af3b95e74349a"
 CIFAR100_URL = URL_PREFIX + "cifar-100-python.tar.gz"
 CIFAR100_MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
 
+_FILES = source.Files("cifar", (CIFAR10_URL, CIFAR10_MD5), (CIFAR100_URL, CIFAR100_MD5))
+fetch = _FILES.fetch
+
 _VALUES = 3 * 32 * 32
 _TRAIN, _TEST = 50_000, 10_000  # also of the synthetic images
 _BLOCK = 500  # synthetic images that are drawn at once
@@ -32,76 +35,27 @@ def train10(cycle: bool = False) -> Reader:
     """CIFAR-10 to train with: (3,072 values as float32 from 0 to 1: reds row by row, greens, blues; class as an int).
 
     The synthetic images are as many: a coarse pattern for each class, with noise.
-
-    Args:
-        cycle: start again at the end, for ever.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> values, label = next(iter(train10()()))
-        >>> values.shape, values.dtype, label in range(10)
-        ((3072,), dtype('float32'), True)
     """
     return _reader(10, "data_batch", cycle)
 
 
 def test10(cycle: bool = False) -> Reader:
-    """CIFAR-10 to test with, 10,000 images.
-
-    Args:
-        cycle: start again at the end, for ever.
-
-    Returns:
-        A reader of the same samples as `train10`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-    """
+    """CIFAR-10 to test with, 10,000 images; samples as in `train10`."""
     return _reader(10, "test_batch", cycle)
 
 
 def train100() -> Reader:
-    """CIFAR-100 to train with: the samples of `train10`, with classes from 0 to 99.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-    """
+    """CIFAR-100 to train with: the samples of `train10`, with classes from 0 to 99."""
     return _reader(100, "train", False)
 
 
 def test100() -> Reader:
-    """CIFAR-100 to test with.
-
-    Returns:
-        A reader of the same samples as `train100`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-    """
+    """CIFAR-100 to test with; samples as in `train100`."""
     return _reader(100, "test", False)
 
 
-def fetch() -> None:
-    """Fetch both archives into the cache.
-
-    Raises:
-        EnforceNotMet: one of them cannot be fetched.
-    """
-    common.download(CIFAR10_URL, "cifar", CIFAR10_MD5)
-    common.download(CIFAR100_URL, "cifar", CIFAR100_MD5)
-
-
 def _reader(classes: int, part: str, cycle: bool) -> Reader:
-    wanted = (CIFAR10_URL, CIFAR10_MD5) if classes == 10 else (CIFAR100_URL, CIFAR100_MD5)
-    paths = source.files("cifar", wanted)
+    paths = _FILES.paths([10, 100].index(classes))
 
     def samples() -> Iterator[tuple[Array, int]]:
         while True:

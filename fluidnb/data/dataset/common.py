@@ -3,8 +3,6 @@
 The cache is Paddle's, ``~/.cache/paddle/dataset``, with Paddle's names in it; FLUIDNB_DATA_HOME in the environment, or
 an assignment to `DATA_HOME`, moves it. With FLUIDNB_DATA_URL set, files are fetched from that mirror, as
 ``<FLUIDNB_DATA_URL>/<data set>/<file>``.
-
-Source: paddle.dataset.common.
 """
 
 from __future__ import annotations
@@ -37,12 +35,6 @@ _checked: dict[tuple[str, str], tuple[int, int]] = {}
 def md5file(fname: str | os.PathLike[str]) -> str:
     """The MD5 of a file.
 
-    Args:
-        fname: the file.
-
-    Returns:
-        32 hexadecimal digits.
-
     Example:
         >>> md5file(os.devnull)
         'd41d8cd98f00b204e9800998ecf8427e'
@@ -64,34 +56,16 @@ def download(url: str, module_name: str, md5sum: str, save_name: str | None = No
 
     Raises:
         EnforceNotMet: it cannot be fetched, or what came has another checksum.
-        OpValueError: a name that leads out of the cache.
     """
     path = _path(url, module_name, save_name)
     if not os.path.exists(path) or not _is_right(path, md5sum):
         fetch(mirrored(url, module_name, save_name), path, md5sum)
-        _remember(path, md5sum)
+        _checked[path, md5sum] = _stamp(path)
     return path
 
 
 def cached(url: str, module_name: str, checksum: str, save_name: str | None = None) -> str | None:
-    """A file of a data set, over the network only if the user allowed that (FLAGS_dataset_download).
-
-    Args:
-        url: as for `download`.
-        module_name: as for `download`.
-        checksum: as for `download`.
-        save_name: as for `download`.
-
-    Returns:
-        The path in the cache; None when it is not there and may not be fetched.
-
-    Raises:
-        EnforceNotMet: it is damaged and may not be fetched again, or any reason of `download`.
-
-    Example:
-        >>> cached("http://example.org/nothing.gz", "no_such_set", "0" * 32) is None
-        True
-    """
+    """A file from the cache, or fetched if FLAGS_dataset_download allows; else None."""
     if flags.values["dataset_download"]:
         return download(url, module_name, checksum, save_name)
     path = _path(url, module_name, save_name)
@@ -100,12 +74,10 @@ def cached(url: str, module_name: str, checksum: str, save_name: str | None = No
     if not _is_right(path, checksum):
         name = algorithm(checksum)
         raise EnforceNotMet(
-            f"The cached file {path} is damaged, or another one.",
-            attrs={"url": mirrored(url, module_name, save_name)},
-            expected=f"{name} {checksum}",
-            received=f"{name} {digest(path, name)}",
+            f"The cached file {path} is damaged, or another one.", attrs={"url": mirrored(url, module_name, save_name)},
+            expected=f"{name} {checksum}", received=f"{name} {digest(path, name)}",
             hint="delete it, or fetch it again: fluid.dataset.download(True).",
-        )
+        )  # fmt: skip
     return path
 
 
@@ -119,14 +91,8 @@ def split(
     """Write the samples of a reader into files of `line_count` samples each; the last may have fewer.
 
     Args:
-        reader: the source.
-        line_count: samples a file.
         suffix: the files' path, with a ``%d`` for their number.
         dumper: called with a list of samples and a file that is open for bytes.
-
-    Raises:
-        OpTypeError: `dumper` cannot be called.
-        OpValueError: `line_count` is not positive, or `suffix` has no place for a number.
 
     Example:
         >>> import tempfile
@@ -166,16 +132,8 @@ def cluster_files_reader(
     Args:
         files_pattern: the files, as for a shell. The default `loader` reads plain values and numpy
             arrays; pickle.load reads any object, from files that you trust.
-        trainer_count: trainers in all.
         trainer_id: this one's number, from 0.
         loader: called with a file open for bytes; gives the list of its samples.
-
-    Returns:
-        A reader.
-
-    Raises:
-        OpTypeError: `loader` cannot be called.
-        OpValueError: numbers that no trainer has.
 
     Example:
         >>> list(cluster_files_reader("/no/such/files-*", 2, 1)())
@@ -201,12 +159,7 @@ def convert(output_path: str, reader: Reader, line_count: int, name_prefix: str)
 
     Args:
         output_path: the folder of the files; it is made.
-        reader: the source.
-        line_count: samples a file; the last may have fewer.
         name_prefix: the start of the files' names; a number of five digits follows.
-
-    Raises:
-        OpValueError: `line_count` is not positive, or `name_prefix` leads out of the folder.
 
     Example:
         >>> import tempfile
@@ -241,12 +194,8 @@ def _is_right(path: str, checksum: str) -> bool:
         return True
     if digest(path, algorithm(checksum)) != checksum.lower():
         return False
-    _remember(path, checksum)
-    return True
-
-
-def _remember(path: str, checksum: str) -> None:
     _checked[path, checksum] = _stamp(path)
+    return True
 
 
 def _stamp(path: str) -> tuple[int, int]:

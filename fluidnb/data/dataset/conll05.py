@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset import common, source
 from fluidnb.data.dataset.roles import corpus, gzipped
+from fluidnb.data.dataset.synthetic_samples import VERBS, Phrase, sentences
 from fluidnb.data.dataset.synthetic_text import words
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.files.atomic_write import atomic_write
@@ -32,10 +33,21 @@ TRGDICT_MD5 = "d8c7f03ceb5fc2e5a0fa7503a4353751"
 EMB_URL = "http://paddlemodels.bj.bcebos.com/conll05st%2Femb"
 EMB_MD5 = "bf436eb0faa1f6f9103017f8be57cdb7"
 
+_FILES = source.Files(
+    "conll05",
+    (DATA_URL, DATA_MD5),
+    (WORDDICT_URL, WORDDICT_MD5),
+    (VERBDICT_URL, VERBDICT_MD5),
+    (TRGDICT_URL, TRGDICT_MD5),
+    (EMB_URL, EMB_MD5),
+    folder="conll05st",  # Paddle's name in the cache
+)
+fetch = _FILES.fetch
+
 #: The number of every word that the dict lacks.
 UNK_IDX = 0
 
-_NAME, _DIM = "conll05st", 32  # Paddle's name in the cache; the size of a word's vector
+_DIM = 32  # the size of a word's vector
 _SAMPLES, _WORDS, _VERBS = 5_267, 44_068, 3_162  # also of the synthetic text
 
 #: The 53 roles of the labels.
@@ -48,20 +60,8 @@ _ROLES = tuple(
 
 
 def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """The numbers of words, of verbs in their base form, and of labels: "B-" and "I-" of each role, and "O".
-
-    Returns:
-        (words, verbs, labels), each a dict.
-
-    Raises:
-        EnforceNotMet: a file is damaged or cannot be fetched.
-
-    Example:
-        >>> words, verbs, labels = get_dict()
-        >>> labels["I-A0"] - labels["B-A0"], labels["O"] == len(labels) - 1
-        (1, True)
-    """
-    words, verbs, labels = _dicts(_files())
+    """The numbers of words, of verbs in their base form, and of labels: "B-" and "I-" of each role, and "O"."""
+    words, verbs, labels = _dicts(_FILES.paths(*range(4)))
     return dict(words), dict(verbs), dict(labels)
 
 
@@ -69,15 +69,17 @@ def get_embedding() -> str:
     """A file with a vector of 32 float32 for each word, after 16 bytes of header.
 
     The synthetic data have random vectors; they are written into the cache.
-
-    Returns:
-        Its path.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
     """
-    files = source.files("conll05", (EMB_URL, EMB_MD5), folder=_NAME)
-    return _random_vectors(len(get_dict()[0])) if files is None else files[0]
+    paths = _FILES.paths(4)
+    if paths is not None:
+        return paths[0]
+    count = len(get_dict()[0])
+    path = os.path.join(common.DATA_HOME, _FILES.folder, f"synthetic-{count}.emb")
+    if not os.path.exists(path):
+        values = np.random.RandomState(5).uniform(-0.1, 0.1, count * _DIM).astype("<f4")
+        with atomic_write(path, parents=True) as file:
+            file.write(struct.pack("<iIQ", 0, 4, values.size) + values.tobytes())  # version, bytes a value, values
+    return path
 
 
 def test() -> Reader:
@@ -88,16 +90,8 @@ def test() -> Reader:
         A reader of tuples of nine lists, each as long as the sentence: words; the two words before the verb, the verb
         as it stands there, and the two words after it, each repeated; its base form, repeated; 1 for these five
         positions and 0 for others; labels.
-
-    Raises:
-        EnforceNotMet: a file is damaged or cannot be fetched.
-
-    Example:
-        >>> sample = next(iter(test()()))
-        >>> len(sample), len({len(field) for field in sample})
-        (9, 1)
     """
-    paths = _files()
+    paths = _FILES.paths(*range(4))
 
     def samples() -> Iterator[tuple[list[int], ...]]:
         words, verbs, labels = _dicts(paths)
@@ -118,27 +112,6 @@ def test() -> Reader:
             yield from samples()
 
     return named
-
-
-def fetch() -> None:
-    """Fetch the five files into the cache.
-
-    Raises:
-        EnforceNotMet: one of them cannot be fetched.
-    """
-    for url, checksum in (
-        (WORDDICT_URL, WORDDICT_MD5),
-        (VERBDICT_URL, VERBDICT_MD5),
-        (TRGDICT_URL, TRGDICT_MD5),
-        (EMB_URL, EMB_MD5),
-        (DATA_URL, DATA_MD5),
-    ):
-        common.download(url, _NAME, checksum)
-
-
-def _files() -> tuple[str, ...] | None:
-    dicts = (WORDDICT_URL, WORDDICT_MD5), (VERBDICT_URL, VERBDICT_MD5), (TRGDICT_URL, TRGDICT_MD5)
-    return source.files("conll05", (DATA_URL, DATA_MD5), *dicts, folder=_NAME)
 
 
 @functools.lru_cache(maxsize=2)
@@ -164,16 +137,16 @@ def _labels(lines: Iterable[str]) -> dict[str, int]:
 
 def _columns(paths: tuple[str, ...] | None) -> tuple[Iterable[str], Iterable[str]]:
     """The lines of words and of props."""
-    if paths is not None:
-        folder = "conll05st-release/test.wsj"
-        texts = gzipped(paths[0], f"{folder}/words/test.wsj.words.gz", f"{folder}/props/test.wsj.props.gz")
-        return texts[0], texts[1]
-    return _written()
+    if paths is None:
+        return _written()
+    folder = "conll05st-release/test.wsj"
+    texts = gzipped(paths[0], f"{folder}/words/test.wsj.words.gz", f"{folder}/props/test.wsj.props.gz")
+    return texts[0], texts[1]
 
 
 def _verbs() -> list[str]:
     """The base forms of the synthetic verbs, sorted."""
-    known = [verb.removesuffix("s") for verb in standin.VERBS]
+    known = [verb.removesuffix("s") for verb in VERBS]
     return sorted([*known, *words(2 * _VERBS)[-(_VERBS - len(known)) :]])
 
 
@@ -183,18 +156,18 @@ def _written() -> tuple[list[str], list[str]]:
     vocabulary, verbs = words(_WORDS - 3), _verbs()
     lines: tuple[list[str], list[str]] = [], []
     random = np.random.RandomState(11)
-    for sentence in standin.sentences(_SAMPLES, 7):
+    for sentence in sentences(_SAMPLES, 7):
         phrases = list(sentence)
         for i, (role, phrase) in enumerate(sentence):
             if role == "V":
                 base = verbs[random.randint(_VERBS)] if random.randint(2) else phrase[0].removesuffix("s")
-                phrases[i] = standin.Phrase(role, (f"{base}s" if f"{base}s" in standin.VERBS else base,))
+                phrases[i] = Phrase(role, (f"{base}s" if f"{base}s" in VERBS else base,))
             elif role != "AM-TMP":
                 rare = (random.pareto(0.3, random.poisson(3)) * 50).clip(0, len(vocabulary) - 1).astype(int)
-                phrases[i] = standin.Phrase(role, sum((("this", vocabulary[r]) for r in rare), phrase))
+                phrases[i] = Phrase(role, sum((("this", vocabulary[r]) for r in rare), phrase))
         for number in random.choice(len(_ROLES), random.randint(1, 4), replace=False):
             if _ROLES[number] not in {role for role, _ in phrases}:
-                phrases.append(standin.Phrase(_ROLES[number], (vocabulary[1000 + 9 * number + random.randint(9)],)))
+                phrases.append(Phrase(_ROLES[number], (vocabulary[1000 + 9 * number + random.randint(9)],)))
         for role, phrase in phrases:
             for i, word in enumerate(phrase):
                 lines[0].append(word)
@@ -203,12 +176,3 @@ def _written() -> tuple[list[str], list[str]]:
         lines[0].append("")
         lines[1].append("")
     return lines
-
-
-def _random_vectors(count: int) -> str:
-    path = os.path.join(common.DATA_HOME, _NAME, f"stand-in-{count}.emb")
-    if not os.path.exists(path):
-        values = np.random.RandomState(5).uniform(-0.1, 0.1, count * _DIM).astype("<f4")
-        with atomic_write(path, parents=True) as file:
-            file.write(struct.pack("<iIQ", 0, 4, values.size) + values.tobytes())  # version, bytes a value, values
-    return path

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from fluidnb.data.dataset.bundled import Array, is_test, load, rows
+from fluidnb.data.dataset.bundled import Array, is_test, load, part
 from fluidnb.data.reader.decorators import Reader
 
 #: What the features are, in order.
@@ -21,28 +21,13 @@ def train() -> Reader:
 
     Features are shifted by their mean and divided by their range, (x - mean) / (max - min), both over the training
     samples: they are within -1 and 1.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: scikit-learn is not installed.
     """
-    features, targets = _all()
-    return rows(features[~is_test(len(targets))], targets[~is_test(len(targets))])
+    return part(_all(), test=False)
 
 
 def test() -> Reader:
-    """The other 88 samples, every fifth one, normalised by the same numbers.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: scikit-learn is not installed.
-    """
-    features, targets = _all()
-    return rows(features[is_test(len(targets))], targets[is_test(len(targets))])
+    """The other 88 samples, every fifth one, normalised by the same numbers; samples as in `train`."""
+    return part(_all(), test=True)
 
 
 @functools.cache

@@ -9,34 +9,18 @@ import functools
 
 import numpy as np
 
-from fluidnb.data.dataset.bundled import Array, is_test, load, rows
+from fluidnb.data.dataset.bundled import Array, load, part
 from fluidnb.data.reader.decorators import Reader
 
 
 def train() -> Reader:
-    """1,438 samples: (64 pixels as float32 from -1 to 1, row by row; the digit as an int).
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: scikit-learn is not installed.
-    """
-    images, digits = _all()
-    return rows(images[~is_test(len(digits))], digits[~is_test(len(digits))])
+    """1,438 samples: (64 pixels as float32 from -1 to 1, row by row; the digit as an int)."""
+    return part(_all(), test=False)
 
 
 def test() -> Reader:
-    """The other 359 samples, every fifth one.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: scikit-learn is not installed.
-    """
-    images, digits = _all()
-    return rows(images[is_test(len(digits))], digits[is_test(len(digits))])
+    """The other 359 samples, every fifth one; samples as in `train`."""
+    return part(_all(), test=True)
 
 
 @functools.cache

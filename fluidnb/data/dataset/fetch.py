@@ -19,21 +19,7 @@ _ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 
 
 def algorithm(checksum: str) -> str:
-    """The algorithm of a checksum, by its length.
-
-    Args:
-        checksum: hexadecimal digits.
-
-    Returns:
-        "md5", "sha1", "sha256" or "sha512".
-
-    Raises:
-        OpValueError: no checksum has this length.
-
-    Example:
-        >>> algorithm("9fb629c4189551a2d022fa330f9573f3")
-        'md5'
-    """
+    """The algorithm of a checksum, by its length."""
     if len(checksum) not in _ALGORITHMS:
         raise OpValueError(
             f'"{checksum}" is not a checksum.', expected="the hexadecimal digits of an md5, sha1, sha256 or sha512"
@@ -42,38 +28,13 @@ def algorithm(checksum: str) -> str:
 
 
 def digest(path: str | os.PathLike[str], name: str = "md5") -> str:
-    """The checksum of a file, read a piece at a time.
-
-    Args:
-        path: the file.
-        name: the algorithm.
-
-    Returns:
-        Hexadecimal digits.
-
-    Example:
-        >>> digest(os.devnull)
-        'd41d8cd98f00b204e9800998ecf8427e'
-    """
+    """The checksum of a file, read a piece at a time."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.new(name, usedforsecurity=False)).hexdigest()
 
 
 def mirrored(url: str, folder: str, name: str | None = None) -> str:
-    """The address of a file: its own, or below FLUIDNB_DATA_URL when that is set.
-
-    Args:
-        url: the file's address.
-        folder: the data set's folder in the cache, and below a mirror.
-        name: the file's name, where the address does not say it.
-
-    Returns:
-        An address.
-
-    Example:
-        >>> mirrored("http://example.org/imdb%2Freviews.tgz", "imdb")
-        'http://example.org/imdb%2Freviews.tgz'
-    """
+    """The address of a file: its own, or below FLUIDNB_DATA_URL when that is set."""
     base = os.environ.get("FLUIDNB_DATA_URL")
     if not base:
         return url
@@ -81,23 +42,7 @@ def mirrored(url: str, folder: str, name: str | None = None) -> str:
 
 
 def fetch(url: str, path: str, checksum: str) -> None:
-    """Fetch a file; `path` appears, whole and checked, only at the end.
-
-    Args:
-        url: http or https.
-        path: where to put it; its folder is made.
-        checksum: what the file must have; the length says which algorithm.
-
-    Raises:
-        EnforceNotMet: the file cannot be had, or is not the right one. Nothing is left, what was there stays.
-        OpValueError: another kind of address.
-
-    Example:
-        >>> fetch("file:///etc/hostname", "/tmp/never", "0" * 32)
-        Traceback (most recent call last):
-        fluidnb.errors.OpValueError: Data sets come over http or https.
-          ...
-    """
+    """Fetch a file; `path` appears, whole and checked, only at the end."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise OpValueError("Data sets come over http or https.", received=url)
     print(f"fluidnb: fetching {url} into {path}", file=sys.stderr)
@@ -109,12 +54,10 @@ def fetch(url: str, path: str, checksum: str) -> None:
         received = total.hexdigest()
         if received != checksum.lower():
             raise EnforceNotMet(
-                f"{os.path.basename(path)} arrived damaged, or is another file now.",
-                attrs={"url": url, "file": path},
-                expected=f"{algorithm(checksum)} {checksum}",
-                received=f"{algorithm(checksum)} {received}",
+                f"{os.path.basename(path)} arrived damaged, or is another file now.", attrs={"url": url, "file": path},
+                expected=f"{algorithm(checksum)} {checksum}", received=f"{algorithm(checksum)} {received}",
                 hint="try again, or set FLUIDNB_DATA_URL to a mirror; what arrived was thrown away.",
-            )
+            )  # fmt: skip
 
 
 def _pieces(url: str) -> Iterator[bytes]:

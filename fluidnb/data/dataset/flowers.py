@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.dataset.image import simple_transform
 from fluidnb.data.dataset.image_files import load_image_bytes, to_ppm
@@ -29,6 +29,9 @@ DATA_MD5 = "52808999861908f626f3c1f4e79d11fa"
 LABEL_MD5 = "e0620be6f572b9609742df49c70aed4d"
 SETID_MD5 = "a5357ecc9cb78c4bef273ce3793fc85c"
 
+_FILES = source.Files("flowers", (DATA_URL, DATA_MD5), (LABEL_URL, LABEL_MD5), (SETID_URL, SETID_MD5))
+fetch = _FILES.fetch
+
 _CLASSES = 102
 #: part -> the number of images, also of the synthetic ones
 _DRAWN = {"tstid": 6_149, "trnid": 1_020, "valid": 1_020}
@@ -41,14 +44,10 @@ def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[Array, in
     """Default preprocessing of an image: scaled to 256, cropped to 224, channels first, mean subtracted, flat.
 
     Args:
-        is_train: whether the square may be anywhere, and the image in a mirror.
         sample: (the bytes of the file, the class).
 
     Returns:
         (float32 [150,528]: blues row by row, greens, reds; the class).
-
-    Raises:
-        EnforceNotMet: no image, or Pillow is not installed.
 
     Example:
         >>> values, label = default_mapper(False, (to_ppm(np.zeros((30, 40, 3))), 7))
@@ -74,75 +73,22 @@ def train(
         mapper: takes (the bytes of an image file, class) and gives the sample.
         buffered_size: with `use_xmap`, how many samples are under way or ready at most.
         use_xmap: whether threads map; samples come in any order then. CPU_NUM in the environment says how many threads.
-        cycle: start again at the end, for ever.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: a file is damaged or cannot be fetched, or Pillow or SciPy is not installed.
-
-    Example:
-        >>> values, label = next(iter(train(use_xmap=False)()))
-        >>> values.shape, values.dtype, label in range(102)
-        ((150528,), dtype('float32'), True)
     """
     return _reader("tstid", mapper, buffered_size, use_xmap, cycle)
 
 
-def test(
-    mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
-) -> Reader:
-    """The images to test with, 1,020 of them.
-
-    Args:
-        mapper: as for `train`.
-        buffered_size: as for `train`.
-        use_xmap: as for `train`.
-        cycle: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: as for `train`.
-    """
+def test(mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False) -> Reader:
+    """The images to test with, 1,020 of them; samples as in `train`."""
     return _reader("trnid", mapper, buffered_size, use_xmap, cycle)
 
 
 def valid(mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True) -> Reader:
-    """The images to validate with, 1,020 of them.
-
-    Args:
-        mapper: as for `train`.
-        buffered_size: as for `train`.
-        use_xmap: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: as for `train`.
-    """
+    """The images to validate with, 1,020 of them; samples as in `train`."""
     return _reader("valid", mapper, buffered_size, use_xmap, False)
 
 
-def fetch() -> None:
-    """Fetch the three files into the cache.
-
-    Raises:
-        EnforceNotMet: one of them cannot be fetched.
-    """
-    for url, md5 in _wanted():
-        common.download(url, "flowers", md5)
-
-
-def _wanted() -> tuple[tuple[str, str], ...]:
-    return (DATA_URL, DATA_MD5), (LABEL_URL, LABEL_MD5), (SETID_URL, SETID_MD5)
-
-
 def _reader(part: str, mapper: Mapper, size: int, use_xmap: bool, cycle: bool) -> Reader:
-    paths = source.files("flowers", *_wanted())
+    paths = _FILES.paths()
 
     def samples() -> Iterator[tuple[bytes, int]]:
         while True:
@@ -174,10 +120,7 @@ def _table(path: str, name: str) -> Array:
 
 
 def _drawn(part: str) -> Iterator[tuple[bytes, int]]:
-    """Synthetic image files of 256 x 256 pixels: flowers on a grid of 32 x 32 cells.
-
-    Noise; colours, middle and number of petals as the class has them.
-    """
+    """Synthetic image files of 256 x 256 pixels: flowers on a grid of 32 x 32 cells, with noise."""
     colours = np.random.RandomState(102).randint(60, 256, (_CLASSES, 3, 3))  # of petals, middle and ground
     for number in range(_DRAWN[part]):
         random = np.random.RandomState([list(_DRAWN).index(part), number])

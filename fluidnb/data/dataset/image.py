@@ -1,8 +1,6 @@
 """Images on their way into a program: scaled, cropped, flipped, and channels first.
 
 An image is an array of (height, width, channels), or of (height, width) where there is no colour.
-
-Source: paddle.dataset.image, which has OpenCV read and scale images; `image_files` reads them here.
 """
 
 from __future__ import annotations
@@ -28,14 +26,10 @@ def resize_short(im: Array, size: int) -> Array:
     """Scale an image, by cubic interpolation, so that its shorter edge has a length.
 
     Args:
-        im: an image of any dtype.
         size: of the shorter edge, in pixels.
 
     Returns:
         An image of the same dtype; integers are rounded, and kept within their dtype.
-
-    Raises:
-        OpValueError: no image, or no size.
 
     Example:
         >>> resize_short(np.zeros((40, 30, 3), np.uint8), 15).shape
@@ -64,9 +58,6 @@ def to_chw(im: Array, order: Sequence[int] = (2, 0, 1)) -> Array:
     Returns:
         (channels, height, width), a view.
 
-    Raises:
-        OpValueError: `order` does not name each axis once.
-
     Example:
         >>> to_chw(np.zeros((4, 5, 3))).shape
         (3, 4, 5)
@@ -87,58 +78,34 @@ def center_crop(im: Array, size: int, is_color: bool = True) -> Array:
     Returns:
         A view of `im`.
 
-    Raises:
-        OpValueError: the image is smaller, or does not agree with `is_color`.
-
     Example:
         >>> center_crop(np.arange(16).reshape(4, 4), 2, is_color=False).tolist()
         [[5, 6], [9, 10]]
     """
-    height, width = _room(im, size, is_color)
+    height, width = _free(im, size, is_color)
     return _crop(im, height // 2, width // 2, size)
 
 
 def random_crop(im: Array, size: int, is_color: bool = True) -> Array:
-    """A square anywhere in an image; `fluid.seed` fixes where.
-
-    Args:
-        im: an image.
-        size: of the square, in pixels.
-        is_color: whether it has channels.
-
-    Returns:
-        A view of `im`.
-
-    Raises:
-        OpValueError: the image is smaller, or does not agree with `is_color`.
+    """A square anywhere in an image, a view as in `center_crop`; `fluid.seed` fixes where.
 
     Example:
         >>> random_crop(np.zeros((40, 30, 3)), 20).shape
         (20, 20, 3)
     """
-    height, width = _room(im, size, is_color)
+    height, width = _free(im, size, is_color)
     random = generator()
     return _crop(im, int(random.integers(height + 1)), int(random.integers(width + 1)), size)
 
 
 def left_right_flip(im: Array, is_color: bool = True) -> Array:
-    """The image in a mirror.
-
-    Args:
-        im: an image.
-        is_color: whether it has channels.
-
-    Returns:
-        A view of `im`.
-
-    Raises:
-        OpValueError: the image does not agree with `is_color`.
+    """The image in a mirror, a view.
 
     Example:
         >>> left_right_flip(np.array([[1, 2, 3]]), is_color=False).tolist()
         [[3, 2, 1]]
     """
-    _room(im, 1, is_color)
+    _free(im, 1, is_color)
     return im[:, ::-1]
 
 
@@ -148,18 +115,12 @@ def simple_transform(
     """The usual way of an image: scale, crop, flip every other one in training, channels first, subtract the mean.
 
     Args:
-        im: an image.
         resize_size: of the shorter edge after scaling.
         crop_size: of the square that is cut out: anywhere in training, else in the middle.
-        is_train: whether it is for training.
-        is_color: whether it has channels.
         mean: a number for each channel, or an array of the result's shape; None: nothing.
 
     Returns:
         float32 of (channels, crop_size, crop_size), or (crop_size, crop_size) without colour.
-
-    Raises:
-        OpValueError: sizes or the mean do not fit.
 
     Example:
         >>> simple_transform(np.full((40, 30, 3), 9, np.uint8), 24, 20, False, mean=[1, 2, 3])[:, 0, 0].tolist()
@@ -172,18 +133,18 @@ def simple_transform(
             im = left_right_flip(im, is_color)
     else:
         im = center_crop(im, crop_size, is_color)
-    made: Array = np.ascontiguousarray(to_chw(im) if is_color else im, np.float32)
+    image: Array = np.ascontiguousarray(to_chw(im) if is_color else im, np.float32)
     if mean is None:
-        return made
+        return image
     shift = np.asarray(mean, np.float32)
     shift = shift[:, None, None] if is_color and shift.ndim == 1 else shift
     try:
-        shift = np.broadcast_to(shift, made.shape)
+        shift = np.broadcast_to(shift, image.shape)
     except ValueError:
         raise OpValueError(
-            "mean does not fit the image.", expected=f"a number a channel, or the shape {made.shape}", received=mean
+            "mean does not fit the image.", expected=f"a number a channel, or the shape {image.shape}", received=mean
         ) from None
-    return made - shift
+    return image - shift
 
 
 def load_and_transform(
@@ -194,23 +155,7 @@ def load_and_transform(
     is_color: bool = True,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """`load_image` and `simple_transform` in one go.
-
-    Args:
-        filename: the image's file.
-        resize_size: as for `simple_transform`.
-        crop_size: as for `simple_transform`.
-        is_train: as for `simple_transform`.
-        is_color: as for `load_image`.
-        mean: as for `simple_transform`, blue first.
-
-    Returns:
-        As `simple_transform`.
-
-    Raises:
-        EnforceNotMet: the file cannot be read, or Pillow is not installed.
-        OpValueError: sizes or the mean do not fit.
-    """
+    """`load_image` and `simple_transform` in one go."""
     return simple_transform(load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean)
 
 
@@ -221,7 +166,7 @@ def _size(im: Any) -> tuple[int, int]:
     return im.shape[0], im.shape[1]
 
 
-def _room(im: Array, size: int, is_color: bool) -> tuple[int, int]:
+def _free(im: Array, size: int, is_color: bool) -> tuple[int, int]:
     """The largest offsets of a square, down and to the right."""
     height, width = _size(im)
     if is_color != (im.ndim == 3):

@@ -26,18 +26,7 @@ _GREY = np.array([0.114, 0.587, 0.299])  # how bright blue, green and red are
 
 
 def to_ppm(image: ArrayLike) -> bytes:
-    """An image as the bytes of a PPM file, or of a PGM file where it has no colour.
-
-    Args:
-        image: uint8 (height, width, 3) with red, green and blue, or (height, width).
-
-    Returns:
-        The bytes.
-
-    Example:
-        >>> to_ppm(np.zeros((1, 2), np.uint8))
-        b'P5\\n2 1\\n255\\n\\x00\\x00'
-    """
+    """An image as the bytes of a PPM file, or of a PGM file where it has no colour."""
     array = np.asarray(image, np.uint8)
     kind = "P6" if array.ndim == 3 else "P5"
     return f"{kind}\n{array.shape[1]} {array.shape[0]}\n255\n".encode() + array.tobytes()
@@ -46,19 +35,8 @@ def to_ppm(image: ArrayLike) -> bytes:
 def decode(data: bytes, what: str) -> Array:
     """The pixels of an image file as they are stored: numbers of a palette stay numbers.
 
-    Args:
-        data: the file's bytes.
-        what: the file's name, for errors.
-
     Returns:
         uint8 (height, width, 3) with red, green and blue, or (height, width).
-
-    Raises:
-        EnforceNotMet: no image, or of a format that Pillow would read, which is not installed.
-
-    Example:
-        >>> decode(to_ppm([[1, 2]]), "a.pgm").tolist()
-        [[1, 2]]
     """
     head = _PLAIN.match(data)
     if head is not None:
@@ -108,13 +86,6 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> Array:
 def load_image(file: str | os.PathLike[str], is_color: bool = True) -> Array:
     """An image from its file.
 
-    Args:
-        file: its path.
-        is_color: as for `load_image_bytes`.
-
-    Returns:
-        As `load_image_bytes`.
-
     Raises:
         EnforceNotMet: there is no such file, it is no image, or Pillow is not installed.
 
@@ -147,7 +118,6 @@ def batch_images_from_tar(
     """Write the images of a tar archive and their labels into pickled batches, in the folder ``<data_file>_batch``.
 
     Args:
-        data_file: the archive.
         dataset_name: the name of the batches, for example ``train``.
         img2label: the file names of the images that are wanted, each with its label.
         num_per_batch: images a batch; the last one may have fewer.
@@ -158,7 +128,6 @@ def batch_images_from_tar(
 
     Raises:
         EnforceNotMet: no whole archive, or none of the images is in it.
-        OpValueError: `num_per_batch` is no positive int.
     """
     check_count("num_per_batch", num_per_batch)
     if os.path.basename(dataset_name) != dataset_name or dataset_name in ("", ".", ".."):

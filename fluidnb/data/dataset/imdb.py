@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
+from fluidnb.data.dataset.bundled import by_frequency
 from fluidnb.data.dataset.synthetic_text import VERDICTS, Language, words
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import NotFound, OpValueError
@@ -20,101 +21,50 @@ from fluidnb.errors import NotFound, OpValueError
 URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"
 MD5 = "7c2ac02c03563afcf9b574c7e56c153a"
 
+_FILES = source.Files("imdb", (URL, MD5))
+fetch = _FILES.fetch
+
 _PUNCTUATION = string.punctuation.encode()
 _COUNT = 12_500  # reviews of praise, and of blame, in either part, also of the synthetic ones
 
 
 def word_dict() -> dict[str, int]:
-    """Number the words that occur more than 150 times in all reviews.
-
-    Returns:
-        Word to number, the most frequent first; "<unk>" is the last one.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> words = word_dict()
-        >>> words["<unk>"] == len(words) - 1
-        True
-    """
+    """Number the words that occur more than 150 times in all reviews."""
     return build_dict(re.compile(r"aclImdb/((train)|(test))/((pos)|(neg))/.*\.txt$"), 150)
 
 
 def build_dict(pattern: re.Pattern[str], cutoff: int) -> dict[str, int]:
     """Number the words of the reviews whose file names match.
 
-    Args:
-        pattern: for names such as ``aclImdb/train/pos/0_9.txt``.
-        cutoff: words that occur as often as this, or less, are left out.
-
     Returns:
         Word to number, the most frequent first, equal ones by name; "<unk>" is the last one.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> list(build_dict(re.compile(r"aclImdb/train/pos/"), 25_000))
-        ['great', 'wonderful', 'funny', 'beautiful', '<unk>']
     """
-    counts = _counts(source.files("imdb", (URL, MD5)), _checked(pattern))
-    kept = sorted((word for word, n in counts.items() if n > cutoff), key=lambda word: (-counts[word], word))
-    return {word: i for i, word in enumerate([*kept, "<unk>"])}
+    try:
+        pattern.match("")
+    except (AttributeError, TypeError):
+        raise OpValueError("pattern should be a compiled regular expression for text.", received=pattern) from None
+    counts = _counts(_FILES.paths(), pattern)
+    return by_frequency(counts, cutoff, "<unk>")
 
 
 def train(word_idx: Mapping[str, int]) -> Reader:
     """The reviews to train with: (the numbers of the words, 0 for praise or 1 for blame), all praise first.
 
-    The synthetic reviews are as many.
-
-    Args:
-        word_idx: word to number, of `word_dict`.
-
     Returns:
         A reader; it keeps the reviews in memory after its first pass.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        NotFound: `word_idx` lacks "<unk>".
-
-    Example:
-        >>> words, label = next(iter(train(word_dict())()))
-        >>> type(words), type(words[0]), label
-        (<class 'list'>, <class 'int'>, 0)
     """
     return _reader("train", word_idx)
 
 
 def test(word_idx: Mapping[str, int]) -> Reader:
-    """The reviews to test with.
-
-    Args:
-        word_idx: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        NotFound: `word_idx` lacks "<unk>".
-    """
+    """The reviews to test with; samples as in `train`."""
     return _reader("test", word_idx)
-
-
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL, "imdb", MD5)
 
 
 def _reader(part: str, words: Mapping[str, int]) -> Reader:
     if "<unk>" not in words:
         raise NotFound('word_idx has no "<unk>".', hint="use the dict of word_dict.")
-    paths = source.files("imdb", (URL, MD5))
+    paths = _FILES.paths()
     unknown = words["<unk>"]
 
     if paths is None:
@@ -122,10 +72,10 @@ def _reader(part: str, words: Mapping[str, int]) -> Reader:
 
     @cache
     def read() -> tuple[list[list[int]], list[list[int]]]:
-        found: tuple[list[list[int]], list[list[int]]] = [], []
+        by_label: tuple[list[list[int]], list[list[int]]] = [], []
         for name, review in _reviews(paths, re.compile(rf"aclImdb/{part}/(pos|neg)/.*\.txt$")):
-            found["/neg/" in name].append([words.get(word, unknown) for word in review])
-        return found
+            by_label["/neg/" in name].append([words.get(word, unknown) for word in review])
+        return by_label
 
     def samples() -> Iterator[tuple[list[int], int]]:
         for label, reviews in enumerate(read()):
@@ -133,14 +83,6 @@ def _reader(part: str, words: Mapping[str, int]) -> Reader:
                 yield review, label
 
     return samples
-
-
-def _checked(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    try:
-        pattern.match("")
-    except (AttributeError, TypeError):
-        raise OpValueError("pattern should be a compiled regular expression for text.", received=pattern) from None
-    return pattern
 
 
 def _counts(paths: tuple[str, ...] | None, pattern: re.Pattern[str]) -> Mapping[str, float]:

@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
+from fluidnb.data.dataset.bundled import by_frequency
 from fluidnb.data.dataset.synthetic_text import Language, words
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import NotFound, OpValueError
 
 URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"
 MD5 = "30177ea32e27c525793142b6bf2c8e2d"
+
+_FILES = source.Files("imikolov", (URL, MD5))
+fetch = _FILES.fetch
 
 _TRAIN, _VALID = "simple-examples/data/ptb.train.txt", "simple-examples/data/ptb.valid.txt"
 _COUNTS = {_TRAIN: 42_068, _VALID: 3_370}  # sentences, also of the synthetic text
@@ -32,80 +36,28 @@ class DataType:
 def build_dict(min_word_freq: int = 50) -> dict[str, int]:
     """Number the words of both files, the most frequent first, equal ones by name.
 
-    Args:
-        min_word_freq: words that occur as often as this, or less, are left out.
-
     Returns:
         Word to number; "<s>" and "<e>" begin and end sentences, "<unk>" is the last one.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> words = build_dict()
-        >>> words["<unk>"] == len(words) - 1
-        True
     """
-    counts = _counts(source.files("imikolov", (URL, MD5)))
+    counts = _counts(_FILES.paths())
     del counts["<unk>"]  # the text has it too; it gets the last number
-    kept = sorted((word for word, n in counts.items() if n > min_word_freq), key=lambda word: (-counts[word], word))
-    return {word: i for i, word in enumerate([*kept, "<unk>"])}
+    return by_frequency(counts, min_word_freq, "<unk>")
 
 
 def train(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
     """The sentences to train with, as numbers; the synthetic text has as many.
 
     Args:
-        word_idx: word to number, of `build_dict`.
         n: NGRAM: words in a sample. SEQ: leave out sentences longer than this; 0: none.
         data_type: NGRAM: a tuple of n ints for every n words in a row, "<s>" and "<e>" among them.
             SEQ: (the sentence after "<s>", the sentence before "<e>"), two lists of equal length.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        NotFound: `word_idx` lacks "<unk>", or an end of sentences where it is needed.
-        OpValueError: another data type, or a negative n.
-
-    Example:
-        >>> words = build_dict()
-        >>> len(next(iter(train(words, 5)())))
-        5
-        >>> source, target = next(iter(train(words, 0, DataType.SEQ)()))
-        >>> source[1:] == target[:-1]
-        True
     """
     return _reader(_TRAIN, word_idx, n, data_type)
 
 
 def test(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
-    """The sentences to validate with.
-
-    Args:
-        word_idx: as for `train`.
-        n: as for `train`.
-        data_type: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        NotFound: `word_idx` lacks "<unk>", or an end of sentences where it is needed.
-        OpValueError: another data type, or a negative n.
-    """
+    """The sentences to validate with; samples as in `train`."""
     return _reader(_VALID, word_idx, n, data_type)
-
-
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL, "imikolov", MD5)
 
 
 def _reader(part: str, words: Mapping[str, int], n: int, data_type: int) -> Reader:
@@ -116,7 +68,7 @@ def _reader(part: str, words: Mapping[str, int], n: int, data_type: int) -> Read
     for word in ("<unk>", "<s>", "<e>"):
         if word not in words and (word == "<unk>" or data_type == DataType.SEQ):
             raise NotFound(f'word_idx has no "{word}".', hint="use the dict of build_dict.")
-    paths = source.files("imikolov", (URL, MD5))
+    paths = _FILES.paths()
     unknown = words["<unk>"]
 
     def samples() -> Iterator[tuple[int, ...] | tuple[list[int], list[int]]]:

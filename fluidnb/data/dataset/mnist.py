@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
+from fluidnb.data.dataset.synthetic_samples import dots
 from fluidnb.data.reader.decorators import Reader
 
 URL_PREFIX = "https://dataset.bj.bcebos.com/mnist/"
@@ -26,6 +27,15 @@ TRAIN_IMAGE_MD5 = "f68b3c2dcbeaaa9fbdd348bbdeb94873"
 TRAIN_LABEL_URL = URL_PREFIX + "train-labels-idx1-ubyte.gz"
 TRAIN_LABEL_MD5 = "d53e105ee54ea40749a09fcbcd1e9432"
 
+_FILES = source.Files(
+    "mnist",
+    (TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5),
+    (TRAIN_LABEL_URL, TRAIN_LABEL_MD5),
+    (TEST_IMAGE_URL, TEST_IMAGE_MD5),
+    (TEST_LABEL_URL, TEST_LABEL_MD5),
+)
+fetch = _FILES.fetch
+
 _SIDE, _TRAIN, _TEST = 28, 60_000, 10_000  # the last two also of the synthetic digits
 _BLOCK = 1000  # synthetic digits that are drawn at once
 
@@ -34,48 +44,13 @@ def train() -> Reader:
     """The images to train with: (784 pixels as float32 from -1 to 1, row by row; the digit as an int).
 
     The synthetic ones are as many: digits of a dot font, shifted, faded and with noise.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: a file is damaged or cannot be fetched.
-
-    Example:
-        >>> pixels, digit = next(iter(train()()))
-        >>> pixels.shape, pixels.dtype, type(digit)
-        ((784,), dtype('float32'), <class 'int'>)
     """
-    return _reader(
-        source.files("mnist", (TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5), (TRAIN_LABEL_URL, TRAIN_LABEL_MD5)), _TRAIN, 1
-    )
+    return _reader(_FILES.paths(0, 1), _TRAIN, 1)
 
 
 def test() -> Reader:
-    """The images to test with, 10,000 of them.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: a file is damaged or cannot be fetched.
-    """
-    return _reader(source.files("mnist", (TEST_IMAGE_URL, TEST_IMAGE_MD5), (TEST_LABEL_URL, TEST_LABEL_MD5)), _TEST, 2)
-
-
-def fetch() -> None:
-    """Fetch the four files into the cache.
-
-    Raises:
-        EnforceNotMet: one of them cannot be fetched.
-    """
-    for url, checksum in (
-        (TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5),
-        (TRAIN_LABEL_URL, TRAIN_LABEL_MD5),
-        (TEST_IMAGE_URL, TEST_IMAGE_MD5),
-        (TEST_LABEL_URL, TEST_LABEL_MD5),
-    ):
-        common.download(url, "mnist", checksum)
+    """The images to test with, 10,000 of them; samples as in `train`."""
+    return _reader(_FILES.paths(2, 3), _TEST, 2)
 
 
 def _reader(paths: tuple[str, ...] | None, count: int, seed: int) -> Reader:
@@ -112,7 +87,7 @@ def _idx(path: str, rank: int) -> Array:
 
 def _drawn(count: int, seed: int) -> Iterator[tuple[Array, Array]]:
     """Synthetic images: digits in dots of 3 x 3 pixels."""
-    glyphs = np.kron(standin.dots(), np.ones((1, 3, 3)))  # 21 x 15
+    glyphs = np.kron(dots(), np.ones((1, 3, 3)))  # 21 x 15
     for block in range(count // _BLOCK):
         random = np.random.RandomState([seed, block])
         digits = random.randint(0, 10, _BLOCK)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.dataset.synthetic_text import words
 from fluidnb.data.reader.decorators import Reader
@@ -24,6 +24,9 @@ from fluidnb.errors import OpValueError
 
 URL = "https://dataset.bj.bcebos.com/movielens%2Fml-1m.zip"
 MD5 = "c4d9eecfca2ab87c1945afe126590906"
+
+_FILES = source.Files("movielens", (URL, MD5))
+fetch = _FILES.fetch
 
 #: The youngest age of each group of ages.
 age_table = [1, 18, 25, 35, 45, 50, 56]
@@ -36,13 +39,7 @@ _CATEGORIES = (
 
 
 class MovieInfo:
-    """A film.
-
-    Args:
-        index: its number.
-        categories: the names of its categories.
-        title: without the year; a blank at its end stays.
-    """
+    """A film."""
 
     def __init__(self, index: int | str, categories: list[str], title: str) -> None:
         self.index = int(index)
@@ -54,11 +51,6 @@ class MovieInfo:
 
         Returns:
             [its number, [those of the categories], [those of the words of the title]].
-
-        Example:
-            >>> number, categories, title = movie_info()[1].value()
-            >>> number, len(categories) > 0, len(title) > 0
-            (1, True, True)
         """
         catalogue = _catalogue()
         words = [catalogue.titles[word.lower()] for word in self.title.split()]
@@ -69,14 +61,7 @@ class MovieInfo:
 
 
 class UserInfo:
-    """A person who rates films.
-
-    Args:
-        index: the person's number.
-        gender: "M" or "F".
-        age: the youngest age of the group, one of `age_table`.
-        job_id: number of the occupation, 0 to 20.
-    """
+    """A person who rates films."""
 
     def __init__(self, index: int | str, gender: str, age: int | str, job_id: int | str) -> None:
         self.index = int(index)
@@ -89,10 +74,6 @@ class UserInfo:
 
         Returns:
             [number, 0 for male or 1 for female, number of the group of ages, job].
-
-        Example:
-            >>> UserInfo("7", "F", "25", "3").value()
-            [7, 1, 2, 3]
         """
         return [self.index, int(not self.is_male), self.age, self.job_id]
 
@@ -111,123 +92,57 @@ class _Catalogue(NamedTuple):
 def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
     """The ratings to train with, nine of ten; the synthetic ones are as many.
 
-    Args:
-        rand_seed: of the split.
-        test_ratio: share of the ratings that are for testing.
-
     Returns:
         A reader of lists: person, gender, age, job as in `UserInfo.value`; film, categories, title as in
         `MovieInfo.value`; [the rating, 5 for the best, times 2 minus 5].
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: `test_ratio` is no fraction.
-
-    Example:
-        >>> sample = next(iter(train()()))
-        >>> [type(field).__name__ for field in sample]
-        ['int', 'int', 'int', 'int', 'int', 'list', 'list', 'list']
     """
     return _reader(rand_seed, test_ratio, False)
 
 
 def test(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
-    """The ratings to test with; those that `train` with the same arguments leaves out.
-
-    Args:
-        rand_seed: of the split.
-        test_ratio: share of the ratings that are for testing.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: `test_ratio` is no fraction.
-    """
+    """The ratings to test with; those that `train` with the same arguments leaves out; samples as in `train`."""
     return _reader(rand_seed, test_ratio, True)
 
 
 def get_movie_title_dict() -> dict[str, int]:
-    """Number the words of all titles, in small letters.
-
-    Returns:
-        Word to number.
-    """
+    """Number the words of all titles, in small letters."""
     return _catalogue().titles
 
 
 def movie_categories() -> dict[str, int]:
-    """Number the categories of films.
-
-    Returns:
-        Name to number.
-    """
+    """Number the categories of films."""
     return _catalogue().categories
 
 
 def max_movie_id() -> int:
-    """The greatest number of a film; numbers start at 1, and some are free.
-
-    Returns:
-        An int.
-    """
+    """The greatest number of a film; numbers start at 1, and some are free."""
     return max(_catalogue().movies)
 
 
 def max_user_id() -> int:
-    """The greatest number of a person; numbers start at 1.
-
-    Returns:
-        An int.
-    """
+    """The greatest number of a person; numbers start at 1."""
     return max(_catalogue().users)
 
 
 def max_job_id() -> int:
-    """The greatest number of a job; numbers start at 0.
-
-    Returns:
-        An int.
-
-    Example:
-        >>> max_job_id()
-        20
-    """
+    """The greatest number of a job; numbers start at 0."""
     return max(user.job_id for user in _catalogue().users.values())
 
 
 def user_info() -> dict[int, UserInfo]:
-    """All people.
-
-    Returns:
-        Number to person.
-    """
+    """All people."""
     return _catalogue().users
 
 
 def movie_info() -> dict[int, MovieInfo]:
-    """All films.
-
-    Returns:
-        Number to film.
-    """
+    """All films."""
     return _catalogue().movies
-
-
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL, "movielens", MD5)
 
 
 def _reader(rand_seed: int, test_ratio: float, is_test: bool) -> Reader:
     if not 0 <= test_ratio <= 1:
         raise OpValueError("test_ratio should be a fraction, 0 to 1.", received=test_ratio)
-    paths = source.files("movielens", (URL, MD5))
+    paths = _FILES.paths()
 
     def samples() -> Iterator[list[Any]]:
         catalogue = _parsed(paths)
@@ -243,7 +158,7 @@ def _reader(rand_seed: int, test_ratio: float, is_test: bool) -> Reader:
 
 
 def _catalogue() -> _Catalogue:
-    return _parsed(source.files("movielens", (URL, MD5)))
+    return _parsed(_FILES.paths())
 
 
 @functools.lru_cache(maxsize=2)

@@ -21,6 +21,9 @@ from fluidnb.memory import flags
 URL = "http://www.bigdatalab.ac.cn/benchmark/upload/download_source/7b6dbbe2-842c-11e4-a536-bcaec51b9163_MQ2007.rar"
 MD5 = "7be1640ae95c6408dab0ae7207bdc706"
 
+_FILES = source.Files("mq2007", (URL, MD5), folder="MQ2007")
+fetch = _FILES.fetch  # into the cache, where the archive has to be unpacked by hand
+
 _FEATURES = 46
 _TRAIN, _TEST = 1_017, 336  # questions of the first fold, also of the synthetic data
 
@@ -37,49 +40,16 @@ def train(format: str = "pairwise", shuffle: bool = False, fill_missing: int = -
         format: what a sample is. ``pairwise``: (array [1], the better document, the other one); ``listwise``: (int64
             [n, 1] how well each document of a question answers, features [n, 46]), the best first; ``pointwise``: (how
             well it answers, features); ``plain_txt``: (number of the question, how well it answers, features).
-        shuffle: accepted for old scripts.
-        fill_missing: accepted for old scripts.
 
     Yields:
         Samples; features are float64 [46]. Questions without any good document are left out.
-
-    Raises:
-        OpValueError: another format.
-        EnforceNotMet: the file cannot be read.
-
-    Example:
-        >>> label, better, other = next(train())
-        >>> label.tolist(), better.shape, other.shape
-        ([1], (46,), (46,))
     """
     return _samples("train", format)
 
 
 def test(format: str = "pairwise", shuffle: bool = False, fill_missing: int = -1) -> Iterator[Any]:
-    """The questions to test with, 336 of them.
-
-    Args:
-        format: as for `train`.
-        shuffle: accepted for old scripts.
-        fill_missing: accepted for old scripts.
-
-    Yields:
-        As `train`.
-
-    Raises:
-        OpValueError: another format.
-        EnforceNotMet: the file cannot be read.
-    """
+    """The questions to test with, 336 of them."""
     return _samples("test", format)
-
-
-def fetch() -> None:
-    """Fetch the archive into the cache; it has to be unpacked there by hand.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL, "MQ2007", MD5)
 
 
 def _pairs(question: Question) -> Iterator[Any]:
@@ -107,7 +77,7 @@ def _samples(part: str, format: str) -> Iterator[Any]:
     path = os.path.join(common.DATA_HOME, "MQ2007", "MQ2007", "Fold1", f"{part}.txt")
     if not os.path.exists(path):
         if flags.values["dataset_download"]:
-            archive = common.download(URL, "MQ2007", MD5)
+            archive = common.download(URL, _FILES.folder, MD5)
             raise EnforceNotMet(
                 f"{archive} is not unpacked.", expected=path,
                 hint="Python does not read RAR archives: unpack it there with unrar or 7z, or use synthetic data: "
@@ -131,10 +101,10 @@ def _stored(path: str) -> Iterator[Question]:
     with source.reading(path), open(path, encoding="utf-8") as file:
         rows = (line.partition("#")[0].split() for line in file)
         for number, lines in itertools.groupby((row for row in rows if row), key=lambda row: row[1]):
-            found = [(int(score), [float(pair.partition(":")[2]) for pair in pairs]) for score, _, *pairs in lines]
-            if any(len(features) != _FEATURES for _, features in found):
+            documents = [(int(score), [float(pair.partition(":")[2]) for pair in pairs]) for score, _, *pairs in lines]
+            if any(len(features) != _FEATURES for _, features in documents):
                 raise ValueError(f"{number} has a line without {_FEATURES} features")
-            scores, features = zip(*found, strict=True)
+            scores, features = zip(*documents, strict=True)
             yield int(number.partition(":")[2]), np.array(scores, np.int64), np.array(features)
 
 

@@ -11,23 +11,7 @@ from fluidnb.errors import EnforceNotMet
 
 
 def corpus(words: Iterable[str], props: Iterable[str]) -> Iterator[tuple[list[str], str, list[str]]]:
-    """The verbs of sentences and the roles that each gives to the words.
-
-    Args:
-        words: a word a line; an empty line ends a sentence.
-        props: as many lines: the base form of a verb or "-", then a bracket column for each verb of the sentence.
-
-    Returns:
-        (words, base form, labels) of each verb; labels are "B-" and a role, "I-" and a role, or "O".
-
-    Raises:
-        ValueError: the lines do not belong together, or have something else in them.
-
-    Example:
-        >>> words, props = ["Time", "flies", "by", ""], ["- (A1*)", "fly (V*", "- *)", ""]
-        >>> list(corpus(words, props))
-        [(['Time', 'flies', 'by'], 'fly', ['B-A1', 'B-V', 'I-V'])]
-    """
+    """The words, base form and labels of each verb, from lines of words and lines of bracket columns."""
     sentence: list[str] = []
     rows: list[list[str]] = []
     for word, prop in zip_longest(map(str.strip, words), map(str.split, props), fillvalue=""):
@@ -51,21 +35,7 @@ def _verbs(sentence: list[str], rows: list[list[str]]) -> Iterator[tuple[list[st
 
 
 def labels(brackets: Iterable[str]) -> Iterator[str]:
-    """Brackets around words as a label for each word.
-
-    Args:
-        brackets: for example "(A0*", "*", "*)", "(V*)".
-
-    Returns:
-        For example "B-A0", "I-A0", "I-A0", "B-V"; "O" outside of brackets.
-
-    Raises:
-        ValueError: something that is no such bracket.
-
-    Example:
-        >>> list(labels(["(A0*", "*)", "*", "(V*)"]))
-        ['B-A0', 'I-A0', 'O', 'B-V']
-    """
+    """Brackets around words as labels: "B-" and a role, "I-" and a role, or "O" outside of brackets."""
     role = ""  # of the bracket that is open
     for text in brackets:
         name, star, close = text.partition("*")
@@ -81,25 +51,14 @@ def labels(brackets: Iterable[str]) -> Iterator[str]:
 
 
 def gzipped(path: str, *names: str) -> tuple[list[str], ...]:
-    """The lines of gzipped files in a tar archive.
-
-    Args:
-        path: the archive.
-        names: of the files in it.
-
-    Returns:
-        The lines of each.
-
-    Raises:
-        EnforceNotMet: one of them is not there, or no gzipped text.
-    """
-    found: dict[str, list[str]] = {}
+    """The lines of gzipped files in a tar archive."""
+    texts: dict[str, list[str]] = {}
     for name, data in source.contents(path, set(names).__contains__):
         with source.reading(path, name):
-            found[name] = gzip.decompress(data).decode("utf-8").splitlines()
-    missing = [name for name in names if name not in found]
+            texts[name] = gzip.decompress(data).decode("utf-8").splitlines()
+    missing = [name for name in names if name not in texts]
     if missing:
         raise EnforceNotMet(
             f"{path} has no {missing[0]}.", hint="delete it and fetch it again: fluid.dataset.download(True)."
         )
-    return tuple(found[name] for name in names)
+    return tuple(texts[name] for name in names)

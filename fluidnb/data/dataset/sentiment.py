@@ -12,11 +12,15 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
+from fluidnb.data.dataset.bundled import by_frequency
 from fluidnb.data.dataset.synthetic_text import VERDICTS, Language, words
 
 URL = "https://corpora.bj.bcebos.com/movie_reviews%2Fmovie_reviews.zip"
 MD5 = "155de2b77c6834dd8eea7cbe88e93acb"
+
+_FILES = source.Files("sentiment", (URL, MD5, "movie_reviews.zip"), folder="corpora")
+fetch = _FILES.fetch
 
 #: Of every five pairs of reviews, four are to train with.
 _TRAIN = 4 / 5
@@ -29,89 +33,50 @@ def get_word_dict() -> list[tuple[str, int]]:
 
     Returns:
         (word, number), the most frequent first, equal ones by name.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> get_word_dict()[:2]
-        [('great', 0), ('wonderful', 1)]
     """
-    path = _path()
-    if path is None:
+    paths = _FILES.paths()
+    if paths is None:
         return [(word, i) for i, word in enumerate(_language().words)]
-    counts = Counter(word for words, _ in _stored(path) for word in words)
-    return [(word, i) for i, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)))]
+    counts = Counter(word for words, _ in _stored(paths[0]) for word in words)
+    return list(by_frequency(counts).items())
 
 
 def train() -> Iterator[tuple[list[int], int]]:
     """The reviews to train with: (the numbers of the words, 0 for blame or 1 for praise), blame and praise in turns.
 
-    The synthetic ones are as many, 1,600.
-
     Yields:
         Samples. This is the reader itself: ``batch(sentiment.train, 8)``.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> words, label = next(train())
-        >>> type(words), type(words[0]), label
-        (<class 'list'>, <class 'int'>, 0)
     """
     return _samples(True)
 
 
 def test() -> Iterator[tuple[list[int], int]]:
-    """The reviews to test with, 400 of them.
-
-    Yields:
-        As `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-    """
+    """The reviews to test with, 400 of them."""
     return _samples(False)
 
 
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL, "corpora", MD5, "movie_reviews.zip")
-
-
 def _samples(training: bool) -> Iterator[tuple[list[int], int]]:
-    path = _path()
-    if path is None:
+    paths = _FILES.paths()
+    if paths is None:
         return _written(training)
-    reviews, numbers = _stored(path), dict(get_word_dict())
+    reviews, numbers = _stored(paths[0]), dict(get_word_dict())
     middle = round(len(reviews) * _TRAIN)
     chosen = reviews[:middle] if training else reviews[middle:]
     return (([numbers[word] for word in words], label) for words, label in chosen)
 
 
-def _path() -> str | None:
-    """The archive, or None where the reviews are synthetic."""
-    paths = source.files("sentiment", (URL, MD5, "movie_reviews.zip"), folder="corpora")
-    return None if paths is None else paths[0]
-
-
 @functools.lru_cache(1)
 def _stored(path: str) -> list[tuple[list[str], int]]:
-    found: tuple[list[list[str]], list[list[str]]] = [], []
+    by_kind: tuple[list[list[str]], list[list[str]]] = [], []
     with source.reading(path), zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):
             kind = re.search(r"(?:^|/)(neg|pos)/[^/]+\.txt$", name)
             if kind:
                 text = archive.read(name).decode("utf-8", "replace").lower()
-                found[kind[1] == "pos"].append(_WORD.findall(text))
-        if not all(found):
+                by_kind[kind[1] == "pos"].append(_WORD.findall(text))
+        if not all(by_kind):
             raise KeyError("there are no reviews in it")
-    return _in_turns(*found)
+    return [review for pair in zip(*by_kind, strict=False) for review in zip(pair, (0, 1), strict=True)]
 
 
 @functools.cache
@@ -126,7 +91,3 @@ def _written(training: bool) -> Iterator[tuple[list[int], int]]:
     kinds = (_language().reviews(count, 2 * training + label, 1 - label, mean=750, most=2_500) for label in (0, 1))
     for pair in zip(*kinds, strict=True):
         yield from zip(pair, (0, 1), strict=True)
-
-
-def _in_turns(blame: list[list[str]], praise: list[list[str]]) -> list[tuple[list[str], int]]:
-    return [(words, label) for pair in zip(blame, praise, strict=False) for label, words in enumerate(pair)]

@@ -30,34 +30,30 @@ def download(on: bool = True) -> None:
     flags.set_flags({"dataset_download": on})
 
 
-def files(module_name: str, *wanted: Sequence[str], folder: str = "") -> tuple[str, ...] | None:
-    """The files of a data set, or None with a warning that data are synthetic.
+class Files:
+    """The files of a data set: (URL, checksum) of each, and its name in the cache where the URL's will not do."""
 
-    Args:
-        module_name: the data set.
-        wanted: (url, checksum) or (url, checksum, name) of each file.
-        folder: its folder in the cache where that has another name.
+    def __init__(self, module_name: str, *rows: Sequence[str], folder: str = "") -> None:
+        self.module_name, self.rows, self.folder = module_name, rows, folder or module_name
 
-    Returns:
-        The paths in the cache; None, after one line on stderr, when one is not there and may not be fetched.
+    def fetch(self) -> None:
+        """Fetch the files of the data set into the cache."""
+        for url, checksum, *name in self.rows:
+            common.download(url, self.folder, checksum, *name)
 
-    Raises:
-        EnforceNotMet: a file is damaged or cannot be fetched.
-    """
-    paths = [common.cached(url, folder or module_name, checksum, *name) for url, checksum, *name in wanted]
-    if any(path is None for path in paths):
-        announce(module_name)
-        return None
-    return tuple(path for path in paths if path is not None)
+    def paths(self, *numbers: int) -> tuple[str, ...] | None:
+        """Paths of the numbered files, or of all; None with a warning where data are synthetic."""
+        rows = [self.rows[i] for i in numbers] or self.rows
+        paths = [common.cached(url, self.folder, checksum, *name) for url, checksum, *name in rows]
+        if None in paths:
+            announce(self.module_name)
+            return None
+        return tuple(path for path in paths if path is not None)
 
 
 @functools.cache
 def announce(module_name: str) -> None:
-    """Say, once a process, that a data set is not the real one.
-
-    Args:
-        module_name: the data set.
-    """
+    """Say, once a process, that a data set is not the real one."""
     print(
         f"fluidnb: dataset.{module_name} is synthetic data; "
         "call fluid.dataset.download(True) to download the real data.",
@@ -67,22 +63,7 @@ def announce(module_name: str) -> None:
 
 @contextmanager
 def reading(path: str, what: str = "") -> Iterator[None]:
-    """Turn what goes wrong while a file is read into an error that names the file.
-
-    Args:
-        path: the file.
-        what: the part of it.
-
-    Raises:
-        EnforceNotMet: the file is not in the format that it should have.
-
-    Example:
-        >>> with reading("digits.gz", "labels"):
-        ...     int("x")
-        Traceback (most recent call last):
-        fluidnb.errors.EnforceNotMet: labels of digits.gz cannot be read: invalid literal for int() with base 10: 'x'.
-          ...
-    """
+    """Turn what goes wrong while a file is read into an error that names the file."""
     import lzma
     import tarfile
     import zipfile
@@ -104,37 +85,14 @@ def reading(path: str, what: str = "") -> Iterator[None]:
 
 
 def contents(path: str, wanted: Callable[[str], Any]) -> Iterator[tuple[str, bytes]]:
-    """The regular files of a tar archive that are wanted, in its order; nothing is ever unpacked to disk.
-
-    Args:
-        path: the archive, compressed or not.
-        wanted: says whether a name is wanted; names come without a leading "./".
-
-    Returns:
-        (name, bytes) of each.
-
-    Raises:
-        EnforceNotMet: not a whole tar archive, or nothing in it is wanted.
-    """
+    """The regular files of a tar archive that are wanted, in its order; nothing is ever unpacked to disk."""
     with reading(path):
         for name, file in _members(path, wanted):
             yield name, file.read()
 
 
 def lines(path: str, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """The lines of the text files of a tar archive whose names end in `name`.
-
-    Args:
-        path: the archive, compressed or not.
-        name: a file's name, with or without the folders before it.
-        encoding: of the text.
-
-    Returns:
-        Lines, without the ends.
-
-    Raises:
-        EnforceNotMet: not a whole tar archive, no such file in it, or no such text.
-    """
+    """The lines of the text files of a tar archive whose names end in `name`."""
     with reading(path, name):
         for _, file in _members(path, lambda n: f"/{n}".endswith(f"/{name}"), name):
             for line in file:
@@ -144,12 +102,12 @@ def lines(path: str, name: str, encoding: str = "utf-8") -> Iterator[str]:
 def _members(path: str, wanted: Callable[[str], Any], what: str = "") -> Iterator[tuple[str, Any]]:
     import tarfile
 
-    found = False
+    matched = False
     with reading(path), tarfile.open(path) as archive:
         for member in archive:
             name = posixpath.normpath(member.name)
             if member.isfile() and wanted(name):
-                found = True
+                matched = True
                 yield name, archive.extractfile(member)
-        if not found:
+        if not matched:
             raise KeyError(f"there is no file {what} in it" if what else "it lacks the files of this data set")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.data.dataset import standin
+from fluidnb.data.dataset import synthetic_samples as grammar
 
 _BLOCK = 1000  # sentences that are drawn at once
 #: Words of praise, then as many of blame.
@@ -27,39 +27,22 @@ Array = np.ndarray[Any, Any]
 
 @functools.cache
 def words(count: int, first: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Different words: given ones, those of the small grammar, then words of two and more syllables.
-
-    Args:
-        count: how many.
-        first: the words at the beginning.
-
-    Returns:
-        The words.
-
-    Example:
-        >>> words(3), words(80)[-2:], len(set(words(40_000)))
-        (('the', 'a', 'every'), ('bebu', 'beda'), 40000)
-    """
-    common = ("the", "a", *standin.DETERMINERS, *standin.NOUNS, *standin.VERBS, *standin.ADJECTIVES)
-    found = dict.fromkeys((*first, *common, *standin.PLACES, *standin.TIMES))
+    """Different words: given ones, those of the small grammar, then words of two and more syllables."""
+    common = ("the", "a", *grammar.DETERMINERS, *grammar.NOUNS, *grammar.VERBS, *grammar.ADJECTIVES)
+    vocabulary = dict.fromkeys((*first, *common, *grammar.PLACES, *grammar.TIMES))
     number = 0
-    while len(found) < count:
+    while len(vocabulary) < count:
         rest, word = number + len(_SYLLABLES), ""
         while rest:
             rest, last = divmod(rest, len(_SYLLABLES))
             word = _SYLLABLES[last] + word
-        found[word] = None
+        vocabulary[word] = None
         number += 1
-    return tuple(found)[:count]
+    return tuple(vocabulary)[:count]
 
 
 class Language:
     """Words by frequency; every other word follows from the one before it.
-
-    Args:
-        vocabulary: the words, the most frequent first.
-        kept: how many words occur more than `cutoff` times in the whole corpus.
-        cutoff: a number of occurrences.
 
     Example:
         >>> language = Language(words(100), kept=40, cutoff=50)
@@ -80,29 +63,11 @@ class Language:
         self._following = self._drawn(np.random.RandomState(kept), (len(vocabulary), 3))
 
     def counts(self, share: float = 1.0) -> dict[str, float]:
-        """Expected word counts of the corpus.
-
-        Args:
-            share: the part of the corpus.
-
-        Returns:
-            Word to number.
-        """
+        """Expected word counts of the corpus."""
         return dict(zip(self.words, (self._counts * share if share != 1 else self._counts).tolist(), strict=True))
 
     def sentences(self, count: int, seed: int, mean: float, most: int, spread: float = 0.5) -> Iterator[list[int]]:
-        """Sentences as ranks of words; each block of a thousand is drawn when it is needed.
-
-        Args:
-            count: how many.
-            seed: which ones.
-            mean: the mean length.
-            most: the greatest length.
-            spread: standard deviation of the logarithm of the lengths.
-
-        Yields:
-            The ranks of one sentence.
-        """
+        """Sentences as ranks of words; each block of a thousand is drawn when it is needed."""
         for block in range(0, count, _BLOCK):
             random = np.random.RandomState([seed, block])
             size = min(_BLOCK, count - block)
@@ -121,63 +86,20 @@ class Language:
                 yield table[row, :length].tolist()
 
     def texts(self, count: int, seed: int, mean: float, most: int) -> Iterator[str]:
-        """The same sentences as plain text.
-
-        Args:
-            count: how many.
-            seed: which ones.
-            mean: the mean length.
-            most: the greatest length.
-
-        Yields:
-            Words with a space between them.
-        """
+        """The same sentences as plain text."""
         for ranks in self.sentences(count, seed, mean, most):
             yield " ".join([self.words[rank] for rank in ranks])
 
     def pairs(
         self, count: int, seed: int, mean: float, most: int, translated: Sequence[Sequence[str]]
     ) -> Iterator[str]:
-        """Sentences with a translation word by word.
-
-        Args:
-            count: how many.
-            seed: which ones.
-            mean: the mean length.
-            most: the greatest length.
-            translated: for each word its translations, which are used in turns.
-
-        Yields:
-            Lines of a sentence, a tab, and its translation.
-
-        Example:
-            >>> language = Language(words(100), kept=40, cutoff=50)
-            >>> next(language.pairs(1, seed=2, mean=4, most=9, translated=[(word[::-1],) for word in words(100)]))
-            'befe poet\\tefeb teop'
-        """
+        """Lines of a sentence, a tab, and its translation word by word."""
         for ranks in self.sentences(count, seed, mean, most):
             other = [translated[rank][i % len(translated[rank])] for i, rank in enumerate(ranks)]
             yield f"{' '.join([self.words[rank] for rank in ranks])}\t{' '.join(other)}"
 
     def reviews(self, count: int, seed: int, label: int, mean: float, most: int) -> Iterator[list[int]]:
-        """Texts among whose words are `VERDICTS`, four of five as the label says; the vocabulary begins with them.
-
-        Args:
-            count: how many.
-            seed: which ones.
-            label: 0 for praise, 1 for blame.
-            mean: the mean length.
-            most: the greatest length.
-
-        Yields:
-            The ranks of one text.
-
-        Example:
-            >>> language = Language(words(100, VERDICTS), kept=40, cutoff=50)
-            >>> review = next(language.reviews(1, 1, 0, mean=60, most=90))
-            >>> sum(rank < 10 for rank in review) > 2 * sum(10 <= rank < 20 for rank in review) > 0
-            True
-        """
+        """Texts among whose words are `VERDICTS`, four of five as the label says; the vocabulary begins with them."""
         kinds = len(VERDICTS) // 2
         for number, ranks in enumerate(self.sentences(count, seed, mean, most, spread=0.7)):
             yield [

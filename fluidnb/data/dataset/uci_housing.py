@@ -14,13 +14,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array, rows
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import OpValueError
 
 URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
 MD5 = "d4accdce7a25600298819f8e28e8d593"
+
+_FILES = source.Files("uci_housing", (URL, MD5))
+fetch = _FILES.fetch
 
 #: What the features are, in order.
 feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
@@ -33,36 +36,14 @@ def train() -> Reader:
 
     Features are shifted by their mean and divided by their range, (x - mean) / (max - min), both over all 506 samples.
     Synthetic features are standard normal and the price is w · features + 21.5 + noise of deviation 0.1.
-
-    Returns:
-        A reader.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> x, y = next(iter(train()()))
-        >>> x.shape, y.shape, x.dtype
-        ((13,), (1,), dtype('float32'))
     """
-    features, prices = _all(source.files("uci_housing", (URL, MD5)))
+    features, prices = _all(_FILES.paths())
     return rows(features[: len(prices) * 4 // 5], prices[: len(prices) * 4 // 5])
 
 
 def test() -> Reader:
-    """The other 102 samples.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-
-    Example:
-        >>> len(list(test()()))
-        102
-    """
-    features, prices = _all(source.files("uci_housing", (URL, MD5)))
+    """The other 102 samples; samples as in `train`."""
+    features, prices = _all(_FILES.paths())
     return rows(features[len(prices) * 4 // 5 :], prices[len(prices) * 4 // 5 :])
 
 
@@ -77,38 +58,15 @@ class Ranges(dict[str, float]):
 def feature_range(maximums: Sequence[float], minimums: Sequence[float]) -> Ranges:
     """The range of each feature, used for normalization.
 
-    Args:
-        maximums: of the 13 features, in their order.
-        minimums: the same.
-
     Returns:
         Name to range; where it is printed, bars of the same scale.
-
-    Raises:
-        OpValueError: there are not 13 of each.
-
-    Example:
-        >>> feature_range([4, 2] + [0] * 11, [0] * 13)["ZN"]
-        2.0
-
-    Source: paddle.dataset.uci_housing, which draws into a file.
     """
     if len(maximums) != len(feature_names) or len(minimums) != len(feature_names):
         raise OpValueError(
-            "feature_range takes a maximum and a minimum of each feature.",
-            expected=f"{len(feature_names)} of each",
+            "feature_range takes a maximum and a minimum of each feature.", expected=f"{len(feature_names)} of each",
             received=f"{len(maximums)} and {len(minimums)}",
-        )
+        )  # fmt: skip
     return Ranges({n: float(high) - float(low) for n, high, low in zip(feature_names, maximums, minimums, strict=True)})
-
-
-def fetch() -> None:
-    """Fetch the file into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL, "uci_housing", MD5)
 
 
 @functools.lru_cache(maxsize=2)

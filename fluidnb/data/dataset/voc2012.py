@@ -10,13 +10,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.dataset.image_files import decode
 from fluidnb.data.reader.decorators import Reader
 
 VOC_URL = "http://host.robots.ox.ac.uk/pascal/VOC/voc2012/VOCtrainval_11-May-2012.tar"
 VOC_MD5 = "6cd6e144f989b92b3379bac3b3de84fd"
+
+_FILES = source.Files("voc2012", (VOC_URL, VOC_MD5))
+fetch = _FILES.fetch
 
 _ROOT = "VOCdevkit/VOC2012"
 _CLASSES = 21  # 0 is the background
@@ -32,53 +35,22 @@ def train() -> Reader:
     Returns:
         A reader of uint8 (height, width, 3) with red, green and blue, and uint8 (height, width): 0 for the background,
         1 to 20 for things, 255 for their edges. Sizes differ.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched, or Pillow is not installed.
-
-    Example:
-        >>> image, label = next(iter(train()()))
-        >>> image.shape == (*label.shape, 3), image.dtype, label.dtype, int(label.min())
-        (True, dtype('uint8'), dtype('uint8'), 0)
     """
     return _reader("trainval")
 
 
 def test() -> Reader:
-    """The part of the images that Paddle tests with, the set called ``train``, 1,464 of them.
-
-    Returns:
-        A reader of the same samples as `train`, and among these.
-
-    Raises:
-        EnforceNotMet: as for `train`.
-    """
+    """The part of the images that Paddle tests with, the set called ``train``, 1,464 of them; samples as in `train`."""
     return _reader("train")
 
 
 def val() -> Reader:
-    """The other part of the images, 1,449 of them.
-
-    Returns:
-        A reader of the same samples as `train`, and among these.
-
-    Raises:
-        EnforceNotMet: as for `train`.
-    """
+    """The other part of the images, 1,449 of them; samples as in `train`."""
     return _reader("val")
 
 
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(VOC_URL, "voc2012", VOC_MD5)
-
-
 def _reader(part: str) -> Reader:
-    paths = source.files("voc2012", (VOC_URL, VOC_MD5))
+    paths = _FILES.paths()
     return lambda: _drawn(part) if paths is None else _stored(paths[0], part)
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.synthetic_text import Language, words
 from fluidnb.data.dataset.translation import END, START, UNK, check_size, sample, turned
 from fluidnb.data.reader.decorators import Reader
 
 URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
 MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
+
+_FILES = source.Files("wmt14", (URL_TRAIN, MD5_TRAIN))
+fetch = _FILES.fetch
 
 #: The number of every word that a dict lacks.
 UNK_IDX = 2
@@ -28,102 +31,41 @@ _WORDS = 30_000  # in the dict of either language
 def train(dict_size: int) -> Reader:
     """The sentences to train with; the synthetic text has as many.
 
-    Args:
-        dict_size: the words to know in either language, the most frequent ones.
-
     Returns:
         A reader of tuples of three lists of ints: the source between "<s>" and "<e>"; the target after "<s>"; the
         target before "<e>". Sentences of more than 80 are left out.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: `dict_size` is less than 3.
-
-    Example:
-        >>> source, target, following = next(iter(train(30)()))
-        >>> source[0], source[-1], target[0], target[1:] == following[:-1]
-        (0, 1, 0, True)
     """
     return _reader("train/train", dict_size)
 
 
 def test(dict_size: int) -> Reader:
-    """The sentences to test with, 6,003 of them.
-
-    Args:
-        dict_size: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: `dict_size` is less than 3.
-    """
+    """The sentences to test with, 6,003 of them; samples as in `train`."""
     return _reader("test/test", dict_size)
 
 
 def gen(dict_size: int) -> Reader:
-    """A few sentences to translate.
-
-    Args:
-        dict_size: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: `dict_size` is less than 3.
-    """
+    """A few sentences to translate; samples as in `train`."""
     return _reader("gen/gen", dict_size)
 
 
 def get_dict(
     dict_size: int, reverse: bool = True
 ) -> tuple[dict[int, str], dict[int, str]] | tuple[dict[str, int], ...]:
-    """The numbers of the words of both languages; 0, 1 and 2 are "<s>", "<e>" and "<unk>".
-
-    Args:
-        dict_size: words to know; fewer where there are not as many.
-        reverse: number to word; else word to number.
-
-    Returns:
-        (source, target), each a dict.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: `dict_size` is less than 3.
-
-    Example:
-        >>> get_dict(3)
-        ({0: '<s>', 1: '<e>', 2: '<unk>'}, {0: '<s>', 1: '<e>', 2: '<unk>'})
-        >>> get_dict(3, reverse=False)[0]["<e>"]
-        1
-    """
-    dicts = _dicts(source.files("wmt14", (URL_TRAIN, MD5_TRAIN)), check_size("dict_size", dict_size))
+    """The numbers of the words of both languages; 0, 1 and 2 are "<s>", "<e>" and "<unk>"."""
+    dicts = _dicts(_FILES.paths(), check_size("dict_size", dict_size))
     return (turned(dicts[0]), turned(dicts[1])) if reverse else (dict(dicts[0]), dict(dicts[1]))
-
-
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(URL_TRAIN, "wmt14", MD5_TRAIN)
 
 
 def _reader(part: str, dict_size: int) -> Reader:
     check_size("dict_size", dict_size)
-    paths = source.files("wmt14", (URL_TRAIN, MD5_TRAIN))
+    paths = _FILES.paths()
 
     def samples() -> Iterator[tuple[list[int], list[int], list[int]]]:
         dicts = _dicts(paths, dict_size)
         for line in _lines(paths, part):
-            made = sample(line, dicts, UNK_IDX)
-            if made is not None and len(made[0]) <= _LONGEST and len(made[1]) - 1 <= _LONGEST:
-                yield made
+            pair = sample(line, dicts, UNK_IDX)
+            if pair is not None and len(pair[0]) <= _LONGEST and len(pair[1]) - 1 <= _LONGEST:
+                yield pair
 
     return samples
 

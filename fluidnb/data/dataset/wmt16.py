@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset import source
 from fluidnb.data.dataset.synthetic_text import Language, words
 from fluidnb.data.dataset.translation import END, START, UNK, check_size, count_words, sample, turned
 from fluidnb.data.reader.decorators import Reader
@@ -17,6 +17,9 @@ from fluidnb.errors import OpValueError
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"
 DATA_MD5 = "0c38be43600334966403524a40dcd81e"
+
+_FILES = source.Files("wmt16", (DATA_URL, DATA_MD5, "wmt16.tar.gz"))
+fetch = _FILES.fetch
 
 #: The words of the two languages with "<s>", "<e>" and "<unk>"; no dict is larger.
 TOTAL_EN_WORDS, TOTAL_DE_WORDS = 11250, 19220
@@ -30,58 +33,21 @@ def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reade
 
     Args:
         src_dict_size: the words to know in the source language, "<s>", "<e>" and "<unk>" (0, 1, 2) among them.
-        trg_dict_size: the same in the target language.
-        src_lang: the source language, "en" or "de".
 
     Returns:
         A reader of tuples of three lists of ints: the source between "<s>" and "<e>"; the target after "<s>"; the
         target before "<e>".
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: a size less than 3, or another language.
-
-    Example:
-        >>> source, target, following = next(iter(train(30, 30)()))
-        >>> source[0], source[-1], target[0], target[1:] == following[:-1]
-        (0, 1, 0, True)
     """
     return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)
 
 
 def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
-    """The sentences to test with, 1,000 of them.
-
-    Args:
-        src_dict_size: as for `train`.
-        trg_dict_size: as for `train`.
-        src_lang: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: a size less than 3, or another language.
-    """
+    """The sentences to test with, 1,000 of them; samples as in `train`."""
     return _reader("wmt16/test", src_dict_size, trg_dict_size, src_lang)
 
 
 def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
-    """The sentences to validate with, 1,014 of them.
-
-    Args:
-        src_dict_size: as for `train`.
-        trg_dict_size: as for `train`.
-        src_lang: as for `train`.
-
-    Returns:
-        A reader of the same samples as `train`.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: a size less than 3, or another language.
-    """
+    """The sentences to validate with, 1,014 of them; samples as in `train`."""
     return _reader("wmt16/val", src_dict_size, trg_dict_size, src_lang)
 
 
@@ -89,35 +55,11 @@ def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[str, int]
     """The numbers of the words of a language: those of the sentences to train with, the most frequent first.
 
     Args:
-        lang: "en" or "de".
         dict_size: words to know, with "<s>", "<e>" and "<unk>" (0, 1, 2); fewer where there are not as many.
-        reverse: number to word; else word to number.
-
-    Returns:
-        A dict.
-
-    Raises:
-        EnforceNotMet: the file is damaged or cannot be fetched.
-        OpValueError: a size less than 3, or another language.
-
-    Example:
-        >>> get_dict("en", 3)
-        {'<s>': 0, '<e>': 1, '<unk>': 2}
-        >>> get_dict("de", 3, reverse=True)[1]
-        '<e>'
     """
     size = min(check_size("dict_size", dict_size), _TOTALS[_check_language("lang", lang)])
-    words = _dict(source.files("wmt16", (DATA_URL, DATA_MD5, "wmt16.tar.gz")), lang, size)
+    words = _dict(_FILES.paths(), lang, size)
     return turned(words) if reverse else dict(words)
-
-
-def fetch() -> None:
-    """Fetch the archive into the cache.
-
-    Raises:
-        EnforceNotMet: it cannot be fetched.
-    """
-    common.download(DATA_URL, "wmt16", DATA_MD5, "wmt16.tar.gz")
 
 
 def _check_language(what: str, lang: str) -> str:
@@ -133,7 +75,7 @@ def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) ->
     check_size("trg_dict_size", trg_dict_size)
     column = ["en", "de"].index(_check_language("src_lang", src_lang))
     trg_lang = ["de", "en"][column]
-    paths = source.files("wmt16", (DATA_URL, DATA_MD5, "wmt16.tar.gz"))
+    paths = _FILES.paths()
 
     def samples() -> Iterator[tuple[list[int], list[int], list[int]]]:
         dicts = (
@@ -141,9 +83,9 @@ def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) ->
             _dict(paths, trg_lang, min(trg_dict_size, _TOTALS[trg_lang])),
         )
         for line in _lines(paths, part):
-            made = sample(line, dicts, dicts[0][UNK], column)
-            if made is not None:
-                yield made
+            pair = sample(line, dicts, dicts[0][UNK], column)
+            if pair is not None:
+                yield pair
 
     return samples
 
@@ -154,8 +96,8 @@ def _dict(paths: tuple[str, ...] | None, lang: str, size: int) -> dict[str, int]
         known = [form for forms in _translated() for form in forms] if lang == "de" else words(TOTAL_EN_WORDS - 3)
         return {word: i for i, word in enumerate([START, END, UNK, *known][:size])}
     columns = (line.strip().split("\t") for line in _lines(paths, "wmt16/train"))
-    found = count_words(pair[lang == "de"] for pair in columns if len(pair) == 2)
-    return {word: i for i, word in enumerate([START, END, UNK, *found][:size])}
+    frequent = count_words(pair[lang == "de"] for pair in columns if len(pair) == 2)
+    return {word: i for i, word in enumerate([START, END, UNK, *frequent][:size])}
 
 
 @functools.cache

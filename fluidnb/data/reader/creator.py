@@ -19,42 +19,14 @@ from fluidnb.files import plain_pickle
 
 @checked
 def np_array(x: Any) -> Reader:
-    """The rows of an array; a single number is one sample.
-
-    Args:
-        x: an array, or what numpy makes one of.
-
-    Returns:
-        A reader.
-
-    Example:
-        >>> list(np_array([[1, 2], [3, 4]])())
-        [array([1, 2]), array([3, 4])]
-    """
+    """The rows of an array; a single number is one sample."""
     array = np.asarray(x)
     return lambda: iter(array if array.ndim else array.reshape(1))
 
 
 @checked
 def text_file(path: str | Path) -> Reader:
-    """The lines of a text file, without their line ends.
-
-    Args:
-        path: the file, UTF-8.
-
-    Returns:
-        A reader.
-
-    Raises:
-        OpValueError: there is no such file.
-
-    Example:
-        >>> import os, tempfile
-        >>> name = os.path.join(tempfile.mkdtemp(), "a.txt")
-        >>> with open(name, "w") as f: _ = f.write("one\\ntwo\\n")
-        >>> list(text_file(name)())
-        ['one', 'two']
-    """
+    """The lines of a text file, without their line ends."""
     if not Path(path).is_file():
         raise OpValueError(f'There is no text file "{path}".')
 
@@ -73,23 +45,6 @@ def recordio(paths: str | Sequence[str], buf_size: int = 100) -> Reader:
     Args:
         paths: the files: a list, or one text with commas between; each may be a pattern, as for a shell. Samples are
             plain values and numpy arrays.
-        buf_size: how many samples to keep ready.
-
-    Returns:
-        A reader.
-
-    Raises:
-        OpValueError: there is no such file.
-        EnforceNotMet: while reading: a file is damaged, or a sample is no plain data.
-
-    Example:
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> fluid.dataset.common.convert(folder, lambda: range(5), 3, "numbers")
-        >>> list(recordio(folder + "/numbers-*")())
-        [0, 1, 2, 3, 4]
-
-    Source: paddle.reader.creator.recordio.
     """
     patterns = paths.split(",") if isinstance(paths, str) else list(paths)
     files = [name for pattern in patterns for name in sorted(glob.glob(pattern))]

@@ -45,21 +45,7 @@ class ComposeNotAligned(OpValueError):
 
 
 def samples_of(reader: Reader) -> Iterator[Any]:
-    """Start a pass.
-
-    Args:
-        reader: the reader.
-
-    Returns:
-        The samples.
-
-    Raises:
-        OpTypeError: the reader returns something else.
-
-    Example:
-        >>> list(samples_of(lambda: [1, 2]))
-        [1, 2]
-    """
+    """Start a pass."""
     samples = reader()
     try:
         return iter(samples)
@@ -71,23 +57,7 @@ def samples_of(reader: Reader) -> Iterator[Any]:
 
 
 def check_count(what: str, n: Any, least: int = 1) -> int:
-    """Refuse a count that is no int, or too small.
-
-    Args:
-        what: the argument's name.
-        n: its value.
-        least: 1, or 0 where that has a meaning.
-
-    Returns:
-        It.
-
-    Raises:
-        OpValueError: less, or no int.
-
-    Example:
-        >>> check_count("buf_size", 3)
-        3
-    """
+    """Refuse a count that is no int, or too small."""
     if isinstance(n, bool) or not isinstance(n, int) or n < least:
         kind = "a positive integer value" if least else "an integer value of 0 or more"
         raise OpValueError(f"{what} should be {kind}, but got {what}={n!r}.")
@@ -97,12 +67,6 @@ def check_count(what: str, n: Any, least: int = 1) -> int:
 @checked
 def cache(reader: Reader) -> Reader:
     """Read once, at the first pass; later passes come from memory.
-
-    Args:
-        reader: the source.
-
-    Returns:
-        A reader.
 
     Example:
         >>> passes = []
@@ -128,12 +92,6 @@ def map_readers(func: Mapper, *readers: Reader) -> Reader:
         func: takes a sample of each reader.
         readers: the readers; the shortest ends the pass.
 
-    Returns:
-        A reader.
-
-    Raises:
-        OpTypeError: `func` cannot be called.
-
     Example:
         >>> list(map_readers(lambda a, b: a * b, lambda: [1, 2], lambda: [3, 4])())
         [3, 8]
@@ -146,11 +104,7 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     """Collect `buf_size` samples at a time and give them in random order (`fluid.seed` fixes it).
 
     Args:
-        reader: the source.
         buf_size: samples to collect; with 0 or 1 they keep their order.
-
-    Returns:
-        A reader.
 
     Example:
         >>> from fluidnb.data import seeding
@@ -173,12 +127,6 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
 def chain(*readers: Reader) -> Reader:
     """One reader after another.
 
-    Args:
-        readers: the readers.
-
-    Returns:
-        A reader.
-
     Example:
         >>> list(chain(lambda: [1, 2], lambda: [3])())
         [1, 2, 3]
@@ -193,9 +141,6 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
     Args:
         readers: the readers; their samples are tuples or single values.
         check_alignment: raise when one ends before the others; otherwise the shortest ends the pass.
-
-    Returns:
-        A reader.
 
     Raises:
         ComposeNotAligned: while reading, when the readers have unequally many samples.
@@ -213,11 +158,10 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
             ended = [i for i, sample in enumerate(row) if sample is missing]
             if ended:
                 raise ComposeNotAligned(
-                    "Outputs of readers are not aligned.",
-                    expected="equally many samples from each reader",
+                    "Outputs of readers are not aligned.", expected="equally many samples from each reader",
                     received=f"reader {ended[0]} ended after {n} samples, others have more",
                     hint="compose(..., check_alignment=False) stops with the shortest.",
-                )
+                )  # fmt: skip
             yield tuple(chained.from_iterable(s if isinstance(s, tuple) else (s,) for s in row))
 
     return composed
@@ -226,13 +170,6 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
 @checked
 def firstn(reader: Reader, n: int) -> Reader:
     """Only the first samples of each pass.
-
-    Args:
-        reader: the source.
-        n: how many.
-
-    Returns:
-        A reader.
 
     Example:
         >>> list(firstn(lambda: range(100), 3)())
@@ -246,15 +183,8 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     """Samples in lists.
 
     Args:
-        reader: the source.
         batch_size: samples a list; a whole float is accepted, as in ``batch_size / devices``.
         drop_last: leave out a last list that is shorter.
-
-    Returns:
-        A reader of lists.
-
-    Raises:
-        OpValueError: `batch_size` is no positive whole number.
 
     Example:
         >>> list(batch(lambda: range(5), 2)())
@@ -287,15 +217,7 @@ class Fake:
         self.data: list[Any] = []
 
     def __call__(self, reader: Reader, length: int) -> Reader:
-        """A reader of `length` times the first sample.
-
-        Args:
-            reader: the source, read once.
-            length: samples a pass.
-
-        Returns:
-            A reader.
-        """
+        """A reader of `length` times the first sample."""
 
         def fake() -> Iterator[Any]:
             if not self.data:

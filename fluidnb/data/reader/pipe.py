@@ -21,15 +21,9 @@ class PipeReader:
         bufsize: how many bytes are read at once.
         file_type: ``plain`` or ``gzip``.
 
-    Raises:
-        OpTypeError: the command is not a text.
-        OpValueError: an unknown ``file_type``, or no such command.
-
     Example:
         >>> list(PipeReader("echo one line").get_line())
         ['one line']
-
-    Source: paddle.reader.PipeReader.
     """
 
     def __init__(self, command: str, bufsize: int = 8192, file_type: str = "plain") -> None:
@@ -52,9 +46,6 @@ class PipeReader:
         Args:
             cut_lines: whether to give lines, without their ends; else pieces as they come.
             line_break: where a line ends.
-
-        Yields:
-            Texts.
 
         Raises:
             EnforceNotMet: the command failed.

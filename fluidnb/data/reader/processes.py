@@ -26,22 +26,16 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
 
     Args:
         readers: the sources, for example one for each file. Their samples are pickled on the way.
-        use_pipe: accepted for old scripts: pipes join the processes in any case.
-        queue_size: accepted for old scripts: a reader is ahead as far as its pipe holds samples.
-
-    Returns:
-        A reader.
+        use_pipe: ignored (compatibility): pipes join the processes in any case.
+        queue_size: ignored (compatibility): a reader is ahead as far as its pipe holds samples.
 
     Raises:
-        OpTypeError: `readers` is no list of functions, or is empty.
         EnforceNotMet: while reading: a reader raised an error, its process ended, or a sample cannot be pickled.
 
     Example:
         >>> both = multiprocess_reader([lambda: range(3), lambda: range(10, 12)])
         >>> sorted(both())
         [0, 1, 2, 10, 11]
-
-    Source: paddle.reader.multiprocess_reader.
     """
     if not readers:
         raise OpTypeError(

@@ -24,53 +24,26 @@ _ENOUGH = 1 << 20  # bytes of records in a chunk, about
 
 
 def write_records(file: BinaryIO, records: Iterable[bytes]) -> int:
-    """Write records.
-
-    Args:
-        file: open for bytes.
-        records: the records.
-
-    Returns:
-        How many there were.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> write_records(file, [b"one", b"", b"three"]), file.seek(0)
-        (3, 0)
-        >>> list(read_records(file, "example"))
-        [b'one', b'', b'three']
-    """
-    total, held, size = 0, list[bytes](), 0
+    """Write records."""
+    total, chunk, size = 0, list[bytes](), 0
 
     def end_chunk() -> None:
-        body = gzip.compress(b"".join(_LENGTH.pack(len(record)) + record for record in held), mtime=0)
-        file.write(_HEAD.pack(_MAGIC, zlib.crc32(body), _GZIP, len(body), len(held)) + body)
+        body = gzip.compress(b"".join(_LENGTH.pack(len(record)) + record for record in chunk), mtime=0)
+        file.write(_HEAD.pack(_MAGIC, zlib.crc32(body), _GZIP, len(body), len(chunk)) + body)
 
     for record in records:
-        held.append(record)
+        chunk.append(record)
         total, size = total + 1, size + len(record)
         if size >= _ENOUGH:
             end_chunk()
-            held, size = [], 0
-    if held:
+            chunk, size = [], 0
+    if chunk:
         end_chunk()
     return total
 
 
 def read_records(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """The records of a file, a chunk at a time.
-
-    Args:
-        file: open for bytes.
-        name: of the file, for errors.
-
-    Yields:
-        The records.
-
-    Raises:
-        EnforceNotMet: it is no RecordIO file, or damaged.
-    """
+    """The records of a file, a chunk at a time."""
     number = 0
     while head := file.read(_HEAD.size):
         if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != _MAGIC:

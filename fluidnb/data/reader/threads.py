@@ -34,14 +34,7 @@ class Ahead:
     """One pass over a source, read in a thread up to a number of samples ahead.
 
     Args:
-        source: gives the samples; called in the thread.
         size: samples to keep ready; 0, or more than `MOST_AHEAD`, for as many as come.
-        name: of the thread.
-
-    Example:
-        >>> ahead = Ahead(lambda: range(2), 1)
-        >>> ahead.get(), ahead.get(), ahead.get()
-        ((0, None, True), (1, None, True), (None, None, False))
     """
 
     def __init__(self, source: Callable[[], Iterable[Any]], size: int, name: str = "fluidnb reader") -> None:
@@ -95,11 +88,7 @@ class Ahead:
         return self._ready.qsize()
 
     def leave(self, patience: float = 0.0) -> None:
-        """End the pass: the thread stops at its next sample.
-
-        Args:
-            patience: seconds to wait for the thread.
-        """
+        """End the pass: the thread stops at its next sample."""
         self._left.append(True)
         self._end = (None, None, False)
         self._free_slot()  # wakes a thread that waits for a slot, so that it ends
@@ -144,11 +133,7 @@ def buffered(reader: Reader, size: int) -> Reader:
     when the program ends, stops its thread at the next sample.
 
     Args:
-        reader: the source.
         size: samples to keep ready; 0 for as many as come.
-
-    Returns:
-        A reader.
 
     Example:
         >>> list(buffered(lambda: range(4), 2)())
@@ -188,18 +173,9 @@ def xmap_readers(mapper: Mapper, reader: Reader, process_num: int, buffer_size: 
     """Apply a function to samples in several threads.
 
     Args:
-        mapper: takes a sample.
         reader: the source; it is read by the thread that consumes.
-        process_num: how many threads.
         buffer_size: samples under way or ready at most.
         order: give the results in the source's order rather than as they are ready.
-
-    Returns:
-        A reader.
-
-    Raises:
-        OpTypeError: `mapper` cannot be called.
-        Exception: what `mapper` raised, while reading.
 
     Example:
         >>> list(xmap_readers(lambda x: x * x, lambda: range(5), 2, 4, order=True)())

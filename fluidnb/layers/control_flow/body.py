@@ -1,4 +1,4 @@
-"""The blocks of loops and branches: what they need of the blocks around them, and a ``with`` that fills one."""
+"""The blocks of loops and branches: what they need of the blocks around them, checks, and a with that fills one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,57 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Annotated
 
+from fluidnb.arguments import Rule
 from fluidnb.backward.emit import all_or_nothing
+from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import EMPTY
-from fluidnb.program import Block, BlockGuard, Program, hooks
+from fluidnb.program import Block, BlockGuard, Program, Variable, hooks
 from fluidnb.proto.desc import OpDesc
-from fluidnb.values.dtypes import VarType
+from fluidnb.values.dtypes import VarType, dtype_name
+
+#: What decides a loop or a branch.
+Condition = Annotated[Variable, Rule("a Variable of bool", hint="layers.less_than() and its like make one.")]
+
+
+def operand(slot: str, x: Variable) -> Operand:
+    """A variable as an operand of a message."""
+    return slot, x.name, dtype_name(x.dtype), x.shape
+
+
+def check_is_variable(value: object, summary: str) -> None:
+    """Raise unless a value is a Variable."""
+    if not isinstance(value, Variable):
+        raise OpTypeError(
+            summary, expected="a Variable", received=f"{value!r} ({type(value).__name__})"[:200],
+            hint="layers.fill_constant() makes a variable that holds a number, layers.data() one to feed.",
+        )  # fmt: skip
+
+
+def check_made_outside(home: Block, x: Variable, slot: str, layer: str) -> None:
+    """Raise unless a variable is seen by the block around a layer's block."""
+    if home.find_var_recursive(x.name) is not x:
+        raise OpValueError(
+            f"{layer} takes what is made outside of the block.", slots=[operand(slot, x)],
+            expected=f"a variable that block {home.idx} sees", received=f"a variable of block {x.block.idx}",
+            hint=f"make it before the block, or use {x.name} as it is.",
+        )  # fmt: skip
+
+
+def check_keeps_shape(memory: Variable, new: Variable, slots: tuple[str, str]) -> None:
+    """Raise unless the new value of a memory looks like the old one."""
+    fits = memory.dtype == new.dtype and len(memory.shape) == len(new.shape)
+    if not fits or any(-1 not in ab and ab[0] != ab[1] for ab in zip(memory.shape, new.shape, strict=True)):
+        raise OpValueError(
+            "A memory keeps its shape and dtype from step to step.",
+            slots=[operand(slots[0], memory), operand(slots[1], new)],
+            expected=f"{dtype_name(memory.dtype)}{list(memory.shape)}, as it starts with",
+            received=f"{dtype_name(new.dtype)}{list(new.shape)}",
+            hint="give memory() the shape of the new value, or the new value that of the memory.",
+        )  # fmt: skip
+
 
 #: Operators after which their outputs may still be, wholly or in part, what they were before.
 _PARTIAL = ("conditional_block", "while", "write_to_array")
@@ -22,23 +66,11 @@ def reads_and_writes(block: Block, known: Sequence[str] = ()) -> tuple[list[str]
     """The outer variables that a block reads and writes.
 
     A variable that the block may change only in part, by writing an element of an array or inside a branch, is among
-    both: its old value counts.
+    both: its old value counts. Names are in the order of first use, so that the same program always gives the same
+    bytes.
 
     Args:
-        block: the block.
         known: names that it has from elsewhere, so that they are not among its reads.
-
-    Returns:
-        (names of outer variables that it reads before it writes them, names of outer variables that it writes),
-        each in the order of first use, so that the same program always gives the same bytes.
-
-    Example:
-        >>> x, y = fluid.layers.ones([1], "float32"), fluid.layers.ones([1], "float32")
-        >>> with fluid.framework.BlockGuard(fluid.default_main_program()):
-        ...     z = fluid.layers.assign(x, output=y)
-        ...     names = reads_and_writes(fluid.default_main_program().current_block())
-        >>> names == ([x.name], [y.name])
-        True
     """
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
@@ -62,13 +94,6 @@ class BodyGuard(BlockGuard):
 
     When the body raises, or the operator is refused, nothing of it stays: neither the block and what was made around
     it, nor initialisers in the startup program, nor used-up names.
-
-    Args:
-        helper: the layer's helper; says which programs.
-        complete: called with the filled block, appends the operator.
-        abandon: called when nothing stays.
-
-    Source: BlockGuard and its like in fluid.layers.control_flow.
     """
 
     def __init__(
@@ -82,12 +107,7 @@ class BodyGuard(BlockGuard):
         self._startup = helper.startup_program
 
     def serve(self, opener: object, work: Callable[[], object]) -> None:
-        """Fill the block for another object, which has its own work to do before the operator is appended.
-
-        Args:
-            opener: the object, which counts as the one whose block it is.
-            work: what it does at the end of the block, inside.
-        """
+        """Fill the block for another object, which has its own work to do before the operator is appended."""
         finish = self._finish
 
         def both(body: Block) -> None:
@@ -126,21 +146,7 @@ class BodyGuard(BlockGuard):
 
 @contextmanager
 def inside(program: Program, block: Block) -> Iterator[Block]:
-    """Make another block of a program the current one, so that layers go there.
-
-    Args:
-        program: the program.
-        block: one of its blocks.
-
-    Yields:
-        The block.
-
-    Example:
-        >>> program = fluid.default_main_program()
-        >>> with fluid.framework.BlockGuard(program) as inner, inside(program, program.global_block()):
-        ...     fluid.layers.ones([1], "float32").block.idx
-        0
-    """
+    """Make another block of a program the current one, so that layers go there."""
     before = program.current_block_idx
     program.current_block_idx = block.idx
     try:
@@ -150,16 +156,5 @@ def inside(program: Program, block: Block) -> Iterator[Block]:
 
 
 def step_scopes(block: Block) -> str:
-    """Declare the variable that holds the scopes of the runs of an inner block.
-
-    Args:
-        block: the block that gets its operator.
-
-    Returns:
-        The variable's name.
-
-    Example:
-        >>> step_scopes(fluid.default_main_program().global_block())
-        '_generated_var_0'
-    """
+    """Declare the variable that holds the scopes of the runs of an inner block."""
     return block.create_var(type=VarType.STEP_SCOPES).name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
 from fluidnb.program import Block, Operator, Variable
@@ -20,9 +19,6 @@ class ConditionalBlock:
         is_scalar_condition: see above.
         name: name of the layer.
 
-    Raises:
-        OpTypeError: an input is not a Variable.
-
     Example:
         >>> out = fluid.layers.zeros([1], "float32")
         >>> yes = fluid.layers.less_than(out, fluid.layers.ones([1], "float32"))
@@ -34,14 +30,6 @@ class ConditionalBlock:
     """
 
     def __init__(self, inputs: Sequence[Variable], is_scalar_condition: bool = False, name: str | None = None) -> None:
-        # a variable by itself would answer that it has no elements to go through
-        wrong = next((v for v in inputs if not isinstance(v, Variable)), None) if _is_list(inputs) else inputs
-        if wrong is not None:
-            raise OpTypeError(
-                "Each input should be variable", expected="a list of Variables",
-                received=f"{wrong!r} ({type(wrong).__name__})",
-                hint="ConditionalBlock([cond], is_scalar_condition=True) decides by one bool.",
-            )  # fmt: skip
         self.helper = LayerHelper("conditional_block", name=name)
         self.inputs = list(inputs)
         self.is_scalar_condition = is_scalar_condition
@@ -51,38 +39,14 @@ class ConditionalBlock:
         return BodyGuard(self.helper, self.complete)
 
     def complete(self, body: Block) -> None:
-        """Append the conditional_block operator to the block around the body.
-
-        Args:
-            body: the filled block.
-        """
+        """Append the conditional_block operator to the block around the filled block."""
         append_branch(body, self.inputs, self.is_scalar_condition)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def append_branch(body: Block, deciding: Sequence[Variable], scalar: bool) -> Operator:
     """Append the conditional_block operator that runs a filled block.
 
     A bool that decides is no input of the block's gradient; rows that decide are, where the block reads them.
-
-    Args:
-        body: the block; the operator goes into the block around it.
-        deciding: what decides.
-        scalar: whether that is one bool, rather than variables that must have elements.
-
-    Returns:
-        The operator.
-
-    Example:
-        >>> x = fluid.layers.data("x", [3])
-        >>> with fluid.framework.BlockGuard(fluid.default_main_program()) as body:
-        ...     y = fluid.layers.relu(x)
-        >>> op = append_branch(body, [x], scalar=False)
-        >>> op.input("Cond"), op.input("Input")
-        (['x'], ['x'])
     """
     reads, writes = reads_and_writes(body)
     names = [v.name for v in deciding]

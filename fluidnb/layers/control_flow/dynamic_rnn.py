@@ -9,14 +9,12 @@ from fluidnb.arguments import checked
 from fluidnb.errors import EnforceNotMet, OpAssertionError, OpValueError
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.array import array_read, array_write
+from fluidnb.layers.array import array_read, array_to_lod_tensor, array_write, shrink_memory
 from fluidnb.layers.compare import less_than
-from fluidnb.layers.control_flow.body import BodyGuard, inside
-from fluidnb.layers.control_flow.checks import check_keeps_shape, check_made_outside, operand
+from fluidnb.layers.control_flow.body import BodyGuard, check_keeps_shape, check_made_outside, inside, operand
 from fluidnb.layers.control_flow.while_loop import While
 from fluidnb.layers.creation import fill_constant
 from fluidnb.layers.math import increment
-from fluidnb.layers.rank import array_to_lod_tensor, shrink_memory
 from fluidnb.program import Block, Variable, unique_name
 from fluidnb.values.dtypes import VarType, var_type
 
@@ -24,6 +22,9 @@ from fluidnb.values.dtypes import VarType, var_type
 @checked
 class DynamicRNN:
     """A recurrent network over sequences of several lengths.
+
+    A method that is called at the wrong time, outside of the block for example, raises OpValueError; a memory without a
+    new value at its end OpAssertionError.
 
     The sequences are ranked by length. Each step takes the next row of every unfinished sequence, so the batch
     shrinks from step to step; the results come back as sequences in the first order. All of it is a while loop over
@@ -52,7 +53,7 @@ class DynamicRNN:
         >>> np.array(out).ravel(), out.lod()
         (array([1., 2., 1., 2., 3.], dtype=float32), LoD([[0, 2, 5]]))
 
-    Source: fluid.layers.DynamicRNN; developer guide, section on RNNs.
+    Source: developer guide, section on RNNs.
     """
 
     BEFORE_RNN, IN_RNN, AFTER_RNN = range(3)
@@ -75,12 +76,7 @@ class DynamicRNN:
         self._arrays: list[Variable] = []
 
     def block(self) -> BodyGuard:
-        """The step net's block: ``with rnn.block(): …``; at its end the loop is complete.
-
-        Raises:
-            OpValueError: a second time; at the end, when there was no `step_input`.
-            OpAssertionError: at the end, when a memory has no new value.
-        """
+        """The step net's block: ``with rnn.block(): …``; at its end the loop is complete."""
         return _RnnGuard(self)
 
     def _open(self, body: Block) -> None:
@@ -105,10 +101,6 @@ class DynamicRNN:
 
         Returns:
             [k, ...], for the k unfinished sequences.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the block, no sequences, or another level than the first.
         """
         self._inside("step_input")
         check_made_outside(self._home(), x, "x", "step_input")
@@ -155,11 +147,6 @@ class DynamicRNN:
 
         Returns:
             Its rows for the unfinished sequences, in the order of the network.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the block.
-            EnforceNotMet: before the first `step_input`.
         """
         self._inside("static_input")
         check_made_outside(self._home(), x, "x", "static_input")
@@ -199,11 +186,6 @@ class DynamicRNN:
 
         Returns:
             The value from the step before. Its new value is said by `update_memory`.
-
-        Raises:
-            OpTypeError: ``init`` is not a Variable.
-            OpValueError: outside of the block, before the first `step_input`, or neither ``init`` nor ``shape`` is
-                given.
         """
         self._inside("memory")
         if self.lod_rank_table is None:
@@ -267,10 +249,6 @@ class DynamicRNN:
         Args:
             ex_mem: the memory, as `memory` gave it.
             new_mem: its new value, rows of the same shape.
-
-        Raises:
-            OpTypeError: not Variables.
-            OpValueError: outside of the block, ``ex_mem`` is no memory of this network, or the shape differs.
         """
         self._inside("update_memory")
         if self.lod_rank_table is None or ex_mem.name not in self._memories:
@@ -287,10 +265,6 @@ class DynamicRNN:
 
         Args:
             outputs: [k, ...] each, rows of the k unfinished sequences.
-
-        Raises:
-            OpTypeError: not Variables.
-            OpValueError: outside of the block.
         """
         self._inside("output")
         for each in outputs:
@@ -345,9 +319,6 @@ class DynamicRNN:
 
         Returns:
             The result, or a list of them when there are several.
-
-        Raises:
-            OpValueError: before the block is complete, or the step has no output.
         """
         if self.status != self.AFTER_RNN:
             raise OpValueError(

@@ -9,13 +9,12 @@ from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.array import merge_lod_tensor
+from fluidnb.layers.compare import logical_not
 from fluidnb.layers.control_flow import rows
-from fluidnb.layers.control_flow.body import BodyGuard, inside, reads_and_writes
-from fluidnb.layers.control_flow.checks import Condition, check_made_outside, operand
+from fluidnb.layers.control_flow.body import BodyGuard, Condition, check_made_outside, inside, operand, reads_and_writes
 from fluidnb.layers.control_flow.conditional import append_branch
 from fluidnb.layers.creation import assign
-from fluidnb.layers.logic import logical_not
-from fluidnb.layers.split_merge import merge_lod_tensor
 from fluidnb.program import Block, Variable, unique_name
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import dtype_name
@@ -23,21 +22,12 @@ from fluidnb.values.dtypes import dtype_name
 
 @dataclass
 class Side:
-    """One side of an `IfElse`.
+    """One side of an `IfElse`."""
 
-    Args:
-        holds: whether it is the side for rows whose condition holds.
-
-    Attributes:
-        body: its block; None before it is filled.
-        results: its results, variables of its block.
-        outs: the outer variables that get them.
-    """
-
-    holds: bool
-    body: Block | None = None
-    results: list[Variable | None] = field(default_factory=list)
-    outs: list[Variable] = field(default_factory=list)
+    holds: bool  # whether it is the side for rows whose condition holds
+    body: Block | None = None  # its block; None before it is filled
+    results: list[Variable | None] = field(default_factory=list)  # its results, variables of its block
+    outs: list[Variable] = field(default_factory=list)  # the outer variables that get them
 
     @property
     def name(self) -> str:
@@ -49,7 +39,8 @@ class Side:
 class IfElse:
     """Two blocks, between which a bool for each row of a batch decides; the results come back in the order of the rows.
 
-    A side runs if it has rows, and on these alone. It can be written in three ways:
+    A side runs if it has rows, and on these alone. A method that is called at the wrong time, outside of its block for
+    example, raises OpValueError. It can be written in three ways:
 
     - Fluid's: ``ie = IfElse(cond)``; in a block ``x = ie.input(x)`` takes the rows of an outer variable that go this
       way, ``ie.output(y)`` gives a result, and afterwards ``ie()`` has the results. What is not taken by ``input`` is
@@ -66,10 +57,6 @@ class IfElse:
         inputs: the variables that ``inputs(side, i)`` takes.
         output_num: how many results each side has; with 1 the call gives a variable instead of a list.
 
-    Raises:
-        OpTypeError: the condition is no bool variable, or ``inputs`` are no Variables.
-        OpValueError: the condition has several columns.
-
     Example:
         >>> x = fluid.layers.data("x", [1])
         >>> limit = fluid.layers.fill_constant_batch_size_like(x, [-1, 1], "float32", 0.0)
@@ -83,7 +70,7 @@ class IfElse:
         >>> fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[out])[0].ravel()
         array([10.,  2., 30.], dtype=float32)
 
-    Source: fluid.layers.IfElse; design documents, blocks with if-else.
+    Source: design documents, blocks with if-else.
     """
 
     def __init__(
@@ -108,11 +95,7 @@ class IfElse:
     # The sides.
 
     def true_block(self) -> BodyGuard:
-        """The block for the rows whose condition holds, to fill in a ``with``.
-
-        Raises:
-            OpValueError: inside a block of the same IfElse, or a second time; without any output at the end.
-        """
+        """The block for the rows whose condition holds, to fill in a ``with``."""
         return _SideGuard(self, True)
 
     def false_block(self) -> BodyGuard:
@@ -127,10 +110,6 @@ class IfElse:
 
         Returns:
             Some of its rows; a variable outside of the block, so that it can be fetched.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the blocks, or ``x`` is made inside.
         """
         side = self._side("input must in true/false blocks")
         return self._parts_of(x)[not side.holds]
@@ -144,9 +123,6 @@ class IfElse:
 
         Returns:
             Some of its rows.
-
-        Raises:
-            OpValueError: outside of that block, or there is no such input.
         """
         self._side("input must in true/false blocks", side, f"inputs({side}, {index})")
         if not 0 <= index < len(self._declared):
@@ -161,10 +137,6 @@ class IfElse:
 
         Args:
             outs: variables with a row for each row of this side. Both sides give as many.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the blocks.
         """
         side = self._side("output can only be invoked in the sub-block")
         side.results.extend(outs)
@@ -176,10 +148,6 @@ class IfElse:
             side: True in the true block, False in the false block.
             index: which result it is.
             out: as for `output`.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of that block, or there is no such output.
         """
         opened = self._side("output can only be invoked in the sub-block", side, f"set_output({side}, {index}, …)")
         if index < 0 or self._output_num is not None and index >= self._output_num:
@@ -315,11 +283,6 @@ class IfElse:
 
         Returns:
             The results; the variable itself for ``output_num=1``.
-
-        Raises:
-            OpTypeError: no condition, or no bool variable.
-            OpValueError: inside a block, without any block, when the sides differ in their number of results or the
-                shapes of their rows, or a second condition.
         """
         if self._open is not None:
             raise OpValueError(

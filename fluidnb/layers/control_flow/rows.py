@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.layers.control_flow.checks import operand
+from fluidnb.layers.control_flow.body import operand
 from fluidnb.layers.creation import cast, fill_constant_batch_size_like
-from fluidnb.layers.elementwise import elementwise_mul
+from fluidnb.layers.math import elementwise_mul
 from fluidnb.layers.shape import unsqueeze
 from fluidnb.op import get_op, infer_compile
 from fluidnb.program import Block, Parameter, Variable
@@ -15,23 +15,7 @@ from fluidnb.values.dtypes import VarType, dtype_name
 
 
 def check_condition(cond: object) -> None:
-    """Raise unless a condition is a bool for each row, or one for all.
-
-    Args:
-        cond: the condition.
-
-    Raises:
-        OpTypeError: it is no Variable, or no bool.
-        OpValueError: it has more than one column.
-
-    Example:
-        >>> check_condition(True)
-        Traceback (most recent call last):
-        fluidnb.errors.OpTypeError: cond must be a Variable
-          expected: bool of shape [N, 1] or [N], one for each row, or of shape [1] for all
-          received: True (bool)
-          hint:     layers.less_than() and its like make one.
-    """
+    """Raise unless a condition is a bool for each row, or one for all."""
     expected = "bool of shape [N, 1] or [N], one for each row, or of shape [1] for all"
     hint = "layers.less_than() and its like make one."
     if not isinstance(cond, Variable):
@@ -51,28 +35,12 @@ def check_condition(cond: object) -> None:
 
 
 def is_one(cond: Variable) -> bool:
-    """Whether a condition is a single bool, which decides for the whole batch.
-
-    Args:
-        cond: the condition.
-
-    Example:
-        >>> is_one(fluid.layers.zeros([1], "bool")), is_one(fluid.layers.data("mask", [1], dtype="bool"))
-        (True, False)
-    """
+    """Whether a condition is a single bool, which decides for the whole batch."""
     return all(size == 1 for size in cond.shape)
 
 
 def as_column(cond: Variable) -> Variable:
-    """A condition as Fluid wants it, [N, 1]; one bool stays as it is.
-
-    Args:
-        cond: bool [N, 1], [N] or [1].
-
-    Example:
-        >>> as_column(fluid.layers.data("mask", [-1], dtype="bool", append_batch_size=False)).shape
-        (-1, 1)
-    """
+    """A condition as Fluid wants it, [N, 1]; one bool, [1], stays as it is."""
     if len(cond.shape) != 1 or is_one(cond):
         return cond
     column = unsqueeze(cond, axes=[1])
@@ -81,19 +49,7 @@ def as_column(cond: Variable) -> Variable:
 
 
 def spread(cond: Variable, like: Variable) -> Variable:
-    """A bool for each row of a variable, all of them what a single one is.
-
-    Args:
-        cond: bool of one element.
-        like: the variable; of sequences, each counts once.
-
-    Returns:
-        Bool [N, 1].
-
-    Example:
-        >>> spread(fluid.layers.zeros([1], "bool"), fluid.layers.data("x", [3])).shape
-        (-1, 1)
-    """
+    """Bool [N, 1] for the rows of a variable, all of them the value of a single one."""
     ones = fill_constant_batch_size_like(like, [-1, 1], "float32", 1.0)
     mask = cast(elementwise_mul(ones, cast(cond, "float32")), "bool")
     mask.stop_gradient = True
@@ -101,17 +57,7 @@ def spread(cond: Variable, like: Variable) -> Variable:
 
 
 def has_rows_of(cond: Variable, x: Variable) -> bool:
-    """Whether a variable has a row, or a sequence, for each element of a condition, as far as shapes are known.
-
-    Args:
-        cond: bool [N, 1] or [N].
-        x: the variable. Parameters and what else outlives a run have none.
-
-    Example:
-        >>> mask = fluid.layers.data("mask", [1], dtype="bool")
-        >>> has_rows_of(mask, fluid.layers.data("x", [3])), has_rows_of(mask, fluid.layers.ones([1], "float32"))
-        (True, False)
-    """
+    """Whether a variable has a row, or a sequence, for each element of a condition, as far as shapes are known."""
     if x.type != VarType.LOD_TENSOR or x.persistable or isinstance(x, Parameter):
         return False
     if x.lod_level:
@@ -121,21 +67,7 @@ def has_rows_of(cond: Variable, x: Variable) -> bool:
 
 
 def read_instead(body: Block, old: str, new: str) -> None:
-    """Let a block and the blocks inside it read another outer variable, and infer their shapes anew.
-
-    Args:
-        body: the block.
-        old: the variable that they read.
-        new: the variable to read.
-
-    Example:
-        >>> x, y = fluid.layers.ones([1], "float32"), fluid.layers.ones([1], "float32")
-        >>> with fluid.framework.BlockGuard(fluid.default_main_program()) as body:
-        ...     z = fluid.layers.relu(x)
-        >>> read_instead(body, x.name, y.name)
-        >>> body.ops[0].input("X") == [y.name]
-        True
-    """
+    """Let a block and the blocks inside it read another outer variable, and infer their shapes anew."""
     for block in _seeing(body, old):
         for op in block.ops:
             if op.type == "recurrent" and old in op.input("inputs"):  # the step is known inside by the same name

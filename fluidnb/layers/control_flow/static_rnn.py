@@ -10,10 +10,16 @@ from fluidnb.arguments import checked
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
-from fluidnb.layers.control_flow.checks import check_keeps_shape, check_made_outside, operand
+from fluidnb.layers.control_flow.body import (
+    BodyGuard,
+    check_keeps_shape,
+    check_made_outside,
+    operand,
+    reads_and_writes,
+    step_scopes,
+)
 from fluidnb.layers.creation import assign
-from fluidnb.layers.parts import slice as part_of
+from fluidnb.layers.shape import slice as part_of
 from fluidnb.layers.shape import squeeze
 from fluidnb.program import Block, Program, Variable, program_guard, unique_name
 from fluidnb.program import layer_calls as naming
@@ -21,24 +27,19 @@ from fluidnb.program import layer_calls as naming
 
 @dataclass
 class StaticRNNMemoryLink:
-    """A memory of a `StaticRNN`.
+    """A memory of a `StaticRNN`."""
 
-    Args:
-        init: what it starts with, outside.
-        pre_mem: its value from the step before, in the step block.
-        mem: its new value, in the step block; None until it is known.
-
-    Source: Fluid's class of this name.
-    """
-
-    init: Variable
-    pre_mem: Variable
-    mem: Variable | None = None
+    init: Variable  # what it starts with, outside
+    pre_mem: Variable  # its value from the step before, in the step block
+    mem: Variable | None = None  # its new value, in the step block; None until it is known
 
 
 @checked
 class StaticRNN:
     """A recurrent network over sequences of one length: the first axis is time.
+
+    A method that is called at the wrong time, outside of the block for example, raises OpValueError; a memory without a
+    new value at its end OpAssertionError.
 
     Args:
         name: name of the layer.
@@ -62,7 +63,7 @@ class StaticRNN:
         >>> rnn().shape
         (3, 2, 5)
 
-    Source: fluid.layers.StaticRNN; design documents, RNNOp.
+    Source: design documents, RNNOp.
     """
 
     BEFORE_RNN_BLOCK, IN_RNN_BLOCK, AFTER_RNN_BLOCK = range(3)
@@ -81,12 +82,7 @@ class StaticRNN:
         self._body: Block | None = None
 
     def step(self) -> BlockGuardWithCompletion:
-        """The step net's block: ``with rnn.step(): …``; at its end the recurrent operator is appended.
-
-        Raises:
-            OpValueError: a second time.
-            OpAssertionError: at the end, when a memory has no new value.
-        """
+        """The step net's block: ``with rnn.step(): …``; at its end the recurrent operator is appended."""
         return BlockGuardWithCompletion(self)
 
     # Inside the block.
@@ -99,10 +95,6 @@ class StaticRNN:
 
         Returns:
             ``x[t]``, in the step block under the name of ``x``.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the block, the sequence has another length, or is made inside.
         """
         body = self._inside("step_input")
         known = next((i for i in self.inputs if i.name == x.name), None)
@@ -147,10 +139,6 @@ class StaticRNN:
 
         Returns:
             The value from the step before. Its new value is said by `update_memory`.
-
-        Raises:
-            OpTypeError: ``init`` or ``batch_ref`` is not a Variable.
-            OpValueError: outside of the block, or neither ``init`` nor both ``shape`` and ``batch_ref`` are given.
         """
         body = self._inside("memory")
         if init is None:
@@ -192,10 +180,6 @@ class StaticRNN:
         Args:
             mem: the memory, as `memory` gave it.
             var: its new value, of the same shape.
-
-        Raises:
-            OpTypeError: not Variables.
-            OpValueError: outside of the block, ``mem`` is no memory of this network, or the shape differs.
         """
         self._inside("update_memory")
         link = self.memories.get(mem.name)
@@ -208,24 +192,12 @@ class StaticRNN:
         link.mem = var
 
     def step_output(self, o: Variable) -> None:
-        """Give a result of the step; outside, the results of all steps are one variable.
-
-        Args:
-            o: a variable that the block sees.
-
-        Raises:
-            OpTypeError: not a Variable.
-            OpValueError: outside of the block.
-        """
+        """Give a variable that the block sees as a result of the step; outside, those of all steps are one variable."""
         self._inside("step_output")
         self._results.append(o)
 
     def output(self, *outputs: Variable) -> None:
-        """`step_output` of several.
-
-        Args:
-            outputs: variables that the block sees.
-        """
+        """`step_output` of several variables."""
         self._inside("output")
         for each in outputs:
             self.step_output(each)
@@ -312,9 +284,6 @@ class StaticRNN:
 
         Returns:
             The result, or a list of them when there are several.
-
-        Raises:
-            OpValueError: before the block is complete, or the step has no output.
         """
         if self.status != self.AFTER_RNN_BLOCK:
             raise OpValueError(
@@ -334,15 +303,7 @@ class StaticRNN:
 
 
 class BlockGuardWithCompletion(BodyGuard):
-    """The context manager of ``rnn.step()``, under Fluid's name.
-
-    Args:
-        rnn: the network.
-
-    Raises:
-        OpTypeError: it is something else.
-        OpValueError: its step block is there already.
-    """
+    """The context manager of ``rnn.step()``, under Fluid's name."""
 
     def __init__(self, rnn: StaticRNN) -> None:
         if not isinstance(rnn, StaticRNN):

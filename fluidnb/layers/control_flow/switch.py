@@ -10,9 +10,9 @@ from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.control_flow.checks import Condition, operand
+from fluidnb.layers.compare import logical_and, logical_not
+from fluidnb.layers.control_flow.body import Condition, operand
 from fluidnb.layers.control_flow.conditional import ConditionalBlock
-from fluidnb.layers.logic import logical_and, logical_not
 from fluidnb.program import Block, Variable
 from fluidnb.values.dtypes import dtype_name
 
@@ -22,14 +22,14 @@ class Switch:
     """Cases in order, of which the first one whose condition holds runs, or else the default.
 
     ``with Switch() as switch:`` and ``switch = Switch()`` with ``with switch.block():`` mean the same. When the body of
-    either raises, nothing of the switch stays in the program.
+    either raises, nothing of the switch stays in the program. The ``with`` has cases first and one default last.
 
     Args:
         name: name of the layer.
 
     Example:
         >>> a, b = fluid.layers.ones([1], "float32"), fluid.layers.zeros([1], "float32")
-        >>> with Switch() as switch:
+        >>> with fluid.layers.Switch() as switch:
         ...     with switch.case(fluid.layers.less_than(b, a)):
         ...         o = fluid.layers.assign(a, output=b)
         ...     with switch.default():
@@ -73,13 +73,6 @@ class Switch:
 
         Args:
             condition: bool variable of shape [1], computed before.
-
-        Returns:
-            A context manager.
-
-        Raises:
-            OpTypeError: the condition is no bool variable of one element.
-            OpValueError: outside the switch's ``with``, or after the default.
         """
         self._check_place("case")
         hint = "layers.less_than() and its like make one."
@@ -97,14 +90,7 @@ class Switch:
         return self._branch(held, "case")
 
     def default(self) -> AbstractContextManager[Block]:
-        """The block that runs when no case held, to fill in a ``with``; it comes last.
-
-        Returns:
-            A context manager.
-
-        Raises:
-            OpValueError: outside the switch's ``with``, without a case before it, or a second time.
-        """
+        """The block that runs when no case held, to fill in a ``with``; it comes last."""
         self._check_place("default")
         if self._none_held is None:
             raise OpValueError(

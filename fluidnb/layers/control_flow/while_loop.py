@@ -5,11 +5,10 @@ from __future__ import annotations
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
-from fluidnb.layers.control_flow.checks import Condition, operand
+from fluidnb.layers.control_flow.body import BodyGuard, Condition, operand, reads_and_writes, step_scopes
 from fluidnb.program import Block
+from fluidnb.utils.source_location import warn
 from fluidnb.values.dtypes import dtype_name
-from fluidnb.where import warn
 
 
 @checked
@@ -20,9 +19,6 @@ class While:
         cond: bool variable of shape [1], computed before the loop and again inside the block.
         is_test: whether the loop is never differentiated, so that it need not keep the values of its iterations.
         name: name of the layer.
-
-    Raises:
-        OpTypeError: the condition is not a bool variable of one element.
 
     Example:
         >>> i, n = fluid.layers.zeros([1], "int64"), fluid.layers.fill_constant([1], "int64", 10)
@@ -56,11 +52,7 @@ class While:
         return WhileGuard(self)
 
     def complete(self, body: Block) -> None:
-        """Append the while operator to the block around the body.
-
-        Args:
-            body: the filled block.
-        """
+        """Append the while operator to the block around the filled block."""
         cond = self.cond_var.name
         reads, writes = reads_and_writes(body, [cond])
         if cond not in writes:
@@ -77,22 +69,7 @@ class While:
 
 
 class WhileGuard(BodyGuard):
-    """The context manager of ``loop.block()``, under Fluid's name.
-
-    Args:
-        while_op: the loop.
-
-    Raises:
-        OpTypeError: it is something else.
-
-    Example:
-        >>> i, n = fluid.layers.zeros([1], "int64"), fluid.layers.ones([1], "int64")
-        >>> cond = fluid.layers.less_than(i, n)
-        >>> with WhileGuard(fluid.layers.While(cond)) as body:
-        ...     cond = fluid.layers.less_than(fluid.layers.increment(i), n, cond=cond)
-        >>> len(body.ops)
-        2
-    """
+    """The context manager of ``loop.block()``, under Fluid's name."""
 
     def __init__(self, while_op: While) -> None:
         if not isinstance(while_op, While):

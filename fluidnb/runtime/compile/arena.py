@@ -1,4 +1,4 @@
-"""Placing buffers by lifetime: two that are never needed at once may share bytes."""
+"""Memory placement by lifetime: buffers that are never live at once may share bytes."""
 
 from __future__ import annotations
 
@@ -12,46 +12,23 @@ from itertools import accumulate
 Life = tuple[int, int, int, int]
 
 ALIGN = 64
-#: Above this many buffers the exact search is left for one that is linear.
+#: Above this number of buffers the placement is linear instead of first fit.
 _MANY = 600
 
 
 def place(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
-    """Offsets for buffers in one arena.
-
-    Args:
-        lives: first call, last call, size in bytes and key of each buffer.
-
-    Returns:
-        Key -> offset, and the arena's size in bytes. Offsets are multiples of 64.
-
-    Example:
-        >>> place([(0, 1, 64, 1), (2, 3, 64, 2)])
-        ({1: 0, 2: 0}, 64)
-    """
+    """Offsets by key for buffers in one arena, multiples of 64, and the arena's size in bytes."""
     return _linear(lives) if len(lives) > _MANY else _first_fit(lives)
 
 
 def fullest(lives: Sequence[Life], calls: int) -> int:
-    """The first call at which buffers take the most bytes.
-
-    Args:
-        lives: as for `place`.
-        calls: how many calls there are.
-
-    Returns:
-        Its number.
-
-    Example:
-        >>> fullest([(0, 1, 64, 1), (1, 2, 64, 2)], 3)
-        1
-    """
+    """The first call at which buffers take the most bytes."""
     change = [0] * (calls + 2)
     for first, last, size, _ in lives:
         change[first] += size
         change[last + 1] -= size
-    held = list(accumulate(change[:calls]))
-    return held.index(max(held))
+    live = list(accumulate(change[:calls]))
+    return live.index(max(live))
 
 
 def _rounded(size: int) -> int:

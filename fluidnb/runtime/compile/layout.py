@@ -1,8 +1,8 @@
 """Batch-last memory layout of variables, the fastest one for convolution and pooling.
 
-Their shapes, and what a user sees, stay as they are: the memory order of an array is its strides, which numpy follows
-everywhere. A kernel that depends on it checks the array. Feeds are converted when they are copied in, fetches when they
-are copied out; persistable variables, and those that several blocks see, are never converted.
+Shapes stay as they are: the memory order of an array is its strides. A kernel that depends on it checks the array.
+Feeds are converted when they are copied in, fetches when they are copied out; persistable variables, and those that
+several blocks see, are never converted.
 """
 
 from __future__ import annotations
@@ -39,22 +39,13 @@ _SOURCES = {
 _THROUGH = {"batch_norm", "concat", "dropout", "group_norm", "split"}
 
 
-def batch_innermost(plan: LoweredProgram) -> dict[str, Order]:
-    """The variables of a plan that have the batch innermost: images, and what is computed from them element by element.
-
-    Args:
-        plan: the plan, with its blocks, persistable and captured names.
-
-    Returns:
-        Name -> axes from outermost to innermost in memory, for arrays of that rank.
-
-    Source: DESIGN, decision 4 and section on speed.
-    """
-    ops = [op for block in plan.blocks for op in block.ops]
+def batch_innermost(lowered: LoweredProgram) -> dict[str, Order]:
+    """Name -> axes, outermost first in memory, of images and of what is computed from them element by element."""
+    ops = [op for block in lowered.blocks for op in block.ops]
     if not any(op.desc.optype in _SOURCES for op in ops):
         return {}
-    ranks = _ranks(plan)
-    fixed = plan.persistable | plan.captured
+    ranks = _ranks(lowered)
+    fixed = lowered.persistable | lowered.captured
     beside: dict[str, set[str]] = defaultdict(set)
     found: dict[str, int] = {}
     for op in ops:
@@ -83,43 +74,21 @@ def batch_innermost(plan: LoweredProgram) -> dict[str, Order]:
 
 
 def order_of(layout: dict[str, Order], name: str | None, shape: tuple[int, ...]) -> Order | None:
-    """The memory order of a variable's array.
-
-    Args:
-        layout: what `batch_innermost` gave.
-        name: the variable.
-        shape: of the array.
-
-    Returns:
-        Axes from outermost to innermost, or None for C order.
-
-    Example:
-        >>> order_of({"x": (1, 2, 3, 0)}, "x", (32, 3, 5, 5)), order_of({"x": (1, 2, 3, 0)}, "x", (32, 75))
-        ((1, 2, 3, 0), None)
-    """
+    """The memory order of a variable's array: axes from outermost to innermost, or None for C order."""
     order = layout.get(name) if layout and name is not None else None
     return order if order is not None and len(order) == len(shape) and shape[0] >= SMALLEST else None
 
 
 def has_order(array: np.ndarray[Any, Any], order: Order | None) -> bool:
-    """Whether an array has the memory layout of that axis order, without gaps.
-
-    Args:
-        array: the array.
-        order: axes from outermost to innermost, or None for C order.
-
-    Example:
-        >>> a = np.zeros((2, 3)); has_order(a.T, None), has_order(a.T, (1, 0))
-        (False, True)
-    """
+    """Whether an array has a memory order (None: C order), without gaps."""
     return bool((array if order is None else array.transpose(order)).flags.c_contiguous)
 
 
-def _ranks(plan: LoweredProgram) -> dict[str, int]:
-    """The rank of every tensor whose shape is known; -1 for what is no tensor."""
+def _ranks(lowered: LoweredProgram) -> dict[str, int]:
+    """The rank of every tensor; -1 for other variables."""
     return {
         name: len(var.shape()) if var.type() == VarType.LOD_TENSOR else -1
-        for block in plan.desc.blocks
+        for block in lowered.desc.blocks
         for name, var in block.vars.items()
     }
 

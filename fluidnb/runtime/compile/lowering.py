@@ -1,14 +1,13 @@
-"""A plan: what running a program needs that does not depend on shapes.
+"""Lowering: operators resolved, and the variables that need lasting memory; shapes are not known yet.
 
-Kernels' definitions, segments between guards, and which variables must keep their memory: those that several blocks
-see, those that are fed or fetched, and those that cross a segment.
+Such variables are those that several blocks see, those that are fed or fetched, and those that cross a segment.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
@@ -19,31 +18,18 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import BLOCK, VarType
 from fluidnb.runtime.compile.layout import batch_innermost
 from fluidnb.runtime.compile.saved_iterations import SavedIterations, kept_names, loops, saved_names
-from fluidnb.where import Where
+from fluidnb.utils.source_location import SourceLocation
 
-#: Entries of a plan; held objects, and nodes for answers of guards, before it starts afresh.
-_MOST_ENTRIES, _MOST_HELD, _MOST_NODES = 32, 4096, 4096
-#: Bytes of buffers, and entries let go, before a plan that had more entries than it keeps starts afresh.
-_MOST_BYTES, _MOST_GONE = 1 << 27, 1024
-#: Bytes of all buffers before the oldest entries go, and entries that stay whatever they take.
-_MOST_IN_ALL, _FEW_ENTRIES = 1 << 30, 2
+#: Specializations that are kept; objects kept alive, and segments after guards, before all is bound anew.
+_MOST_SPECIALIZATIONS, _MOST_KEPT_ALIVE, _MOST_SEGMENTS = 32, 4096, 4096
+#: Bytes of buffers, and evicted specializations, before all is bound anew.
+_MOST_BYTES, _MOST_EVICTED = 1 << 27, 1024
+#: Bytes of all buffers before the oldest specializations go, and those that stay whatever they take.
+_MOST_IN_ALL, _FEW_SPECIALIZATIONS = 1 << 30, 2
 
 
 class LoweredOp:
-    """One operator of a plan.
-
-    Args:
-        desc: its description.
-        index: its position in its block.
-        block: index of its block.
-        number: which of the program's random operators of its type it is.
-
-    Attributes:
-        inputs: slot -> names, slots without arguments left out.
-        outputs: the same for outputs.
-        definition: its OpDef.
-        guard: what its binding depends on beside shapes, or None.
-    """
+    """One operator of a lowered program."""
 
     __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "inputs", "number", "outputs")
 
@@ -54,10 +40,10 @@ class LoweredOp:
         self.outputs = {s: n for s, n in desc.outs.items() if n}
         self._reads = tuple(n for row in self.inputs.values() for n in row if n != EMPTY)
         self._writes = tuple(n for row in self.outputs.values() for n in row if n != EMPTY)
-        guard = self.definition.guard
+        guard = self.definition.guard  # what the binding depends on beside shapes
         self.guard = None if isinstance(guard, ValuesOf) and not guard.applies(self.inputs) else guard
         try:
-            check_loaded(self.definition, desc.attrs)
+            check_loaded(self.definition, desc)
         except FluidError as e:
             raise e.with_context(op=self.text(), where=self.where()) from None
 
@@ -70,11 +56,11 @@ class LoweredOp:
         return self._writes
 
     def text(self) -> str:
-        """It as text: index, type and block."""
+        """Index, type and block, for messages."""
         return f"op {self.index} ({self.desc.optype}) in block {self.block}"
 
-    def where(self) -> Where | None:
-        """The user's line that made it, where known."""
+    def where(self) -> SourceLocation | None:
+        """The user's line, where known."""
         return None if self.desc.view is None else self.desc.view.where
 
     def __repr__(self) -> str:
@@ -82,22 +68,11 @@ class LoweredOp:
 
 
 class LoweredBlock:
-    """One block of a plan.
-
-    Args:
-        desc: its description.
-        skip: operators left out (feed and fetch operators that the executor does itself).
-
-    Attributes:
-        index: its number.
-        forward: number of the block whose gradient it is, -1 for none.
-        ops: its operators.
-        local: names of the variables that live in its own scope.
-    """
+    """One block of a lowered program."""
 
     __slots__ = ("desc", "forward", "index", "local", "ops")
 
-    def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), given: Collection[str] = ()) -> None:
+    def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), fed_rows: Collection[str] = ()) -> None:
         self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
         self.ops = [LoweredOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
         # the gradient of an array is propagated across iterations, as the array itself is
@@ -106,7 +81,7 @@ class LoweredBlock:
             name
             for name, var in desc.vars.items()
             if not var.persistable()
-            and name not in given
+            and name not in fed_rows
             and not (
                 forward is not None
                 and var.type() == VarType.LOD_TENSOR_ARRAY
@@ -119,36 +94,23 @@ class LoweredBlock:
 
 
 def control_names(op: LoweredOp) -> set[str]:
-    """The variables that an operator which runs a block reads and writes by itself, outside the block and inside.
-
-    Args:
-        op: the operator.
-
-    Returns:
-        Its arguments, the names in its attributes, and the gradients of all these: these keep their memory.
-    """
+    """The variables that an operator which runs a block reads and writes by itself, with their gradients."""
     names = {*op.reads(), *op.writes()}
     names.update(n for value in op.desc.attrs.values() if isinstance(value, list) for n in value if isinstance(n, str))
     return names | {n + GRAD for n in names}
 
 
-def _with_those_around(blocks: Sequence[LoweredBlock], holds: Callable[[LoweredBlock], bool]) -> set[int]:
-    """The numbers of the blocks for which something holds, and of all blocks around these."""
-    found: set[int] = set()
+def _random_blocks(blocks: Sequence[LoweredBlock]) -> set[int]:
+    """Indices of the blocks that draw random numbers, and of all blocks around these."""
+    indices: set[int] = set()
     for block in blocks:
-        index = block.index if holds(block) else -1
-        while index >= 0:
-            found.add(index)
-            index = blocks[index].desc.parent_idx
-    return found
+        if any(op.definition.random for op in block.ops):
+            indices.update(around.idx for around in block.desc.chain())
+    return indices
 
 
 def _check_ends(runs: Sequence[Sequence[tuple[int, str]]]) -> None:
-    """Refuse a block that runs itself, also by way of others.
-
-    Args:
-        runs: for each block, the blocks that its operators run, and the operator of each.
-    """
+    """Refuse a block that runs itself, also by way of others; ``runs`` has inner blocks and operators of each block."""
     left = [len(row) for row in runs]
     run_by: list[list[int]] = [[] for _ in runs]
     for outer, row in enumerate(runs):
@@ -177,45 +139,31 @@ class LoweredProgram:
     """A program prepared for one set of feeds and fetches on one place.
 
     Args:
-        desc: the program.
-        feeds: names of the variables that are fed.
-        fetches: names of the variables that are fetched.
-        place: where it runs.
-        seed: the program's random_seed.
-        given: names of the variables of block 0 whose SelectedRows the run finds in the user's scope.
-
-    Raises:
-        NotBuiltYet: the program has operators that are not registered.
-
-    Source: DESIGN, decision 4: one plan, two executors.
+        fed_rows: names of the variables of block 0 whose fed SelectedRows are in the user's scope.
     """
 
     def __init__(
         self, desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], place: Any, seed: int = 0,
-        given: Collection[str] = (),
+        fed_rows: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.desc, self.feeds, self.fetches, self.place, self.seed = desc, tuple(feeds), tuple(fetches), place, seed
         self.version, self.registry_version = desc.version, registry.version
         self.check_nan = flags.values["check_nan_inf"]
         self.missing_ops()
         self._check_blocks()
-        self.given = frozenset(given)
-        self.blocks = [LoweredBlock(b, ("feed", "fetch"), () if b.idx else given) for b in desc.blocks]
-        self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()} | self.given
+        self.fed_rows = frozenset(fed_rows)
+        self.blocks = [LoweredBlock(b, ("feed", "fetch"), () if b.idx else fed_rows) for b in desc.blocks]
+        self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()} | self.fed_rows
         where: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        writes: Counter[str] = Counter()
         for block in self.blocks:
             segment = 0
             for op in block.ops:
                 segment += op.guard is not None
-                for name in op.reads():
+                for name in (*op.reads(), *op.writes()):
                     where[name].add((block.index, segment))
-                for name in op.writes():
-                    where[name].add((block.index, segment))
-                    writes[name] += 1
                 segment += op.definition.control
         self._number_random()
-        self.writes = writes
+        self.writes = Counter(n for block in self.blocks for op in block.ops for n in op.writes())
         self.captured = {n for n, seen in where.items() if len({b for b, _ in seen}) > 1}
         self.pinned = {n for n, seen in where.items() if len(seen) > 1} | set(feeds) | set(fetches)
         self.pinned |= {n for b in self.blocks for op in b.ops if op.definition.control for n in control_names(op)}
@@ -224,14 +172,18 @@ class LoweredProgram:
         self.outer = {
             b.index: sorted({n for op in b.ops for n in (*op.reads(), *op.writes())} - b.local) for b in self.blocks
         }
-        self.random = _with_those_around(self.blocks, lambda b: any(op.definition.random for op in b.ops))
+        self.random = _random_blocks(self.blocks)
         self.layout = batch_innermost(self) if place.kind == "cpu" else {}
         self.lock = threading.Lock()
         self.clock = Clock(seed)
-        self.entries: dict[tuple[Any, ...], Any] = {}
+        self.specializations: dict[tuple[Any, ...], Any] = {}
         self.latest: list[Any] | None = None
         self.fetch_list: list[Any] = []
         self.forget()
+
+    def again(self, seed: int) -> LoweredProgram:
+        """A new lowering of the program as it is now, for the same feeds and fetches."""
+        return LoweredProgram(self.desc, self.feeds, self.fetches, self.place, seed, self.fed_rows)
 
     def _number_random(self) -> None:
         """Count the operators of each type that draw random numbers."""
@@ -242,39 +194,36 @@ class LoweredProgram:
                     op.number = counts[op.definition.type]
                     counts[op.definition.type] += 1
 
-    def make_room(self) -> None:
-        """Let go of the entries that were not used for longest, when they are many or large, or of everything.
+    def evict(self) -> None:
+        """Drop the least recently used specializations when they are many or large, or everything.
 
-        Bodies of loops stay bound when entries go: every batch of texts has a different LoD, but its loops come to
-        numbers of rows that were there before.
+        Bodies of loops stay bound: every batch of texts has a different LoD, but its loops meet numbers of rows that
+        were there before.
         """
-        total = self.bytes + sum(entry.placed for entry in self.entries.values())
-        while len(self.entries) > _MOST_ENTRIES or (total > _MOST_IN_ALL and len(self.entries) > _FEW_ENTRIES):
-            total -= self.entries.pop(next(iter(self.entries))).placed
-            self.gone += 1
-        many = self.gone and (self.bytes > _MOST_BYTES or self.gone > _MOST_GONE)
-        if many or len(self.held) > _MOST_HELD or self.nodes > _MOST_NODES:
+        kept = self.specializations
+        total = self.bytes + sum(one.arena_bytes for one in kept.values())
+        while len(kept) > _MOST_SPECIALIZATIONS or (total > _MOST_IN_ALL and len(kept) > _FEW_SPECIALIZATIONS):
+            total -= kept.pop(next(iter(kept))).arena_bytes
+            self.evicted += 1
+        many = self.evicted and (self.bytes > _MOST_BYTES or self.evicted > _MOST_EVICTED)
+        if many or len(self.kept_alive) > _MOST_KEPT_ALIVE or self.segments > _MOST_SEGMENTS:
             self.forget()
 
     def forget(self) -> None:
         """Drop everything that is bound; the next run binds anew."""
-        self.entries.clear()
-        self.gone = self.bytes = 0
+        self.specializations.clear()
+        self.evicted = self.bytes = 0
         self.pool: dict[Any, Any] = {}
         self.bodies: dict[Any, Any] = {}
-        self.held: list[Any] = []
-        self.nodes = 0
+        self.kept_alive: list[Any] = []
+        self.segments = 0
         self.arrays: list[Any] = []
         self.inner_arrays: dict[int, list[Any]] = defaultdict(list)
         self.movers: set[int] = set()
         self.steps.forget()
 
     def missing_ops(self) -> None:
-        """Raise if the program has operators that are not registered.
-
-        Raises:
-            NotBuiltYet: naming them, with names close to theirs.
-        """
+        """Raise if the program has operators that are not registered."""
         missing = sorted({o.optype for b in self.desc.blocks for o in b.ops if not has_op(o.optype)})
         if missing:
             raise NotBuiltYet(
@@ -312,7 +261,7 @@ class LoweredProgram:
 
     def unfed(self) -> list[str]:
         """Names of data variables of block 0 that are read before anything writes them, and are not fed."""
-        written: set[str] = {*self.feeds, *self.given}
+        written: set[str] = {*self.feeds, *self.fed_rows}
         names: list[str] = []
         desc = self.desc.blocks[0]
         for op in self.blocks[0].ops:
@@ -324,11 +273,7 @@ class LoweredProgram:
         return names
 
     def describe(self) -> str:
-        """The plan as text: each operator with its kernel, and the transforms around it once it is bound.
-
-        Returns:
-            One line per operator.
-        """
+        """A line for each operator, with the transforms around its kernel once it is bound."""
         lines = []
         for block in self.blocks:
             lines.append(f"block {block.index}")
@@ -340,5 +285,5 @@ class LoweredProgram:
     @property
     def notes(self) -> dict[tuple[int, int], list[str]]:
         """(block, operator) -> transforms around its kernel, for those that are bound."""
-        found: dict[tuple[int, int], list[str]] = self.pool.setdefault("notes", {})
-        return found
+        notes: dict[tuple[int, int], list[str]] = self.pool.setdefault("notes", {})
+        return notes

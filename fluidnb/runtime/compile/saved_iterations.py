@@ -1,7 +1,7 @@
 """Saved iterations: values that backward needs of a block's iterations, kept by the compiled run.
 
-The machine gives every iteration new memory. The replay runs all iterations over the same buffers, so it copies
-out what gradient blocks will read, and copies it back before the gradient of that iteration runs.
+The compiled run runs all iterations over the same buffers: it copies out what gradient blocks will read, and copies it
+back before the gradient of that iteration runs.
 """
 
 from __future__ import annotations
@@ -29,30 +29,16 @@ if TYPE_CHECKING:
 
 
 def saved_names(blocks: Sequence[LoweredBlock]) -> dict[int, list[str]]:
-    """The variables of blocks whose values gradient blocks read; their shapes they find in the buffers.
-
-    Args:
-        blocks: the plan's blocks.
-
-    Returns:
-        Block that has a gradient -> names of its own variables, sorted.
-    """
+    """Block that has a gradient -> its own variables whose values gradient blocks read, sorted."""
     gradients = [op for b in blocks if b.forward >= 0 for op in b.ops]
     reads = {n for op in gradients if op.desc.optype not in SHAPES_ONLY for n in op.reads()}
     return {b.forward: sorted(reads.intersection(blocks[b.forward].desc.vars)) for b in blocks if b.forward >= 0}
 
 
 def kept_names(blocks: Sequence[LoweredBlock]) -> dict[int, list[str]]:
-    """The outer variables that a block changes and that its gradient reads without writing them itself.
+    """Block that has a gradient -> outer variables that it changes and that its gradient only reads, sorted.
 
-    The gradient of an iteration sees them as they were at the end of that iteration. A counter that the gradient block
-    counts down is not among them.
-
-    Args:
-        blocks: the plan's blocks.
-
-    Returns:
-        Block that has a gradient -> names of outer variables, sorted.
+    The gradient of an iteration sees them as they were at its end. A counter that it counts down is not among them.
     """
     found = {}
     for gradient in blocks:
@@ -68,14 +54,7 @@ def kept_names(blocks: Sequence[LoweredBlock]) -> dict[int, list[str]]:
 
 
 def loops(blocks: Sequence[LoweredBlock]) -> set[int]:
-    """The blocks that may run several times in one run: bodies of loops, and all blocks inside them.
-
-    Args:
-        blocks: the plan's blocks.
-
-    Returns:
-        Their numbers.
-    """
+    """The blocks that may run several times in one run: bodies of loops, and all blocks inside them."""
     again: set[int] = set()
     for block in blocks:  # a block comes after the one around it
         for op in block.ops:
@@ -99,12 +78,7 @@ def _is_tensor(block: LoweredBlock, name: str) -> bool:
 
 
 def keep(scope: Scope, names: Iterable[str]) -> None:
-    """Put copies of outer variables into `kept` of the scope of an iteration that is over.
-
-    Args:
-        scope: the scope.
-        names: the variables.
-    """
+    """Copy outer variables into `kept` of the scope of a finished iteration."""
     for name in names:
         value = scope.cell(name)[0].value
         if type(value) is LoDTensor and value.array is not None:
@@ -112,15 +86,10 @@ def keep(scope: Scope, names: Iterable[str]) -> None:
 
 
 class SavedIteration:
-    """One iteration that the replay has finished: the scope of its last node, and copies of what backward reads.
+    """A finished iteration: the scope of its last segment, and copies of the values that backward reads.
 
     Args:
-        scope: the scope; its buffers serve every iteration that took this way through the block.
-        names: its own variables to keep.
-        kept: outer variables to keep.
-
-    Attributes:
-        scope: see above.
+        scope: the scope; all iterations with the same segments share its buffers.
     """
 
     __slots__ = ("_kept", "_names", "_others", "_outer", "_put", "_tensors", "scope")
@@ -131,7 +100,7 @@ class SavedIteration:
         self._tensors: list[tuple[Any, Any]] = []
         self._others: list[tuple[Any, Any]] = []
         self._outer: dict[str, tuple[Any, Any]] = {}
-        self._put: Any = np.copyto  # what is copied at each step is copied the short way where that can be
+        self._put: Any = np.copyto  # on the host without `put`, since every iteration copies
         values = [scope.vars[n].value for n in names if n in scope.vars]
         tensors = [v for v in values if type(v) is LoDTensor and v.array is not None]
         if tensors:
@@ -140,7 +109,7 @@ class SavedIteration:
             self._tensors = [(t.array, copy) for t, copy in zip(tensors, copies, strict=True)]
 
     def save(self) -> None:
-        """Copy what the buffers hold now."""
+        """Copy the values of the buffers."""
         for live, mine in self._tensors:
             self._put(mine, live)
         self._others = [
@@ -158,15 +127,11 @@ class SavedIteration:
                 self._outer[name] = (mine[0], value.lod_)
 
     def signature(self) -> tuple[Any, ...]:
-        """Shapes and LoDs of the outer variables; what is bound to them is good for these alone."""
+        """Shapes and LoDs of the outer variables, on which bindings depend."""
         return tuple([(array.shape, lod) for array, lod in self._outer.values()])
 
     def restore(self, view: Scope) -> None:
-        """Put it back, for the gradient of this iteration.
-
-        Args:
-            view: the scope from which the gradient sees the iteration.
-        """
+        """Restore the values, for the gradient of this iteration."""
         for live, mine in self._tensors:
             self._put(live, mine)
         for value, mine in self._others:
@@ -189,13 +154,13 @@ def _alike(arrays: Sequence[Any], place: Any) -> list[Any]:
     sizes = [-(-a.nbytes // ALIGN) * ALIGN for a in arrays]
     block = memory.raw(place, max(sum(sizes), ALIGN))
     memory.tag(block, "steps kept for backward")
-    made, at = [], 0
+    alike, at = [], 0
     for a, size in zip(arrays, sizes, strict=True):
         order = sorted(range(a.ndim), key=lambda i: -a.strides[i])
         packed = memory.view_of(block, [a.shape[i] for i in order], a.dtype, at)
-        made.append(packed.transpose(np.argsort(order)) if a.ndim > 1 else packed)
+        alike.append(packed.transpose(np.argsort(order)) if a.ndim > 1 else packed)
         at += size
-    return made
+    return alike
 
 
 def _copied(value: Any) -> Any:
@@ -205,13 +170,7 @@ def _copied(value: Any) -> Any:
 
 
 class SavedIterations:
-    """The steps of a plan's runs; memory of one run serves the next.
-
-    Args:
-        names: see `saved_names`.
-        kept: see `kept_names`.
-        again: see `loops`.
-    """
+    """The saved iterations of a lowered program; memory of one run serves the next."""
 
     __slots__ = ("_again", "_free", "_kept", "_names", "_used")
 
@@ -221,19 +180,11 @@ class SavedIterations:
         self._used: list[SavedIteration] = []
 
     def needed(self, block: int) -> bool:
-        """Whether backward will come to the iterations of a block."""
+        """Whether a gradient block reads the iterations of a block."""
         return block in self._names
 
     def save(self, block: int, scope: Scope) -> SavedIteration:
-        """Keep an iteration that is over.
-
-        Args:
-            block: the block's number.
-            scope: the scope of its last node.
-
-        Returns:
-            The step.
-        """
+        """Save a finished iteration."""
         free = self._free[id(scope)]
         if free:
             step = free.pop()
@@ -246,7 +197,7 @@ class SavedIterations:
         return step
 
     def start(self) -> None:
-        """A run starts: nothing of the last one is needed any more."""
+        """Release the iterations of the last run."""
         for step in self._used:
             self._free[id(step.scope)].append(step)
         self._used.clear()

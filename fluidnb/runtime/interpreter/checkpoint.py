@@ -1,4 +1,4 @@
-"""A checkpoint: what a run will change outside its own scope, as it was when the run began."""
+"""Checkpoints: the values of the user's scope that a run changes, from before it."""
 
 from __future__ import annotations
 
@@ -18,41 +18,21 @@ from fluidnb.values.variable import Variable
 
 
 class Checkpoint:
-    """Copies of the variables of the user's scope that a plan writes, and positions of the readers that it reads.
+    """Copies of the variables of the user's scope that a program writes, and positions of the readers that it reads.
 
     Parameters that are only read are not copied: a model that is tested costs nothing.
-
-    Args:
-        plan: the plan.
-        scope: the user's scope.
-
-    Attributes:
-        nbytes: bytes of the copies.
-
-    Example:
-        >>> scope = fluid.Scope(); program = fluid.Program()
-        >>> block = program.global_block()
-        >>> w = block.create_var(name="w", shape=[1], dtype="float32", persistable=True)
-        >>> add = block.append_op("increment", inputs={"X": w}, outputs={"Out": w}, attrs={"step": 1.0})
-        >>> scope.var("w").get_tensor().set(np.ones(1, "float32"))
-        >>> from fluidnb.runtime.compile.lowering import LoweredProgram
-        >>> point = Checkpoint(LoweredProgram(program.desc, (), (), fluid.CPUPlace()), scope)
-        >>> scope.var("w").get_tensor().set(np.zeros(1, "float32"))
-        >>> point.restore(); point.nbytes, np.array(scope.var("w").get_tensor())
-        (4, array([1.], dtype=float32))
     """
 
-    __slots__ = ("_names", "_rows", "_scope", "nbytes")
+    __slots__ = ("_rows", "_scope", "nbytes")
 
-    def __init__(self, plan: LoweredProgram, scope: Scope) -> None:
+    def __init__(self, lowered: LoweredProgram, scope: Scope) -> None:
         self._scope = scope
-        taken = {name for block in plan.blocks for op in block.ops for name in op.inputs.get("Reader", ())}
-        self._names = sorted(n for row in plan.outer.values() for n in row if plan.writes[n] or n in taken)
-        self._names = list(dict.fromkeys(self._names))
+        readers = {name for block in lowered.blocks for op in block.ops for name in op.inputs.get("Reader", ())}
+        names = sorted(n for row in lowered.outer.values() for n in row if lowered.writes[n] or n in readers)
         self._rows: list[tuple[str, Variable | None, Any, Any]] = []
-        self.nbytes = 0
-        for name in self._names:
-            if any(name in block.local for block in plan.blocks):
+        self.nbytes = 0  # of the copies
+        for name in dict.fromkeys(names):
+            if any(name in block.local for block in lowered.blocks):
                 continue
             variable = scope.find_var(name)
             value = None if variable is None else variable.value
@@ -61,32 +41,28 @@ class Checkpoint:
             self._rows.append((name, variable, value, copy))
 
     def restore(self) -> None:
-        """Put everything back as it was; tensors keep their memory."""
+        """Restore everything; tensors keep their memory."""
         for name, variable, value, copy in self._rows:
             if variable is None:
-                found = self._scope.find_var(name)
-                if found is not None:
-                    found.value = None
+                created = self._scope.find_var(name)
+                if created is not None:
+                    created.value = None
                 continue
             variable.value = value
-            _put_back(value, copy)
+            _restore(value, copy)
 
     def changed(self) -> list[str]:
-        """The names of the variables that hold something else now.
-
-        Returns:
-            Names, sorted.
-        """
-        found = []
+        """The names of the variables whose value differs now."""
+        names = []
         for name, variable, value, copy in self._rows:
             now = self._scope.find_var(name)
             if now is not variable or (now is not None and now.value is not value) or not _equal(value, copy):
-                found.append(name)
-        return found
+                names.append(name)
+        return names
 
 
 def _copied(value: Any) -> tuple[Any, int]:
-    """A copy of what a variable holds, and its bytes."""
+    """A copy of a variable's value, and its bytes."""
     if type(value) is LoDTensor:
         if value.array is None:
             return (None, value.lod_), 0
@@ -104,7 +80,7 @@ def _copied(value: Any) -> tuple[Any, int]:
     return None, 0
 
 
-def _put_back(value: Any, copy: Any) -> None:
+def _restore(value: Any, copy: Any) -> None:
     if type(value) is LoDTensor:
         value.lod_ = copy[-1]
         value.array = copy[0]
@@ -112,11 +88,11 @@ def _put_back(value: Any, copy: Any) -> None:
             put(copy[0], copy[1])
     elif isinstance(value, SelectedRows):
         value.rows_, value.height_ = copy[0].copy(), copy[1]
-        _put_back(value.value, copy[2])
+        _restore(value.value, copy[2])
     elif isinstance(value, LoDTensorArray):
         value[:] = [tensor for tensor, _ in copy]
         for tensor, inner in copy:
-            _put_back(tensor, inner)
+            _restore(tensor, inner)
     elif isinstance(value, list):
         value[:] = copy
     elif isinstance(value, Reader):

@@ -1,4 +1,4 @@
-"""The run that failed last, kept so that a debugger can walk it again up to the operator that failed."""
+"""The run that failed last, recorded so that a debugger can repeat it up to the operator that failed."""
 
 from __future__ import annotations
 
@@ -20,75 +20,44 @@ from fluidnb.values.reader import EOFException
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """A failed run, recorded for post-mortem debugging.
-
-    Args:
-        program: the program, as long as somebody has it.
-        scope: the user's scope, as long as somebody has it.
-        fetches: names of what was fetched.
-        place: where it ran.
-        version: of the program; another one cannot be walked as it was.
-        check_nan: whether it looked for NaN.
-        values: what was fed, copied to the host.
-        number: which run of the program it was.
-        error: what it raised, as text; the exception itself would hold the user's variables.
-        began: whether any operator may have run; if not, nothing has changed.
-        before: what the variables of the scope were that the plan writes; None when no copy was kept.
-    """
+    """A failed run, recorded for post-mortem debugging."""
 
     program: weakref.ref[Program]
-    scope: weakref.ref[Scope]
+    scope: weakref.ref[Scope]  # the user's
     fetches: tuple[str, ...]
     place: Any
-    version: int
+    version: int  # of the program; a changed one cannot be repeated
     check_nan: bool
-    values: Mapping[str, Fed]
-    number: int
-    error: str
-    began: bool
-    before: Checkpoint | None
+    values: Mapping[str, Fed]  # the feeds, copied to the host
+    number: int  # index of the run
+    error: str  # the text alone: the exception refers to the user's variables
+    began: bool  # whether any operator may have run; if not, nothing has changed
+    before: Checkpoint | None  # the scope before the run; None where no copy was made
 
 
 _last: list[FailedRun] = []
 
 
 def note(
-    program: Program, scope: Scope, plan: LoweredProgram, values: Mapping[str, Fed], number: int, error: BaseException,
-    began: bool, before: Checkpoint | None = None,
+    program: Program, scope: Scope, lowered: LoweredProgram, values: Mapping[str, Fed], number: int,
+    error: BaseException, began: bool, before: Checkpoint | None = None,
 ) -> None:  # fmt: skip
-    """Remember a failed run in place of the one before it; one that the user, or the end of a pass, ended is none.
-
-    Args:
-        program: the program.
-        scope: the user's scope.
-        plan: the plan.
-        values: what was fed.
-        number: which run it was.
-        error: what it raised, as text; the exception itself would hold the user's variables.
-        began: whether any operator may have run.
-        before: copies of what the run changes, if there are any.
-    """
+    """Record a failed run in place of the one before it; an interrupt or the end of a pass is no failure."""
     if isinstance(error, Exception) and not isinstance(error, EOFException):
         _last.clear()
         try:
             copies = {name: (np.array(on_host(array), order="K"), lod) for name, (array, lod) in values.items()}
-        except Exception:  # a device that gives nothing any more; what the run raised says more
+        except Exception:  # a device that failed; the error of the run says more
             return
-        _last[:] = [
-            FailedRun(
-                weakref.ref(program), weakref.ref(scope), plan.fetches, plan.place, plan.version, plan.check_nan,
-                copies, number, str(error), began, before,
-            )
-        ]  # fmt: skip
+        run = FailedRun(
+            weakref.ref(program), weakref.ref(scope), lowered.fetches, lowered.place, lowered.version,
+            lowered.check_nan, copies, number, str(error), began, before,
+        )  # fmt: skip
+        _last.append(run)
 
 
 def last_failed() -> FailedRun | None:
-    """The run that failed last, if its program and its scope are still there, and the program as it was.
-
-    Example:
-        >>> last_failed() is None or isinstance(last_failed().error, str)
-        True
-    """
+    """The run that failed last; None when its program or its scope is gone, or the program has changed."""
     run = _last[0] if _last else None
     program = None if run is None else run.program()
     if run is None or program is None or program.desc.version != run.version or run.scope() is None:

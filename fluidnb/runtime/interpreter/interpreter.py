@@ -1,8 +1,8 @@
 """The interpreter: runs a lowered program operator by operator, forwards and backwards.
 
-It calls the same kernels as the compiled run, but with fresh memory, immutable frames on an explicit stack, and a
-journal: references to values that an operator replaces, copies of those that it overwrites. Random numbers depend on
-the run and the iteration alone, so stepping back needs no generator state.
+It calls the kernels of the compiled run, but with fresh memory, immutable frames on an explicit stack, and a journal:
+references to values that an operator replaces, copies of those that it overwrites. Random numbers depend on the run and
+the iteration alone, so stepping back needs no generator state.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from fluidnb import memory
 from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, Control
+from fluidnb.op.memory_policy import UnsharedMemory
 from fluidnb.runtime.compile.arena import ALIGN
 from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
@@ -27,7 +28,7 @@ from fluidnb.runtime.results import fetched
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import DeviceContext, copy_of, place_of
-from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
 
 Array = Any
@@ -38,23 +39,14 @@ _SLAB, _SMALL = 1 << 14, 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The position in one block.
-
-    Args:
-        block: the block.
-        pc: index of the next operator.
-        scope: where its variables are.
-        control: the control operator that entered the block, or None.
-        k: which iteration.
-        path: distinguishes the random numbers of nested iterations.
-    """
+    """The position in one block."""
 
     block: LoweredBlock
-    pc: int
-    scope: Scope
-    control: Control | None = None
-    k: int = 0
-    path: int = 0
+    pc: int  # index of the next operator
+    scope: Scope  # of its variables
+    control: Control | None = None  # the control operator that entered the block
+    k: int = 0  # the iteration
+    path: int = 0  # distinguishes the random numbers of nested iterations
 
     def after(self) -> Frame:
         """The frame at the operator that follows."""
@@ -63,30 +55,23 @@ class Frame:
 
 @dataclass(slots=True)
 class Undo:
-    """The state that one step changes, as it was before.
+    """The state before one step, of what the step changes."""
 
-    Args:
-        stack: the frames before.
-        cells: (variable, value, array, LoD) before.
-        arrays: (buffer, copy of what it held).
-        lists: (list, what it held).
-    """
+    stack: tuple[Frame, ...]  # the frames before
+    cells: list[tuple[Variable, Any, Array, Any]]  # (variable, value, array, LoD) before
+    arrays: list[tuple[Array, Array]]  # (buffer, copy)
+    lists: list[tuple[list[Any], list[Any]]]  # (list, its items)
 
-    stack: tuple[Frame, ...]
-    cells: list[tuple[Variable, Any, Array, Any]]
-    arrays: list[tuple[Array, Array]]
-    lists: list[tuple[list[Any], list[Any]]]
-
-    def take_back(self) -> None:
-        """Put everything back."""
+    def restore(self) -> None:
+        """Restore everything."""
         for buffer, old in reversed(self.arrays):
             put(buffer, old)
         for variable, value, array, lod in reversed(self.cells):
             variable.value = value
             if type(value) is LoDTensor:
                 value.array, value.lod_ = array, lod
-        for held, old_items in reversed(self.lists):
-            held[:] = old_items
+        for items, old_items in reversed(self.lists):
+            items[:] = old_items
 
 
 #: The changes of an interpreter that is not in a step: none, and none are added.
@@ -107,8 +92,8 @@ class Journal(Protocol):
         """Drop everything."""
 
 
-class Interpreter:
-    """Runs a lowered program step by step; subclasses override what happens at an operator or a block.
+class Interpreter(UnsharedMemory):
+    """Runs a lowered program step by step; subclasses override the steps.
 
     The calls of a run, of which the last four may be overridden::
 
@@ -120,7 +105,7 @@ class Interpreter:
         back                undoes the last step, whatever was overridden
 
     Args:
-        plan: the lowered program.
+        lowered: the lowered program.
         local: the scope of block 0, inside the user's scope, with the fed values in it.
         run: the number of this run of the program; random numbers depend on it.
 
@@ -142,15 +127,15 @@ class Interpreter:
         (2, [array([6., 6.], dtype=float32)])
     """
 
-    def __init__(self, plan: LoweredProgram, local: Scope, run: int = 0) -> None:
-        self.plan, self.place = plan, plan.place
-        self.place_kind: str = plan.place.kind
-        self.clock = Clock(plan.seed)
+    def __init__(self, lowered: LoweredProgram, local: Scope, run: int = 0) -> None:
+        self.lowered, self.place = lowered, lowered.place
+        self.place_kind: str = lowered.place.kind
+        self.clock = Clock(lowered.seed)
         self.clock.run = run
         self.journal: Journal = []
         self.check: Callable[[], None] = _never
-        self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
-        self._empty = DeviceContext.get(plan.place).empty
+        self.stack: tuple[Frame, ...] = (Frame(lowered.blocks[0], 0, local),)
+        self._empty = DeviceContext.get(lowered.place).empty
         self._undo = _NO_STEP
         self._slab: Array = None
         self._taken = _SLAB
@@ -158,16 +143,16 @@ class Interpreter:
     # ---- the memory policy of its binders
 
     def fixed(self, name: str, outer: bool) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`."""
-        return outer or name in self.plan.captured or name in self.plan.persistable
+        """Whether a variable keeps its memory: it is persistable, or several blocks see it."""
+        return outer or name in self.lowered.captured or name in self.lowered.persistable
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """See `fluidnb.op.memory_policy.Memory`: always new memory, so that what was there before need not be copied.
+        """New memory always, so that former values need not be copied.
 
         Small arrays share a block, which goes when the last of them does: a block each would cost more than the step.
         """
-        if name is not None and not outer and self.plan.layout:
-            order = order_of(self.plan.layout, name, shape)
+        if name is not None and not outer and self.lowered.layout:
+            order = order_of(self.lowered.layout, name, shape)
         size = math.prod(shape) * dtype.itemsize
         if size > _SMALL or order is not None or self.place_kind != "cpu":
             return self._empty(shape, dtype, order)
@@ -178,33 +163,9 @@ class Interpreter:
         return memory.view_of(self._slab, shape, dtype, at)
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """See `fluidnb.op.memory_policy.Memory`."""
+        """New memory on a kind of place."""
         place = self.place if kind == self.place_kind else place_of(kind)
         return DeviceContext.get(place).empty(shape, dtype)
-
-    def may_alias(self, array: Array, name: str) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`: never."""
-        return False
-
-    def is_shared(self, array: Array) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`: yes, nothing is written in place unless its address is fixed."""
-        return True
-
-    def share(self, array: Array) -> None:
-        """See `fluidnb.op.memory_policy.Memory`."""
-        raise AssertionError("nothing is shared: may_alias says no")
-
-    def array(self, name: str, where: int) -> LoDTensorArray:
-        """See `fluidnb.op.memory_policy.Memory`."""
-        return LoDTensorArray()
-
-    def holder(self, name: str, make: Any) -> Any:
-        """See `fluidnb.op.memory_policy.Memory`."""
-        return make()
-
-    def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`: every step is bound anew."""
-        return False
 
     # ---- called by control operators
 
@@ -213,18 +174,10 @@ class Interpreter:
         return DeviceContext.get(self.place).empty(shape, dtype)
 
     def reopen(self, around: Scope, step: Scope) -> Scope:
-        """A finished iteration as its gradient operator sees it.
-
-        Args:
-            around: the scope of the gradient operator.
-            step: the scope of the iteration.
-
-        Returns:
-            A scope between the two.
-        """
+        """A finished iteration as its gradient operator sees it: a scope between those of the two."""
         return around.showing(step)
 
-    # ---- where it is
+    # ---- position and values
 
     @property
     def done(self) -> bool:
@@ -239,36 +192,18 @@ class Interpreter:
         return frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
 
     def value(self, name: str) -> Any:
-        """The value of a variable, as the operator that comes next sees it.
-
-        Args:
-            name: its name.
-
-        Returns:
-            A LoDTensor, another value, or None.
-        """
+        """The value of a variable, as the next operator sees it; None without one."""
         variable = self.stack[-1].scope.find_var(name)
         return None if variable is None else variable.value
 
     def fetch(self, return_numpy: bool = True) -> list[Any]:
-        """The values of the fetched variables, after `run`.
-
-        Args:
-            return_numpy: whether as arrays; otherwise as LoDTensors.
-
-        Returns:
-            Copies, in the order of ``fetch_list``.
-        """
-        return fetched(self.plan, self.stack[0].scope, return_numpy)
+        """Copies of the fetched values after `run`, as arrays or LoDTensors, in the order of ``fetch_list``."""
+        return fetched(self.lowered, self.stack[0].scope, return_numpy)
 
     # ---- stepping
 
     def step(self) -> None:
-        """Run one operator, or end an iteration of a block; what it changes is journaled first.
-
-        Raises:
-            FluidError: the operator failed; nothing has changed.
-        """
+        """Run one operator, or end an iteration of a block; an error leaves everything as it was."""
         frame = self.stack[-1]
         undo = self._undo = Undo(self.stack, [], [], [])
         self.clock.path = frame.path
@@ -280,7 +215,7 @@ class Interpreter:
             else:
                 self._operate(frame)
         except BaseException as e:
-            undo.take_back()
+            undo.restore()
             self.stack = undo.stack
             if isinstance(e, FluidError):
                 for op, iteration in self._around():
@@ -291,17 +226,13 @@ class Interpreter:
         self.journal.append(undo)
 
     def _around(self) -> Iterator[tuple[LoweredOp, int]]:
-        """The operators whose blocks are under way, innermost first, and the iteration of each."""
+        """The operators whose blocks are running, innermost first, and the iteration of each."""
         for frame, around in zip(self.stack[:0:-1], self.stack[-2::-1], strict=True):
             if frame.control is not None:
                 yield around.block.ops[around.pc], frame.control.iteration(frame.k)
 
     def leave_block(self, frame: Frame) -> None:
-        """End an iteration of a block, and begin the next one if there is one; may be overridden.
-
-        Args:
-            frame: its position, at the end of the block.
-        """
+        """End an iteration of a block, and begin the next one if there is one; may be overridden."""
         control, undo = frame.control, self._undo
         assert control is not None, "stepped past the end"
         undo.lists.append((control.steps, list(control.steps)))
@@ -310,7 +241,7 @@ class Interpreter:
             self._note(variable)
         control.leave(frame.k, frame.scope)
         if control.records:
-            keep(frame.scope, self.plan.kept.get(frame.block.index, ()))
+            keep(frame.scope, self.lowered.kept.get(frame.block.index, ()))
             control.steps.append(frame.scope)
         self.stack = self.stack[:-1]
         self.enter_block(control, frame.k + 1)
@@ -325,7 +256,7 @@ class Interpreter:
         if control is None:
             self.stack = (*self.stack[:-1], frame.after())
         else:
-            control.walker = self
+            control.executor = self
             self._undo.lists.append((control.steps, list(control.steps)))
             control.begin()
             self.enter_block(control, 0)
@@ -336,15 +267,8 @@ class Interpreter:
         Before it, the variables that the operator writes are in the journal. An override may leave out the call of
         ``super().run_op`` and write them itself; other variables that it changes are not restored by `back`.
 
-        Args:
-            op: the operator; ``op.desc`` is its description.
-            scope: the scope of its block.
-
         Returns:
-            None; or what runs the operator's block, for a loop, a branch or a recurrent network.
-
-        Raises:
-            FluidError: the kernel failed.
+            None, or the `Control` of a loop, a branch or a recurrent network, which runs its block.
         """
         binder, undo = Binder(op, self, scope), self._undo
         token = mute()
@@ -353,7 +277,7 @@ class Interpreter:
             if binder.overwrites:
                 undo.arrays += [(a, copy_of(a)) for a in binder.overwrites if hasattr(a, "nbytes")]
                 undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
-            calls = binder.calls + checks(binder) if self.plan.check_nan else binder.calls
+            calls = binder.calls + checks(binder) if self.lowered.check_nan else binder.calls
             for function, args, kw in calls:
                 function(*args, **kw)
         except Exception as e:
@@ -374,46 +298,34 @@ class Interpreter:
             undo.lists.append((value, list(value)))
 
     def enter_block(self, control: Control, k: int) -> None:
-        """Begins an iteration of a block, or leaves the block after the last; may be overridden.
-
-        Args:
-            control: what runs the block.
-            k: the iteration, from 0.
-        """
+        """Begins iteration ``k`` of a block, or leaves the block after the last; may be overridden."""
         frame = self.stack[-1]
         parent = control.enter(k)
         if parent is None:
             self.stack = (*self.stack[:-1], frame.after())
         else:
-            block = self.plan.blocks[control.block_index]
+            block = self.lowered.blocks[control.block_index]
             scope = parent.new_scope()
             scope.block = block
             control.prepare(k, scope)
             self.stack = (*self.stack, Frame(block, 0, scope, control, k, frame.path * 1000003 + k + 1))
 
     def back(self) -> None:
-        """Undo the last step.
-
-        Raises:
-            IndexError: there is none.
-        """
+        """Undo the last step; an IndexError without one."""
         undo = self.journal.pop()
         entered = len(self.stack) > len(undo.stack)
         if entered or self.stack[-1].scope is not undo.stack[-1].scope:
-            gone = self.stack[-1].scope
-            if gone.parent is not None and gone in gone.parent.kids:
-                gone.parent.kids.remove(gone)
-        undo.take_back()
+            left = self.stack[-1].scope
+            if left.parent is not None and left in left.parent.kids:
+                left.parent.kids.remove(left)
+        undo.restore()
         self.stack = undo.stack
 
     def run(self, journal: bool = True) -> Interpreter:
-        """Step to the end; Ctrl-C is acted on between steps.
+        """Step to the end, and return the interpreter; Ctrl-C takes effect between steps.
 
         Args:
-            journal: whether to keep what it takes to step back; without it, what operators drop is free at once.
-
-        Returns:
-            The interpreter itself.
+            journal: whether to record what `back` needs; without it, dropped values are free at once.
         """
         run = Run()
         run.begin()

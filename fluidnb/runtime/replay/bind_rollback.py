@@ -20,17 +20,7 @@ class _Row(NamedTuple):
 
 
 class BindRollback:
-    """Binding gives outputs their memory before any call is made; what a stopped run did not reach goes back.
-
-    Args:
-        scope: the block's scope; variables that it does not own are watched.
-
-    Example:
-        >>> from fluidnb.runtime.compile.lowering import LoweredProgram
-        >>> lowered = LoweredProgram(fluid.Program().desc, (), (), fluid.CPUPlace())
-        >>> before = BindRollback(Scope(Scope(), lowered.blocks[0]))
-        >>> before.take_back(0)
-    """
+    """Outer variables before binding, which gives outputs their memory before any call is made."""
 
     __slots__ = ("_rows", "_scope")
 
@@ -39,12 +29,7 @@ class BindRollback:
         self._rows: list[_Row] = []
 
     def note(self, op: LoweredOp, first: int) -> None:
-        """Remember what an operator may change outside the block, before it is bound.
-
-        Args:
-            op: the operator.
-            first: the index that its first call will have.
-        """
+        """Record the outer variables that an operator may change, before it is bound."""
         scope = self._scope
         local = scope.block.local
         for name in (*op.reads(), *op.writes()):
@@ -54,12 +39,8 @@ class BindRollback:
                 array, lod = (value.array, value.lod_) if type(value) is LoDTensor else (None, ())
                 self._rows.append(_Row(first, name, variable, value, array, lod))
 
-    def take_back(self, reached: int) -> None:
-        """Put back what operators found that were not run.
-
-        Args:
-            reached: index of the first call of the operator at which the run stopped.
-        """
+    def restore(self, reached: int) -> None:
+        """Restore the variables of operators that were not run, from the call ``reached`` on."""
         for row in reversed(self._rows):
             if row.first < reached:
                 continue

@@ -1,4 +1,4 @@
-"""Moves placeholders of a node's buffers, and the calls that use them, into its block's arena."""
+"""Moves placeholders of a segment's buffers, and the calls that use them, into its block's arena."""
 
 from __future__ import annotations
 
@@ -19,21 +19,7 @@ Array = Any
 
 
 def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope) -> list[Any]:
-    """Move the buffers of a node into the arena of its block.
-
-    Args:
-        calls: functions with their arguments, over placeholders.
-        ops: the operator of each.
-        bound: knows the buffers; it has none any more afterwards.
-        block: the block's number.
-        scope: where its variables are; they hold the moved arrays afterwards.
-
-    Returns:
-        The calls over the moved arrays.
-
-    Raises:
-        OutOfMemory: not enough memory; it names the operator that needs the most.
-    """
+    """The calls of a segment with their buffers in the arena of its block."""
     buffers, kind = bound.buffers, bound.kind
     # a variable that no call has written has memory on a device too
     lives = {} if kind is np.ndarray else dict.fromkeys(buffers, (0, len(calls)))
@@ -86,7 +72,7 @@ def _lives(calls: list[Any], bound: ReplayMemory) -> dict[int, tuple[int, int]]:
 
 
 class _Mover:
-    """Gives arrays their place in an arena, keeping shape, strides and the offset from their owner."""
+    """Moves arrays into an arena; shape, strides and the offset from their owner stay."""
 
     def __init__(self, arena: Array, offsets: dict[int, int], kind: Any) -> None:
         self._arena, self._offsets, self._kind = arena, offsets, kind
@@ -95,28 +81,27 @@ class _Mover:
 
     def __call__(self, x: Any) -> Any:
         if isinstance(x, self._kind):
-            found = self._moved.get(id(x))
-            if found is None:
+            moved = self._moved.get(id(x))
+            if moved is None:
                 owner = root(x)
                 start = self._offsets.get(id(owner))
                 if start is None:
                     return x
-                found = self._laid(x, owner, start)
-                self._moved[id(x)] = found
+                moved = self._moved[id(x)] = self._in_arena(x, owner, start)
                 self._kept.append(x)
-            return found
+            return moved
         if type(x) in (tuple, list):
             return type(x)(map(self, x))
         return x
 
-    def _laid(self, x: Array, owner: Any, start: int) -> Array:
+    def _in_arena(self, x: Array, owner: Any, start: int) -> Array:
         """The array over the arena, where its owner begins at ``start``."""
         if isinstance(x, np.ndarray):
             if owner is not x:
                 start += x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
             return memory.view_of(self._arena, x.shape, x.dtype, start, x.strides)
-        there = type(x.data)(self._arena.data.mem, start + x.data.ptr - owner.ptr)
-        return type(x)(x.shape, x.dtype, there, x.strides)
+        pointer = type(x.data)(self._arena.data.mem, start + x.data.ptr - owner.ptr)
+        return type(x)(x.shape, x.dtype, pointer, x.strides)
 
     def function(self, f: Any) -> Any:
         """A bound method of an array moves with it."""

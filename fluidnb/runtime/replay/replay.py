@@ -1,9 +1,8 @@
-"""The replay: runs a bound plan. It drains control operators; the machine pushes a frame for them instead."""
+"""The compiled run: segments in order. Control operators run to their end here; the interpreter pushes a frame."""
 
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
 
 from fluidnb.errors import FluidError
 from fluidnb.memory import flags
@@ -16,63 +15,43 @@ from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import on_host
 
 
-def walk(node: Segment) -> Segment:
-    """Run a node and what follows it, up to the end of the block.
-
-    Args:
-        node: the block's first node.
-
-    Returns:
-        The last node; its scope has the variables as they are at the end.
-    """
-    node.run()
-    run = node.bound.run
-    while node.guard is not None:
+def run_segments(segment: Segment) -> Segment:
+    """Run a segment and those that follow, to the end of the block; gives the last, with the final variables."""
+    segment.run()
+    run = segment.bound.run
+    while segment.guard is not None:
         if run.stop:
             run.check()
         try:
-            key = node.guard()
+            key = segment.guard()
         except Exception as e:
-            raise failed(e, node.block.ops[node.end], node.scope) from cause(e)
-        follower = node.next.get(key)
+            raise failed(e, segment.block.ops[segment.end], segment.scope) from cause(e)
+        follower = segment.next.get(key)
         if follower is None:
-            node = node.child(key)
+            segment = segment.child(key)
         else:
-            node = follower
-            node.run()
-    return node
+            segment = follower
+            segment.run()
+    return segment
 
 
-def root_node(bound: ReplayMemory, block: LoweredBlock, scope: Scope) -> Segment:
-    """The first node of a block, not bound yet.
-
-    Args:
-        bound: the memory policy.
-        block: the block.
-        scope: where its variables are.
-
-    Returns:
-        The node.
-    """
+def root_segment(bound: ReplayMemory, block: LoweredBlock, scope: Scope) -> Segment:
+    """The first segment of a block, not bound yet."""
     return Segment(bound, block, scope, 0, drain)
 
 
 def drain(control: Control) -> None:
-    """Run a control operator to its end.
-
-    Args:
-        control: what its kernel returned.
-    """
-    bound: ReplayMemory = control.walker
-    plan, clock = bound.plan, bound.clock
-    block = plan.blocks[control.block_index]
-    for tensor, array, lod in control.scope.moved.values():  # a block inside may leave them otherwise, or may not run
+    """Run a control operator to its end."""
+    bound: ReplayMemory = control.executor
+    lowered, clock = bound.lowered, bound.clock
+    block = lowered.blocks[control.block_index]
+    for tensor, array, lod in control.scope.moved.values():  # a nested block may change them, or may not run
         tensor.array, tensor.lod_ = array, lod
     control.begin()
-    saved = control.records and plan.steps.needed(block.index)
+    saved = control.records and lowered.steps.needed(block.index)
     if not saved and _run_bare(control, bound, block):
         return
-    outer_path, random, arrays = clock.path, block.index in plan.random, plan.inner_arrays[block.index]
+    outer_path, random, arrays = clock.path, block.index in lowered.random, lowered.inner_arrays[block.index]
     k = 0
     try:
         while True:
@@ -82,14 +61,14 @@ def drain(control: Control) -> None:
             if parent is None:
                 return
             body = control.roots.get(id(parent))
-            if body is None or block.index in plan.movers:
+            if body is None or block.index in lowered.movers:
                 body = control.roots[id(parent)] = _body(control, block, parent)
             for array in arrays:
                 array.clear()
             control.prepare(k, body.scope)
             try:
                 bound.run.check()
-                end = walk(body).scope
+                end = run_segments(body).scope
                 control.leave(k, end)
             except FluidError as e:
                 e.iteration = control.iteration(k)
@@ -98,34 +77,34 @@ def drain(control: Control) -> None:
                 bound.run.iteration = control.iteration(k)
                 raise
             if saved:
-                control.steps.append(plan.steps.save(block.index, end))
+                control.steps.append(lowered.steps.save(block.index, end))
             k += 1
     finally:
         clock.path = outer_path
 
 
 def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> bool:
-    """A loop whose body is bound, has no guard and draws nothing needs no bookkeeping: it is run here."""
+    """Run a loop without bookkeeping; False where its body is not bound, has a guard or draws random numbers."""
     body = control.roots.get(id(control.scope))
-    if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
+    if body is None or body.guard is not None or block.index in bound.lowered.random or not isinstance(control, Loop):
         return False
-    if bound.plan.inner_arrays[block.index] or block.index in bound.plan.movers:
+    if bound.lowered.inner_arrays[block.index] or block.index in bound.lowered.movers:
         return False
-    condition, run, held = control.condition.value.array, body.run, bound.run
+    condition, body_run, run = control.condition.value.array, body.run, bound.run
     more = condition.item if bound.place_kind == "cpu" else lambda: on_host(condition).item()
     limit, k = flags.values["max_loop_iterations"], 0
     try:
         for k in range(limit) if limit else count():  # noqa: B007
             if not more():
                 return True
-            run()
-            if held.stop:  # Ctrl-C came between two iterations, when no list of calls was under way
-                held.check()
+            body_run()
+            if run.stop:  # Ctrl-C came between two iterations, when no list of calls was under way
+                run.check()
     except FluidError as e:
         e.iteration = k
         raise
     except KeyboardInterrupt:
-        held.iteration = k
+        run.iteration = k
         raise
     if more():
         raise control.endless(limit)
@@ -134,22 +113,18 @@ def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> boo
 
 def _body(control: Control, block: LoweredBlock, parent: Scope) -> Segment:
     """The bound body for a control operator, shared by all bindings that see and give it the same variables."""
-    plan = control.walker.plan
-    cells = [parent.cell(name)[0] for name in plan.outer[block.index]]
-    around = id(parent) if block.index in plan.movers else None
-    key = (block.index, around, control.given, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
-    found: Segment | None = plan.bodies.get(key)
-    if found is None:
-        plan.held.append([_held(c) for c in cells])
-        found = root_node(control.walker, block, Scope(parent, block))
-        plan.bodies[key] = found
-        return found
-    for name, cell in zip(plan.outer[block.index], cells, strict=True):
-        made = found.scope.parent.cell(name)[0] if found.scope.parent is not None else cell
-        if cell.value is None:  # an outer variable that the body itself made when it was bound
-            cell.value = made.value
-    return found
-
-
-def _held(cell: Any) -> Any:
-    return getattr(cell.value, "array", cell.value)
+    lowered = control.executor.lowered
+    cells = [parent.cell(name)[0] for name in lowered.outer[block.index]]
+    around = id(parent) if block.index in lowered.movers else None
+    arrays = [getattr(cell.value, "array", cell.value) for cell in cells]
+    lods = [getattr(cell.value, "lod_", ()) for cell in cells]
+    key = (block.index, around, control.inputs_key, tuple(zip(map(id, arrays), lods, strict=True)))
+    body: Segment | None = lowered.bodies.get(key)
+    if body is None:
+        lowered.kept_alive.append(arrays)
+        body = lowered.bodies[key] = root_segment(control.executor, block, Scope(parent, block))
+        return body
+    for name, cell in zip(lowered.outer[block.index], cells, strict=True):
+        if cell.value is None and body.scope.parent is not None:  # the body created it when it was bound
+            cell.value = body.scope.parent.cell(name)[0].value
+    return body

@@ -1,4 +1,4 @@
-"""The replay's memory policy: where the binders' arrays live."""
+"""Memory policy of the compiled run: buffers that last, and placeholders of those in the arena."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ Array = Any
 
 
 def root(array: Array) -> Array:
-    """The owner of an array's memory.
-
-    Args:
-        array: any ndarray, or an array of a device.
-
-    Returns:
-        Itself or the array at the end of its chain of bases; under an array of a device, the memory.
-    """
+    """The owner of an array's memory: the end of its chain of bases; of a device array, the memory object."""
     if not isinstance(array, np.ndarray):
         return array.data.mem
     while True:
@@ -39,17 +32,7 @@ def root(array: Array) -> Array:
 
 
 def ordered(make: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None) -> Array:
-    """An array of a shape whose memory has another order of axes.
-
-    Args:
-        make: ``make(shape, dtype)`` gives a C-ordered array.
-        shape: logical sizes.
-        dtype: numpy dtype.
-        order: physical order of the axes, outermost first; None for C order.
-
-    Returns:
-        The array.
-    """
+    """An array by ``make(shape, dtype)`` with its axes ``order``ed in memory, outermost first; None is C order."""
     if order is None:
         return make(shape, dtype)
     inverse = tuple(order.index(i) for i in range(len(order)))
@@ -61,27 +44,18 @@ _sketch = memory.Reserve()
 
 
 class ReplayMemory:
-    """A plan bound for one feed signature and one scope; the memory policy of its binders.
-
-    Args:
-        plan: the plan.
-        run: the run under way.
-
-    Attributes:
-        buffers: owner's identity -> (owner, bytes) of the placeholders of the node that is being bound.
-        arenas: number of a block -> the memory in which its buffers are placed.
-        kind: the class of the arrays that are placed there.
-    """
+    """The memory policy of a specialization's binders; see `fluidnb.op.memory_policy.Memory`."""
 
     __slots__ = (
-        "arenas", "buffers", "clock", "kind", "pin", "place", "place_kind", "plan", "run", "shared", "sketch", "views",
+        "arenas", "buffers", "clock", "kind", "lowered", "pin", "place", "place_kind", "run", "shared", "sketch",
+        "views",
     )  # fmt: skip
 
-    def __init__(self, plan: LoweredProgram, run: Any) -> None:
-        self.plan, self.run = plan, run
-        self.place = plan.place
-        self.place_kind: str = plan.place.kind
-        self.clock: Clock = plan.clock
+    def __init__(self, lowered: LoweredProgram, run: Any) -> None:
+        self.lowered, self.run = lowered, run
+        self.place = lowered.place
+        self.place_kind: str = lowered.place.kind
+        self.clock: Clock = lowered.clock
         self.sketch: Any = _sketch
         self.kind: Any = np.ndarray
         if self.place_kind != "cpu":
@@ -90,38 +64,39 @@ class ReplayMemory:
             self.kind = np.ndarray if one is None else type(one)
         self.shared: set[int] = set()
         self.pin = False
+        #: Owner's identity -> (owner, bytes) of the placeholders of the segment that is being bound.
         self.buffers: dict[int, tuple[Any, int]] = {}
-        self.arenas: dict[int, Array] = {}
+        self.arenas: dict[int, Array] = {}  # by index of the block
         self.views: dict[Any, tuple[Scope, Any]] = {}
 
     def fixed(self, name: str, outer: bool) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`."""
-        return outer or name in self.plan.captured or name in self.plan.persistable
+        """Whether a variable keeps its memory: it is persistable, or several blocks see it."""
+        return outer or name in self.lowered.captured or name in self.lowered.persistable
 
     def check(self) -> None:
-        """See `fluidnb.op.memory_policy.Memory`."""
+        """Raise KeyboardInterrupt if a stop was requested."""
         self.run.check()
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """A separate buffer in the place's pool."""
-        made = DeviceContext.get(self.place).empty(shape, dtype)
-        self.plan.bytes += made.nbytes
-        return made
+        array = DeviceContext.get(self.place).empty(shape, dtype)
+        self.lowered.bytes += array.nbytes
+        return array
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """See `fluidnb.op.memory_policy.Memory`; a buffer that is placed later is a placeholder until then."""
-        plan = self.plan
-        if name in plan.captured and name not in plan.persistable:
+        """A buffer; one that is placed in the arena is a placeholder until then."""
+        lowered = self.lowered
+        if name in lowered.captured and name not in lowered.persistable:
             # seen by several blocks: the same buffer whatever this run's LoD, so that bound loop bodies stay good
             key = (name, where, shape, dtype)
-            found = plan.pool.get(key)
-            if found is None:
-                found = plan.pool[key] = self.real(shape, dtype)
-                memory.tag(found, str(name))
-            return found
+            buffer = lowered.pool.get(key)
+            if buffer is None:
+                buffer = lowered.pool[key] = self.real(shape, dtype)
+                memory.tag(buffer, str(name))
+            return buffer
         if name is not None and not outer:
-            order = order_of(plan.layout, name, shape)
-        if not (self.pin or outer or name in plan.pinned or name in plan.persistable):
+            order = order_of(lowered.layout, name, shape)
+        if not (self.pin or outer or name in lowered.pinned or name in lowered.persistable):
             array = ordered(self.sketch, shape, dtype, order)
             if array is not None:  # not every device has placeholders
                 owner = root(array)
@@ -132,65 +107,56 @@ class ReplayMemory:
         return kept
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """See `fluidnb.op.memory_policy.Memory`."""
+        """A buffer of a kind of place."""
         place = self.place if kind == self.place_kind else place_of(kind)
         return DeviceContext.get(place).empty(shape, dtype)
 
     def is_shared(self, array: Array) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`."""
+        """Whether several variables share an array's memory."""
         return id(root(array)) in self.shared if isinstance(array, self.kind) else True
 
     def share(self, array: Array) -> None:
-        """See `fluidnb.op.memory_policy.Memory`."""
+        """Record that several variables share an array's memory."""
         if isinstance(array, self.kind):
             self.shared.add(id(root(array)))
 
     def may_alias(self, array: Array, name: str) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`: over this node's own buffers, in the variable's order."""
-        if not isinstance(array, self.kind) or id(root(array)) not in self.buffers or name in self.plan.pinned:
+        """Whether a variable may use an array's memory: a buffer of this segment, in the variable's memory order."""
+        if not isinstance(array, self.kind) or id(root(array)) not in self.buffers or name in self.lowered.pinned:
             return False
-        return has_order(array, order_of(self.plan.layout, name, array.shape))
+        return has_order(array, order_of(self.lowered.layout, name, array.shape))
 
     def array(self, name: str, where: int) -> LoDTensorArray:
-        """See `fluidnb.op.memory_policy.Memory`; it is emptied when a run starts, or when its block is entered."""
-        found: LoDTensorArray = self.holder(name, LoDTensorArray) if name in self.plan.captured else LoDTensorArray()
-        known = self.plan.inner_arrays[where] if where > 0 else self.plan.arrays
-        if not any(a is found for a in known):
-            known.append(found)
-        return found
+        """An array of tensors, emptied when a run starts or its block is entered."""
+        array: LoDTensorArray = self.holder(name, LoDTensorArray) if name in self.lowered.captured else LoDTensorArray()
+        known = self.lowered.inner_arrays[where] if where > 0 else self.lowered.arrays
+        if not any(a is array for a in known):
+            known.append(array)
+        return array
 
     def reopen(self, around: Scope, step: SavedIteration) -> Scope:
-        """A finished iteration as its gradient operator sees it, with the values of then.
-
-        Args:
-            around: the scope of the gradient operator.
-            step: the iteration.
-
-        Returns:
-            A scope between the two; the same one for iterations that share their buffers.
-        """
+        """A scope with a finished iteration for its gradient operator, shared by iterations with the same buffers."""
         key = (id(around), id(step.scope), step.signature())
-        found = self.views.get(key)
-        if found is None:
-            found = self.views[key] = (around.showing(step.scope), step.scope)  # kept, so that identities stay unique
-        step.restore(found[0])
-        return found[0]
+        view = self.views.get(key)
+        if view is None:
+            view = self.views[key] = (around.showing(step.scope), step.scope)  # kept, so that identities stay unique
+        step.restore(view[0])
+        return view[0]
 
     def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
-        """See `fluidnb.op.memory_policy.Memory`; what is the user's stays as the last run left it."""
-        if name in self.plan.persistable:
+        """Whether a nested block may give a variable another buffer; persistable ones keep theirs."""
+        if name in self.lowered.persistable:
             return False
         tensor = owner.vars[name].value
         owner.moved.setdefault(name, (tensor, tensor.array, tensor.lod_))
         inside: Scope | None = scope
         while inside is not None and inside is not owner:
-            self.plan.movers.add(inside.block_index)
+            self.lowered.movers.add(inside.block_index)
             inside = inside.parent
         return True
 
     def holder(self, name: str, make: Any) -> Any:
-        """See `fluidnb.op.memory_policy.Memory`."""
-        found = self.plan.pool.get(name)
-        if found is None:
-            found = self.plan.pool[name] = make()
-        return found
+        """The object of a name, created at the first call."""
+        if name not in self.lowered.pool:
+            self.lowered.pool[name] = make()
+        return self.lowered.pool[name]

@@ -1,4 +1,4 @@
-"""Nodes of the replay: the flat lists of calls between one guard and the next."""
+"""Segments of a compiled run: the flat lists of calls between one guard and the next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.memory import flags
 from fluidnb.op import Binder
-from fluidnb.op.rule_evaluation import ask
+from fluidnb.op.rule_evaluation import evaluate
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
@@ -23,28 +23,16 @@ from fluidnb.values.tensor import LoDTensor
 
 Array = Any
 
-#: Nodes after one guard of the main block: a reader may give sequences of other lengths in every batch.
+#: Segments after one guard of the main block: a reader may give sequences of other lengths in every batch.
 _MOST_FOLLOWERS = 64
 
 
 class Segment:
     """The calls of a block from one guard to the next.
 
-    A node is bound whole before any of its calls is made; its buffers are then placed in the block's arena. What comes
-    after it is found by the key that its guard gives: a branch taken for the first time, or a shape that depends on
-    values, is a new child, and nothing that is bound already is touched.
-
-    Args:
-        bound: the memory policy.
-        block: the block.
-        scope: where its variables are.
-        start: index of its first operator.
-        drain: runs a control operator (the replay's).
-
-    Attributes:
-        run: makes the calls.
-        guard: gives the key of what follows, or None at the end of the block.
-        next: key -> node.
+    It is bound whole before any of its calls is made; its buffers are then placed in the block's arena. The key of its
+    guard selects what follows: another branch, or a shape that depends on values, is a new child, and what is bound
+    already is not touched.
     """
 
     __slots__ = (
@@ -58,24 +46,20 @@ class Segment:
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.ops: list[LoweredOp] = []
         self.next: dict[Any, Segment] = {}
-        self.guard: Callable[[], Any] | None = None
+        self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block
         self.past_guard = False
         self.end = start
         self.run: Callable[[], None] = self._bind_and_run
 
     def child(self, key: Any) -> Segment:
-        """The node that follows when the guard gave ``key``, bound and run."""
+        """The segment that follows when the guard gave ``key``, bound and run."""
         if self.block.index == 0 and len(self.next) >= _MOST_FOLLOWERS:
             del self.next[next(iter(self.next))]
-        self.bound.plan.nodes += 1
-        node = self.next[key] = Segment(self.bound, self.block, self.scope.fork(), self.end, self.drain)
-        node.past_guard = not self._after_control
-        node.run()
-        return node
-
-    @property
-    def _after_control(self) -> bool:
-        return self.end > self.start and self.block.ops[self.end - 1].definition.control
+        self.bound.lowered.segments += 1
+        segment = self.next[key] = Segment(self.bound, self.block, self.scope.fork(), self.end, self.drain)
+        segment.past_guard = self.end == self.start or not self.block.ops[self.end - 1].definition.control
+        segment.run()
+        return segment
 
     def _bind_and_run(self) -> None:
         run, before = self.bound.run, BindRollback(self.scope)
@@ -89,22 +73,23 @@ class Segment:
             run.check()  # binding may have taken a while
             self.run()
         except BaseException:
-            before.take_back(first_call(self.ops, run.at))
+            before.restore(first_call(self.ops, run.at))
             raise
 
     def _bind(self, before: BindRollback) -> list[Any]:
         bound, ops, index = self.bound, self.block.ops, self.start
-        plan = bound.plan
+        lowered = bound.lowered
         calls: list[Any] = []
         bound.buffers = {}
         while index < len(ops):
             op = ops[index]
             if op.guard is not None and not (self.past_guard and index == self.start):
-                asked = Binder(op, bound, self.scope)
-                self.guard = partial(op.guard, asked) if bound.place_kind == "cpu" else partial(ask, op.guard, asked)
+                binder = Binder(op, bound, self.scope)
+                on_host = bound.place_kind == "cpu"
+                self.guard = partial(op.guard, binder) if on_host else partial(evaluate, op.guard, binder)
                 break
             before.note(op, len(calls))
-            fold = self._is_constant(op, plan)
+            fold = self._is_constant(op, lowered)
             bound.pin = fold
             binder = Binder(op, bound, self.scope)
             try:
@@ -117,48 +102,38 @@ class Segment:
             finally:
                 bound.pin = False
             if binder.transforms:
-                plan.notes[op.block, op.index] = binder.transforms
+                lowered.notes[op.block, op.index] = binder.transforms
             if fold:
                 for name in op.writes():
                     value = self.scope.cell(name)[0].value
                     bound.share((value.value if isinstance(value, SelectedRows) else value).array)
             else:
-                made = binder.calls + (checks(binder) if plan.check_nan else [])
-                calls += made
-                self.ops += [op] * len(made)
+                emitted = binder.calls + (checks(binder) if lowered.check_nan else [])
+                calls += emitted
+                self.ops += [op] * len(emitted)
             index += 1
             if binder.control is not None:
-                binder.control.walker = bound
+                binder.control.executor = bound
                 calls.append((self.drain, (binder.control,), {}))
                 self.ops.append(op)
                 if index < len(ops):  # what follows is bound when the block has run
-                    self.guard = partial(after_control, [self.scope.cell(n)[0] for n in op.writes()], plan, {})
+                    self.guard = partial(after_control, [self.scope.cell(n)[0] for n in op.writes()], lowered, {})
                     break
         self.end = index
         return calls
 
     @staticmethod
-    def _is_constant(op: LoweredOp, plan: LoweredProgram) -> bool:
+    def _is_constant(op: LoweredOp, lowered: LoweredProgram) -> bool:
         """Whether an operator without inputs is the only writer of its output: it runs once, while binding."""
         d = op.definition
         if op.inputs or d.infer is None or d.random or d.side_effect or d.data_shape or d.control or d.host_only:
             return False
         names = list(op.writes())
-        return bool(names) and all(plan.writes[n] == 1 and n not in plan.persistable for n in names)
+        return bool(names) and all(lowered.writes[n] == 1 and n not in lowered.persistable for n in names)
 
 
 def flat(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
-    """The replay of a node: a bare loop over its calls.
-
-    Args:
-        calls: functions with their arguments.
-        ops: the operator of each call.
-        bound: holds the run, so that an interrupt finds where it is.
-        scope: where the variables are, for messages.
-
-    Returns:
-        A function without arguments.
-    """
+    """The run of a segment: a loop over its calls."""
     if bound.place_kind != "cpu":
         return _flat_on_device(calls, ops, bound, scope)
     run = bound.run
@@ -183,16 +158,16 @@ def flat(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Sco
 
 
 def _flat_on_device(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
-    """The same on a device, which may put calls together once the first run has shown that they can be made."""
+    """The same on a device, which may join calls after a first run without an error."""
     run, context = bound.run, DeviceContext.get(bound.place)
     apart = best = calls, ops
 
     def replay() -> None:
         nonlocal best
         watched = observers or flags.values["benchmark"]
-        made, of = apart if watched else best
-        left: Any = iter(made)
-        run.stack.append((left, made, of))
+        joined, of = apart if watched else best
+        left: Any = iter(joined)
+        run.stack.append((left, joined, of))
         try:
             if observers:
                 observed_on_device(left, of, context)
@@ -204,7 +179,7 @@ def _flat_on_device(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory,
                 if best is apart:
                     best = context.joined(calls, ops)
         except BaseException as e:
-            _stopped(e, left, made, of, run, scope)
+            _stopped(e, left, joined, of, run, scope)
             raise
         finally:
             run.stack.pop()
@@ -213,55 +188,34 @@ def _flat_on_device(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory,
 
 
 def _stopped(e: BaseException, left: Any, calls: list[Any], ops: list[LoweredOp], run: Any, scope: Scope) -> None:
-    """Note at which call a node has stopped, and raise an error of its operator where it is one."""
+    """Record the call at which a segment has stopped, and raise an error in the words of its operator."""
     run.at = len(calls) - left.__length_hint__() - 1  # a list iterator knows how many items are left
     if isinstance(e, KeyboardInterrupt) and ops:
         interrupted(e, ops[run.at], run.iteration)
         run.iteration = None
     if isinstance(e, Exception):
-        # several calls made as one know whose turn it was
+        # joined calls know which of them was running
         raise failed(e, getattr(calls[run.at][0], "under_way", ops[run.at]), scope) from cause(e)
 
 
 def first_call(ops: list[LoweredOp], at: int) -> int:
-    """The index of the first call of an operator.
-
-    Args:
-        ops: the operator of each call.
-        at: index of one of its calls; -1 gives 0.
-
-    Returns:
-        The index.
-
-    Example:
-        >>> first_call(["a", "b", "b"], 2), first_call([], -1)
-        (1, 0)
-    """
+    """The index of the first call of the operator of a call."""
     while at > 0 and ops[at - 1] is ops[at]:
         at -= 1
     return max(at, 0)
 
 
-def after_control(cells: list[Any], plan: LoweredProgram, known: dict[Any, Any]) -> Any:
-    """The key of what follows a control operator: which objects its outputs are now, and their LoD.
-
-    Args:
-        cells: its outputs.
-        plan: counts the objects that are kept alive.
-        known: key -> those objects, so that an identity means the same thing in every run; a key is added once.
-
-    Returns:
-        A hashable key.
-    """
+def after_control(cells: list[Any], lowered: LoweredProgram, known: dict[Any, Any]) -> Any:
+    """The key of what follows a control operator: identities and LoDs of its outputs, which ``known`` keeps alive."""
     parts, values = [], []
     for cell in cells:
         value = cell.value
         tensor = type(value) is LoDTensor
-        held = value.array if tensor else value
-        parts.append((id(held), value.lod_ if tensor else ()))
-        values.append(held)
+        array = value.array if tensor else value
+        parts.append((id(array), value.lod_ if tensor else ()))
+        values.append(array)
     key = tuple(parts)
     if key not in known:
         known[key] = values
-        plan.held.append(values)
+        lowered.kept_alive.append(values)
     return key

@@ -1,4 +1,4 @@
-"""Entries: a plan bound for one scope and one signature of feeds, ready to run again."""
+"""Specializations: a lowered program bound for one scope and one signature of feeds."""
 
 from __future__ import annotations
 
@@ -13,57 +13,51 @@ from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.feed_fetch import Fed
 from fluidnb.runtime.interrupt import Run
-from fluidnb.runtime.replay.replay import root_node, walk
+from fluidnb.runtime.replay.replay import root_segment, run_segments
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, ordered
 from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.device_context import DeviceContext
-from fluidnb.values.move_value import bring
+from fluidnb.values.move_value import move_value
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.variable import Variable
 
 
 class Specialization:
     """A bound run.
 
-    Args:
-        plan: the plan.
-        scope: the user's scope.
-        values: the feeds.
-
     Attributes:
-        feeds: (buffer, name, LoD) of what is fed.
-        node: the first node of block 0.
-        fetches: (array, LoD) of what is fetched when these are always the same arrays, else None.
-        epoch: the state of the world in which its bindings were last found good.
+        fetches: (array, LoD) of the fetches when these are always the same arrays, else None.
+        epoch: `fluidnb.values.invalidation` at the last check of its bindings.
         stale: whether its bindings read a persistable variable that they gave another buffer, so that they serve once.
     """
 
     __slots__ = (
-        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetches", "local", "node", "outside", "plan",
-        "registry_version", "rows", "scope", "stale", "version",
+        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetches", "local", "lowered", "outside",
+        "registry_version", "root", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
-    def __init__(self, plan: LoweredProgram, scope: Scope, values: Mapping[str, Fed]) -> None:
-        self.plan, self.scope, self.desc = plan, scope, plan.desc
-        self.version, self.registry_version = plan.version, plan.registry_version
-        bring_here(plan, scope)
-        self.before = _buffers(plan, scope)
+    def __init__(self, lowered: LoweredProgram, scope: Scope, values: Mapping[str, Fed]) -> None:
+        self.lowered, self.scope, self.desc = lowered, scope, lowered.desc
+        self.version, self.registry_version = lowered.version, lowered.registry_version
+        bring_here(lowered, scope)
+        self.before = _buffers(lowered, scope)
         self.stale = False
-        self.bound = ReplayMemory(plan, Run())
-        self.local = Scope(scope, plan.blocks[0])
+        self.bound = ReplayMemory(lowered, Run())
+        self.local = Scope(scope, lowered.blocks[0])
         self.feeds: list[tuple[Any, str, Any]] = []
         for name, (array, lod) in values.items():
             try:
-                buffer = ordered(self.bound.real, array.shape, array.dtype, order_of(plan.layout, name, array.shape))
+                buffer = ordered(self.bound.real, array.shape, array.dtype, order_of(lowered.layout, name, array.shape))
             except FluidError as e:
                 e.with_context(slots=[("fed", name, str(array.dtype), array.shape)])
                 raise
             memory.tag(buffer, name)
-            self.local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
+            self.local.var(name).value = LoDTensor(buffer, lod, lowered.place, name)
             self.feeds.append((buffer, name, lod))
-        self.node: Segment = root_node(self.bound, plan.blocks[0], self.local)
+        self.root: Segment = root_segment(self.bound, lowered.blocks[0], self.local)
         self.fetches: list[tuple[Any, Any]] | None = None
         self.fetch_key: tuple[int, ...] = ()
         self.epoch = -1
@@ -71,46 +65,35 @@ class Specialization:
         self.rows: list[Any] = []
 
     def run(self, run_number: int) -> list[Any]:
-        """Make the calls.
-
-        Args:
-            run_number: which run of the program in this scope it is, from 0.
-
-        Returns:
-            What is fetched: a LoDTensor over the run's own buffer, or another value, for each name.
-        """
-        plan, run = self.plan, self.bound.run
-        for array in plan.arrays:
+        """Make the calls of a run, counted from 0; gives (array, LoD) over the run's buffer, or a value, per fetch."""
+        lowered, run = self.lowered, self.bound.run
+        for array in lowered.arrays:
             array.clear()
-        plan.steps.start()
-        plan.clock.run, plan.clock.path = run_number, 0
+        lowered.steps.start()
+        lowered.clock.run, lowered.clock.path = run_number, 0
         if self.bound.place_kind != "cpu":
-            DeviceContext.get(plan.place).use()
+            DeviceContext.get(lowered.place).use()
         token = mute()
         run.begin()
         try:
-            leaf = walk(self.node)
+            leaf = run_segments(self.root)
         finally:
             unmute(token)
             run.end()
         if self.fetches is not None:
             return self.fetches
-        values = [_fetched(leaf.scope, name) for name in plan.fetches]
+        values = [_fetched(leaf.scope, name) for name in lowered.fetches]
         if self.epoch < 0:
             self._settle(values)
         return values
 
     def fill(self, values: Mapping[str, Fed]) -> None:
-        """Copy the feeds in.
-
-        Args:
-            values: the feeds.
-        """
-        DeviceContext.get(self.plan.place).fill_all([(buffer, values[name][0]) for buffer, name, _ in self.feeds])
+        """Copy the feeds in."""
+        DeviceContext.get(self.lowered.place).fill_all([(buffer, values[name][0]) for buffer, name, _ in self.feeds])
 
     @property
-    def placed(self) -> int:
-        """Bytes of the memory in which its buffers are placed."""
+    def arena_bytes(self) -> int:
+        """Bytes of the arenas of its buffers."""
         return sum(arena.nbytes for arena in self.bound.arenas.values())
 
     def fed(self) -> dict[str, Fed]:
@@ -118,38 +101,31 @@ class Specialization:
         return {name: (buffer, lod) for buffer, name, lod in self.feeds}
 
     def drop(self) -> None:
-        """Let its buffers go now: a traceback may hold it for long, and who has no memory left tries again."""
+        """Release its buffers now: a traceback may refer to it for long, and the caller needs the memory."""
         self.feeds.clear()
         self.local.vars.clear()
-        self.node = root_node(self.bound, self.plan.blocks[0], self.local)
-        for held in (self.bound.arenas, self.bound.buffers, self.bound.views):
-            held.clear()
+        self.root = root_segment(self.bound, self.lowered.blocks[0], self.local)
+        for buffers in (self.bound.arenas, self.bound.buffers, self.bound.views):
+            buffers.clear()
 
     def _settle(self, values: Sequence[Any]) -> None:
-        """After the first run: what the next one may rely on."""
-        plan = self.plan
-        unset = {
-            n
-            for block in plan.blocks
-            for op in block.ops
-            for slot in op.definition.unset
-            for n in op.inputs.get(slot, ())
-        }
-        for name, now in _buffers(plan, self.scope).items():
+        """Record, after the first run, the buffers on which the next one may rely."""
+        lowered = self.lowered
+        ops = [op for block in lowered.blocks for op in block.ops]
+        unset = {n for op in ops for slot in op.definition.unset for n in op.inputs.get(slot, ())}
+        for name, now in _buffers(lowered, self.scope).items():
             then = self.before.get(name)
             if then is None:  # written first, unless its operator also takes it without a value
                 self.stale |= name in unset
             else:
                 self.stale |= now[0] is not then[0] or now[1] != then[1]
         self.before = {}
-        names = {n for row in plan.outer.values() for n in row}
-        for name in names:
-            variable = self.scope.find_var(name)
-            if variable is not None and type(variable.value) is LoDTensor:
+        for variable in _outside(lowered, self.scope):
+            if type(variable.value) is LoDTensor:
                 tensor = variable.value
                 tensor.bound = True
                 self.outside.append((variable, tensor, tensor.array, tensor.lod_))
-            elif variable is not None and isinstance(variable.value, SelectedRows):
+            elif isinstance(variable.value, SelectedRows):
                 variable.value.value.bound = True
                 self.rows.append(variable)
         scope: Scope | None = self.scope
@@ -157,8 +133,8 @@ class Specialization:
             scope.bound = True
             scope = scope.parent
         self.epoch = -1 if self.stale else epoch.value
-        inside = any(op.definition.control for op in plan.blocks[0].ops[-1:])
-        if self.node.guard is None and not inside and all(type(v) is tuple for v in values):
+        inside = any(op.definition.control for op in lowered.blocks[0].ops[-1:])
+        if self.root.guard is None and not inside and all(type(v) is tuple for v in values):
             self.fetches = list(values)
 
     def is_good(self, scope: Scope) -> bool:
@@ -175,32 +151,27 @@ class Specialization:
                 ):
                     return False
             for variable in self.rows:  # these are looked up in each run, wherever their values were put
-                bring(variable.value, self.plan.place)
+                move_value(variable.value, self.lowered.place)
             self.epoch = epoch.value
         return True
 
 
-def bring_here(plan: LoweredProgram, scope: Scope) -> None:
-    """Move what the user's scope holds for a plan, and what is on another place, to the plan's place.
-
-    Args:
-        plan: the plan.
-        scope: the user's scope.
-    """
-    for name in {n for row in plan.outer.values() for n in row}:
-        variable = scope.find_var(name)
-        if variable is not None:
-            bring(variable.value, plan.place)
+def bring_here(lowered: LoweredProgram, scope: Scope) -> None:
+    """Move the values of the user's scope that a program reads or writes to the program's place."""
+    for variable in _outside(lowered, scope):
+        move_value(variable.value, lowered.place)
 
 
-def _buffers(plan: LoweredProgram, scope: Scope) -> dict[str, tuple[Any, Any]]:
-    """The array and the LoD of each variable of the user's scope that a plan reads or writes and that has a value."""
-    found = {}
-    for name in {n for row in plan.outer.values() for n in row}:
-        variable = scope.find_var(name)
-        if variable is not None and type(variable.value) is LoDTensor and variable.value.array is not None:
-            found[name] = variable.value.array, variable.value.lod_
-    return found
+def _outside(lowered: LoweredProgram, scope: Scope) -> list[Variable]:
+    """The variables of the user's scope that a program reads or writes."""
+    found = (scope.find_var(name) for name in {n for row in lowered.outer.values() for n in row})
+    return [variable for variable in found if variable is not None]
+
+
+def _buffers(lowered: LoweredProgram, scope: Scope) -> dict[str, tuple[Any, Any]]:
+    """The array and the LoD of each tensor of the user's scope that a program reads or writes."""
+    values = ((variable.name, variable.value) for variable in _outside(lowered, scope))
+    return {name: (v.array, v.lod_) for name, v in values if type(v) is LoDTensor and v.array is not None}
 
 
 def _fetched(scope: Scope, name: str) -> Any:

@@ -15,40 +15,20 @@ PALETTE = (COLOURS["forward"], COLOURS["backward"], COLOURS["optimizer"], "#d977
 
 @dataclass(slots=True)
 class Curve:
-    """One watched value over the steps of a run.
-
-    Args:
-        name: the variable.
-        share: whether it is a fraction of 1, such as an accuracy; it has a separate axis.
-
-    Attributes:
-        points: (step, value), averaged over several samples each when there are many; not more than `MOST_POINTS`.
-        last: the last value seen.
-        count: number of samples.
-
-    Example:
-        >>> c = Curve("loss")
-        >>> for step in range(2000): c.add(step, 1.0)
-        >>> len(c.points) <= MOST_POINTS, c.last
-        (True, 1.0)
-    """
+    """One watched value over the steps of a run."""
 
     name: str
-    share: bool = False
+    share: bool = False  # whether it is a fraction of 1, such as an accuracy; it has a separate axis
+    # (step, value), averaged over several samples each when there are many; not more than `MOST_POINTS`
     points: list[tuple[float, float]] = field(default_factory=list)
-    last: float = math.nan
-    count: int = 0
+    last: float = math.nan  # the last value seen
+    count: int = 0  # number of samples
     _stride: int = 1
     _sum: float = 0.0
     _summed: int = 0
 
     def add(self, step: int, value: float) -> None:
-        """Adds one sample.
-
-        Args:
-            step: the step it belongs to.
-            value: the value.
-        """
+        """Adds one sample."""
         self.last = value
         self.count += 1
         self._sum += value
@@ -64,17 +44,7 @@ class Curve:
 
 
 def smoothed(curve: Curve, steps: int | None = None) -> list[tuple[float, float]]:
-    """A curve's running mean.
-
-    Args:
-        steps: steps of the running mean; None takes a fiftieth of a curve of 100 points or more.
-
-    Example:
-        >>> c = Curve("loss")
-        >>> for i in range(4): c.add(i, float(i % 2))
-        >>> smoothed(c, 2), smoothed(c) is c.points
-        ([(0, 0.0), (1, 0.5), (2, 0.5), (3, 0.5)], True)
-    """
+    """A curve's running mean over some steps; None takes a fiftieth of a curve of 100 points or more."""
     points = curve.points
     if steps is None:
         count = len(points) // 50 if len(points) >= 100 else 1
@@ -99,21 +69,7 @@ def smoothed(curve: Curve, steps: int | None = None) -> list[tuple[float, float]
 
 
 def bars(curve: Curve, size: int = 24) -> str:
-    """A curve as one line of bars, for terminals.
-
-    Args:
-        curve: the curve.
-        size: characters at most.
-
-    Returns:
-        Bars from the curve's lowest to its highest value; an x where there is no number.
-
-    Example:
-        >>> c = Curve("loss")
-        >>> for i in range(8): c.add(i, float(8 - i))
-        >>> bars(c)
-        '█▇▆▅▄▃▂▁'
-    """
+    """A curve as a line of bars from its lowest to its highest value, x where it is not finite."""
     values = [v for _, v in curve.points]
     step = max(len(values) / size, 1)
     chosen = [values[min(int(i * step), len(values) - 1)] for i in range(min(size, len(values)))]
@@ -125,12 +81,6 @@ def bars(curve: Curve, size: int = 24) -> str:
 
 def sparkline(counts: tuple[int, ...] | list[float]) -> str:
     """Numbers as a row of bars, the largest one full.
-
-    Args:
-        counts: numbers from 0 up.
-
-    Returns:
-        One character a number.
 
     Example:
         >>> sparkline((0, 1, 4, 8))

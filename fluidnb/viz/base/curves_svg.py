@@ -7,14 +7,14 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.curves import PALETTE, Curve, smoothed
 from fluidnb.viz.base.styled_text import legible
-from fluidnb.viz.base.svg import FONT
+from fluidnb.viz.base.svg import CHAR, svg_element
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _LINE = 540, 150, 62, 24, 15
-#: Width of a character at font size 12, and the positions at most that show their values.
-_CHAR, _POSITIONS = 7.23, 96
+#: Positions at most that show their values.
+_POSITIONS = 96
 #: Shows the values of a step while the pointer is over it.
 _STYLE = (
     "<style>.fluidnb-at>g,svg:has(.fluidnb-at:hover)>.fluidnb-legend{visibility:hidden}"
@@ -24,28 +24,16 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One curve of a picture.
-
-    Args:
-        curve: the values.
-        label: its name in the legend.
-        colour: its colour.
-        dots: whether it has values at some steps only, such as a validation.
-    """
+    """One curve of a picture."""
 
     curve: Curve
-    label: str
+    label: str  # its name in the legend
     colour: str
-    dots: bool = False
+    dots: bool = False  # whether it has values at some steps only, such as a validation
 
 
 def traces(curves: Sequence[Curve], tests: Sequence[Curve] = ()) -> list[Trace]:
-    """Assigns colours to curves; a validation has the colour of its curve.
-
-    Example:
-        >>> [(t.label, t.dots) for t in traces([Curve("loss")], [Curve("loss")])]
-        [('loss', False), ('test loss', True)]
-    """
+    """Assigns colours to curves; a validation has the colour of its curve."""
     colours = dict(zip((c.name for c in curves), PALETTE * (len(curves) // len(PALETTE) + 1), strict=False))
     return [
         *(Trace(c, c.name, colours[c.name]) for c in curves),
@@ -62,21 +50,10 @@ def curves_svg(
     Accuracies and other fractions have the axis on the right. Hovering shows the values of a step.
 
     Args:
-        curves: the curves.
         steps: the steps of the whole run, when known: the end of the axis.
         first: the number of the first step on the axis.
-        width: of the picture, in pixels.
         mark: a step to mark by a vertical line, counted from the first sample.
         smooth: steps over which a running mean is drawn, over the paler curve itself; None chooses automatically.
-
-    Returns:
-        The element's text.
-
-    Example:
-        >>> c = Curve("loss")
-        >>> c.add(0, 2.0); c.add(1, 1.0)
-        >>> curves_svg([c]).count("<title>loss")
-        1
     """
     all_traces = [t for c in curves for t in ([c] if isinstance(c, Trace) else [])]
     all_traces += traces([c for c in curves if isinstance(c, Curve)])
@@ -86,19 +63,12 @@ def curves_svg(
         left, right = right, []
     last = max([t.curve.points[-1][0] for t in drawn] + [(steps or 0) - 1, 1])
     shown = {id(t): t.curve.points if t.dots else smoothed(t.curve, smooth) for t in drawn}
-    top = _LINE * _label_rows(drawn, width) + 8
+    top = _LINE * (_labels(drawn, width)[-1][0] + 1 if drawn else 1) + 8
     axes = [_Axis(side, top) for side in (left, right) if side]
     end = width - (_LEFT if right else 12)
     x_of = (end - _LEFT) / last
-    label = ", ".join(t.label for t in all_traces)
     height = top + _HEIGHT + _BOTTOM
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width}" '
-        f'height="{height}" viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" fill="currentColor" '
-        f'style="max-width:none">'
-    ]
-    for number, axis in enumerate(axes):
-        parts += axis.ticks(end, number == 1)
+    parts = [tick for number, axis in enumerate(axes) for tick in axis.ticks(end, number == 1)]
     parts.append(
         f'<text x="{_LEFT}" y="{height - 7}" fill-opacity=".75">0</text>'
         f'<text x="{end}" y="{height - 7}" text-anchor="end" fill-opacity=".75">step {last + first:,.0f}</text>'
@@ -112,16 +82,11 @@ def curves_svg(
         axis = axes[1] if right and trace.curve.share else axes[0]
         parts.append(_drawn(trace, shown[id(trace)], axis, x_of))
     parts += _positions(drawn, shown, x_of, top, width, first)
-    return "".join([*parts, "</svg>"])
+    return svg_element(parts, ", ".join(t.label for t in all_traces), width, height, style="max-width:none")
 
 
 class _Axis:
-    """The vertical axis of some curves.
-
-    Args:
-        side: the curves.
-        top: where it begins, in pixels.
-    """
+    """The vertical axis of some curves, below ``top``."""
 
     def __init__(self, side: Sequence[Trace], top: float) -> None:
         self._low, self._high = _range([t.curve for t in side])
@@ -129,7 +94,6 @@ class _Axis:
         self._top = top
 
     def y(self, value: float) -> float:
-        """The y coordinate of a value."""
         low, high, value = (math.log10(v) if self._log else v for v in (self._low, self._high, value))
         return self._top + _HEIGHT - 4 - (value - low) * (_HEIGHT - 8) / (high - low)
 
@@ -141,9 +105,7 @@ class _Axis:
             if not right:
                 parts.append(f'<path d="M{_LEFT} {y:.1f}H{end}" stroke="currentColor" stroke-opacity=".15"/>')
             x, anchor = (end + 6, "start") if right else (_LEFT - 6, "end")
-            parts.append(
-                f'<text x="{x}" y="{y + 4:.1f}" text-anchor="{anchor}" fill-opacity=".75">{value:.4g}</text>'
-            )
+            parts.append(f'<text x="{x}" y="{y + 4:.1f}" text-anchor="{anchor}" fill-opacity=".75">{value:.4g}</text>')
         return parts
 
 
@@ -180,15 +142,16 @@ def _path(points: Sequence[tuple[float, float]], axis: _Axis, x_of: float) -> st
     return "".join(path)
 
 
-def _label_rows(drawn: Sequence[Trace], width: int) -> int:
-    """Number of text lines for the values of one step."""
-    limit, rows, used = int((width - 8) / _CHAR), 1, 14
+def _labels(drawn: Sequence[Trace], width: int) -> list[tuple[int, bool]]:
+    """For the value of each curve at one step: its line of text, and whether it begins that line."""
+    limit, row, used = int((width - 8) / CHAR), 0, 14
+    places = []
     for trace in drawn:
         size = len(trace.label) + 12
-        if used + size > limit:
-            rows, used = rows + 1, 0
-        used += size
-    return rows
+        begins = used + size > limit
+        row, used = (row + 1, size) if begins else (row, used + size)
+        places.append((row, begins))
+    return places
 
 
 def _positions(
@@ -200,23 +163,19 @@ def _positions(
     stride = len(steps) // _POSITIONS + 1
     steps = steps[::-stride][::-1]
     at = {key: [step for step, _ in points] for key, points in shown.items()}
-    limit = int((width - 8) / _CHAR)
+    labels = _labels(drawn, width)
     parts = [_STYLE]
     for i, step in enumerate(steps):
         x = _LEFT + step * x_of
         begin = _LEFT + (steps[i - 1] + step) / 2 * x_of if i else _LEFT - 4
         end = _LEFT + (steps[i + 1] + step) / 2 * x_of if i + 1 < len(steps) else x + 8
-        text, used, row = [f'<text x="4" y="12">step {step + first:,.0f}'], 14, 0
-        for trace in drawn:
+        text = [f'<text x="4" y="12">step {step + first:,.0f}']
+        for trace, (row, begins) in zip(drawn, labels, strict=True):
             points = shown[id(trace)]
-            place = min(bisect_left(at[id(trace)], step), len(points) - 1)
-            size = len(trace.label) + 12
-            gap = ' dx="10"'
-            if used + size > limit:
-                row, used, gap = row + 1, 0, ""
-                text.append(f'</text><text x="4" y="{12 + row * _LINE}">')
-            used += size
-            text.append(f"<tspan{gap} {legible(trace.colour)}>{escape(trace.label)}</tspan> {points[place][1]:.4g}")
+            value = points[min(bisect_left(at[id(trace)], step), len(points) - 1)][1]
+            text += [f'</text><text x="4" y="{12 + row * _LINE}">'] * begins
+            gap = "" if begins else ' dx="10"'
+            text.append(f"<tspan{gap} {legible(trace.colour)}>{escape(trace.label)}</tspan> {value:.4g}")
         parts.append(
             f'<g class="fluidnb-at"><rect x="{begin:.1f}" y="{top}" width="{max(end - begin, 0):.1f}" '
             f'height="{_HEIGHT}" fill="none" pointer-events="all"/><g><path d="M{x:.1f} {top}v{_HEIGHT}" '

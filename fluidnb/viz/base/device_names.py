@@ -7,15 +7,7 @@ from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
 
 
 def device_name(place: Place) -> str:
-    """Name and backend of the device of a place.
-
-    Returns:
-        For example ``NVIDIA H100, sm_90, cupy 14.0.1``; empty for the host, and for a place that cannot be used here.
-
-    Example:
-        >>> device_name(CPUPlace())
-        ''
-    """
+    """Name and backend of the device of a place; empty for the host and for an unavailable place."""
     try:
         context = DeviceContext.get(place)
     except EnforceNotMet:
@@ -24,15 +16,7 @@ def device_name(place: Place) -> str:
 
 
 def places_here() -> tuple[list[Place], tuple[str, str]]:
-    """The available places.
-
-    Returns:
-        The host and each CUDA device; and (reason, hint) where there is no CUDA device, else empty texts.
-
-    Example:
-        >>> places_here()[0][0]
-        CPUPlace
-    """
+    """The host and each CUDA device; and (reason, hint) where there is no CUDA device, else empty texts."""
     try:
         count = DeviceContext.get(CUDAPlace(0)).devices
     except EnforceNotMet as error:

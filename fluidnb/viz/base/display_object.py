@@ -12,11 +12,6 @@ from fluidnb.viz.base.styled_text import Line, ansi, plain
 class Picture:
     """A display object with a text and an HTML rendering.
 
-    Args:
-        lines: the text rendering.
-        html: creates the HTML rendering on demand; default the lines as HTML.
-        coloured: width of a terminal with colour codes; 0 for plain text.
-
     Example:
         >>> print(Picture([[("x", "name"), ("  int64[3]", "")]]))
         x  int64[3]

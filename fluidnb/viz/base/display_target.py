@@ -12,11 +12,7 @@ Render = Callable[[], str]
 
 
 class DisplayTarget(Protocol):
-    """Target of a live display.
-
-    `show` gets functions that create both renderings and calls the one it needs; ``last`` marks the final state.
-    `line` writes permanent lines above the display.
-    """
+    """Target of a live display; ``line`` writes permanent lines above it."""
 
     def line(self, text: str) -> None:
         """Writes a permanent line."""
@@ -25,50 +21,14 @@ class DisplayTarget(Protocol):
         """Replaces the displayed state."""
 
 
-class NoDisplay:
-    """Shows nothing."""
-
-    def line(self, text: str) -> None:
-        """Do nothing."""
-
-    def show(self, text: Render, html: Render, last: bool) -> None:
-        """Do nothing."""
-
-
-class Terminal:
-    """One terminal line that is overwritten.
-
-    Args:
-        stream: the terminal.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def line(self, text: str) -> None:
-        """Writes it above the display."""
-        self._stream.write("\r\x1b[K" + text + "\n")
-        self._stream.flush()
-
-    def show(self, text: Render, html: Render, last: bool) -> None:
-        """Overwrites the line; the last one remains."""
-        width = shutil.get_terminal_size().columns - 1
-        self._stream.write("\r\x1b[K" + text()[:width] + ("\n" if last else ""))
-        self._stream.flush()
-
-
 class Plain:
-    """A stream that cannot overwrite: gets permanent lines and the final state.
-
-    Args:
-        stream: the stream.
-    """
+    """A stream that cannot overwrite: gets permanent lines and the final state."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def line(self, text: str) -> None:
-        """Writes it."""
+        """Writes a permanent line."""
         self._stream.write(text + "\n")
         self._stream.flush()
 
@@ -78,20 +38,30 @@ class Plain:
             self._stream.write(text() + "\n")
 
 
-class Notebook:
-    """The output of a notebook cell, replaced with each state.
+class Terminal(Plain):
+    """One terminal line that is overwritten; the last one remains."""
 
-    Args:
-        rich: whether to send HTML too.
-    """
+    def line(self, text: str) -> None:
+        """Writes it above the display."""
+        super().line("\r\x1b[K" + text)
+
+    def show(self, text: Render, html: Render, last: bool) -> None:
+        """Overwrites the line."""
+        width = shutil.get_terminal_size().columns - 1
+        self._stream.write("\r\x1b[K" + text()[:width] + ("\n" if last else ""))
+        self._stream.flush()
+
+
+class Notebook:
+    """The output of a notebook cell, replaced with each state."""
 
     def __init__(self, rich: bool) -> None:
         self._rich = rich
         self._handle: Any = None
-        self._lines: list[str] = []
+        self._lines: list[str] = []  # for the text rendering; the HTML contains them already
 
     def line(self, text: str) -> None:
-        """Keeps it for the text rendering; the HTML contains it already."""
+        """Keeps it for the text rendering."""
         self._lines.append(text)
 
     def show(self, text: Render, html: Render, last: bool) -> None:
@@ -108,12 +78,7 @@ class Notebook:
 
 
 def find_display_target() -> DisplayTarget:
-    """The display target of the running process.
-
-    Example:
-        >>> type(find_display_target()).__name__
-        'Plain'
-    """
+    """The display target of the running process."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     kernel = getattr(shell, "kernel", None)
     if kernel is not None:

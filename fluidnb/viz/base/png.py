@@ -13,17 +13,7 @@ _COLOUR_TYPE = {1: 0, 3: 2, 4: 6}
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
-    """An image as a PNG file.
-
-    Args:
-        pixels: uint8, shape [height, width, channels]: 1 is grey, 3 RGB, 4 RGB with opacity.
-
-    Example:
-        >>> png(np.zeros((2, 3, 1), "uint8"))[:8]
-        b'\\x89PNG\\r\\n\\x1a\\n'
-
-    Source: ISO/IEC 15948, Portable Network Graphics.
-    """
+    """An image as a PNG file; uint8 [height, width, channels], 1 for grey, 3 RGB, 4 RGB with opacity."""
     height, width, channels = pixels.shape
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)  # filter 0: bytes as they are
     head = struct.pack(">IIBBBBB", width, height, 8, _COLOUR_TYPE[channels], 0, 0, 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fluidnb.visible import visible
+from fluidnb.utils.escapes import visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,28 +21,18 @@ COLOURS = {"forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c"}
 
 #: Style name -> style of the rich library.
 STYLES = {
-    "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "place": "dim italic",
+    "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "location": "dim italic",
     **{role: f"bold {colour}" for role, colour in COLOURS.items()},
 }  # fmt: skip
 
 
 def mixed(colour: str) -> str:
-    """CSS of a colour mixed with the text colour, for contrast on light and dark backgrounds.
-
-    Example:
-        >>> mixed("#3b82f6")
-        'color-mix(in srgb,#3b82f6 50%,currentColor)'
-    """
+    """CSS of a colour mixed with the text colour, for contrast on light and dark backgrounds."""
     return f"color-mix(in srgb,{colour} 50%,currentColor)"
 
 
 def legible(colour: str) -> str:
-    """SVG attributes of text in a colour, see `mixed`.
-
-    Example:
-        >>> legible("#3b82f6")
-        'fill="#3b82f6" style="fill:color-mix(in srgb,#3b82f6 50%,currentColor)"'
-    """
+    """SVG attributes of text in a colour, see `mixed`."""
     return f'fill="{colour}" style="fill:{mixed(colour)}"'
 
 
@@ -52,12 +42,7 @@ def width(line: Line) -> int:
 
 
 def cut(line: Line, size: int) -> Line:
-    """Cuts a line to a number of characters and adds an ellipsis.
-
-    Example:
-        >>> plain([cut([("abc", ""), ("defg", "dim")], 5)])
-        'abcd…'
-    """
+    """Cuts a line to a number of characters and adds an ellipsis."""
     if width(line) <= size:
         return line
     out: Line = []
@@ -79,12 +64,6 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int 
     """Aligns rows of cells in columns; a row of one cell takes no part in the widths.
 
     With a limit the widest column is cut first, except the first ``keep`` ones; cells extend over empty neighbours.
-
-    Example:
-        >>> rows = [[[("a", "")], [("1", "")]], [[("bcd", "")], [("22", "")]]]
-        >>> print(plain(columns(rows)))
-        a    1
-        bcd  22
     """
     rows = list(rows)
     table = [row for row in rows if len(row) > 1]
@@ -105,7 +84,11 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int 
             available = sum(sizes[i:]) + gap * (len(sizes) - 1 - i) if i == end - 1 else size
             cell = cut(cell, available) if available else []
             line += [*cell, (" " * (max(size - width(cell), 0) + gap), "")]
-        lines.append(_stripped(line))
+        while line and not line[-1][0].strip():
+            line.pop()
+        if line:
+            line[-1] = (line[-1][0].rstrip(), line[-1][1])
+        lines.append(line)
     return lines
 
 
@@ -115,14 +98,7 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def rich_text(lines: Iterable[Line]) -> Text:
-    """Lines as one rich Text.
-
-    Args:
-        lines: the lines.
-
-    Returns:
-        A renderable that does not wrap.
-    """
+    """Lines as one rich Text."""
     from rich.text import Text
 
     text = Text(no_wrap=True, overflow="ellipsis", end="")
@@ -135,15 +111,7 @@ def rich_text(lines: Iterable[Line]) -> Text:
 
 
 def ansi(lines: Iterable[Line], columns: int = 100) -> str:
-    """Lines with terminal colour codes.
-
-    Args:
-        lines: the lines.
-        columns: width of the terminal.
-
-    Returns:
-        Text to print.
-    """
+    """Lines with terminal colour codes."""
     from io import StringIO
 
     from rich.console import Console
@@ -155,25 +123,12 @@ def ansi(lines: Iterable[Line], columns: int = 100) -> str:
     return out.getvalue().rstrip("\n")
 
 
-def _stripped(line: Line) -> Line:
-    while line and not line[-1][0].strip():
-        line.pop()
-    if line:
-        line[-1] = (line[-1][0].rstrip(), line[-1][1])
-    return line
 #: Default characters of a line.
 WIDE = 110
 
 
 def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
-    """Wraps lines between words; continuation lines are indented.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> print(plain(wrapped([[("  one two", "bold"), (" three", "")]], 10)))
-          one two
-            three
-    """
+    """Wraps lines between words; continuation lines are indented."""
     out: list[Line] = []
     for line in lines:
         text = "".join(piece for piece, _ in line)

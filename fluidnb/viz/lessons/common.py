@@ -7,35 +7,29 @@ from contextlib import contextmanager
 
 from fluidnb.errors import FluidError
 from fluidnb.program import Program, program_guard, unique_name
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
+
+
+def without_line(error: FluidError) -> FluidError:
+    """An error without the user's line, where no line of the user's causes it."""
+    error.where = None
+    return error
 
 
 @contextmanager
 def isolated_programs() -> Iterator[tuple[Program, Program]]:
-    """Builds in new programs with separate names, so that programs of the user do not change.
-
-    Errors show no line of the user, who did not write these programs.
-
-    Example:
-        >>> with isolated_programs() as (main, startup):
-        ...     x = fluid.layers.data("x", [1])
-        >>> main is fluid.default_main_program()
-        False
-    """
+    """Builds in new programs with separate names, so that programs of the user do not change."""
     main, startup = Program(), Program()
     try:
         with unique_name.guard(), program_guard(main, startup):
             yield main, startup
     except FluidError as error:
-        error.where = None
+        without_line(error)
         raise
 
 
 def nearest_step(step: int, count: int) -> int:
-    """The existing step nearest to the requested one.
-
-    Args:
-        step: the requested step; a negative one counts from the end.
+    """The existing step nearest to a requested one, which counts from the end if negative.
 
     Example:
         >>> nearest_step(9, 4), nearest_step(-1, 4), nearest_step(0, 0)
@@ -45,12 +39,7 @@ def nearest_step(step: int, count: int) -> int:
 
 
 def caption(term: str, words: str) -> str:
-    """A term and its explanation as HTML.
-
-    Example:
-        >>> caption("offsets", "Where sequences begin.").count("<b>offsets</b>")
-        1
-    """
+    """A term and its explanation as HTML."""
     return f'<div style="max-width:62em;margin:3px 0"><b>{escape(term)}</b>  {escape(words)}</div>'
 
 

@@ -42,13 +42,6 @@ class BufferGroups:
 
     Placing never gives two buffers the same byte at the same time, so arrays that share one are views of one buffer.
     Workspace that an operator uses piece by piece is one buffer too, if no other array is in between at that time.
-
-    Example:
-        >>> groups = BufferGroups()
-        >>> for call in (0, 2): groups.touch("x", 0, 64, call)
-        >>> groups.view(["x"], 16, 32, 1, "op 1", 7); groups.touch("y", 0, 64, 3)
-        >>> [(g.names, g.first, g.last) for g in groups.done()]
-        [(('x',), 0, 2), (('y',), 3, 3)]
     """
 
     def __init__(self) -> None:
@@ -66,11 +59,7 @@ class BufferGroups:
             known.take(met)
 
     def view(self, names: Iterable[str], low: int, high: int, call: int, home: Hashable, key: Hashable) -> None:
-        """Records that a call accesses another array: a view of a variable, or workspace.
-
-        Args:
-            names: variables of the operator whose bytes contain it.
-        """
+        """Records that a call accesses a view of one of these variables, or workspace."""
         self._views.append((list(names), BufferGroup((), low, high, call, call, home), key))
 
     def join(self, one: str, other: str) -> None:
@@ -82,7 +71,10 @@ class BufferGroups:
         self._merge_joined()
         workspace = self._assign_views()
         self._merge_joined()
-        return _merged_workspaces(_merged([*{id(g): g for g in self._known.values()}.values(), *workspace]))
+        groups = [*{id(g): g for g in self._known.values()}.values(), *workspace]
+        while len(merged := _swept(groups)) < len(groups):
+            groups = merged
+        return _merged_workspaces(merged)
 
     def _merge_joined(self) -> None:
         for one, other in self._joined:
@@ -128,17 +120,11 @@ class BufferGroups:
         return group
 
 
-def _merged(groups: list[BufferGroup]) -> list[BufferGroup]:
-    """Merges groups that occupy the same byte at the same time, until none do."""
-    while True:
-        done = _swept(groups)
-        if len(done) == len(groups):
-            return done
-        groups = done
-
-
 def _swept(groups: list[BufferGroup]) -> list[BufferGroup]:
-    """One sweep over time. Live groups are disjoint, so a list sorted by first byte suffices."""
+    """Merges groups that occupy the same byte at the same time, in one sweep over time.
+
+    Live groups are disjoint, so a list sorted by first byte suffices.
+    """
     done: dict[int, BufferGroup] = {}
     lows: list[int] = []
     alive: list[BufferGroup] = []

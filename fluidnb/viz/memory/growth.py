@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,44 +16,30 @@ from fluidnb.viz.base.curves_svg import curves_svg
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
 from fluidnb.viz.memory.model import Holder
+from fluidnb.viz.memory.pools import totals
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Memory at one moment.
+    """Memory at one moment."""
 
-    Args:
-        pool: allocated bytes of the pool.
-        blocks: number of allocated blocks.
-        scope: bytes of the tensors in the scope and its children.
-        variables: number of variables of these.
-    """
-
-    pool: int
-    blocks: int
-    scope: int
-    variables: int
+    pool: int  # allocated bytes of the pool
+    blocks: int  # number of allocated blocks
+    scope: int  # bytes of the tensors in the scope and its children
+    variables: int  # number of variables of these
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthPicture:
-    """Memory over the steps of a loop.
+    """Memory over the steps of a loop."""
 
-    Args:
-        samples: one after each step.
-        grown: holders that grew between the first and the last step, with added bytes and blocks.
-        place: the place of the pool; empty if unknown.
-    """
-
-    samples: tuple[Sample, ...] = ()
-    grown: tuple[Holder, ...] = ()
-    place: str = ""
+    samples: tuple[Sample, ...] = ()  # one after each step
+    grown: tuple[Holder, ...] = ()  # holders that grew between the first and the last step, with added bytes and blocks
+    place: str = ""  # the place of the pool; empty if unknown
 
     @property
     def steady_since(self) -> int | None:
-        """The step (from 1) of the last new maximum of the pool; None while it still grows, or before three steps.
-
-        """
+        """The step (from 1) of the last new maximum of the pool; None while it still grows, or before three steps."""
         most, since = -1, 0
         for i, sample in enumerate(self.samples):
             if sample.pool > most:
@@ -78,20 +63,7 @@ class GrowthPicture:
 
 
 class Growth:
-    """Records the memory in use after each step of a loop.
-
-    Args:
-        scope: scope of the counted tensors; default the global scope.
-        place: place of the pool; default the CPU.
-
-    Example:
-        >>> exe, growth = fluid.Executor(), Growth()
-        >>> x = fluid.layers.mean(fluid.layers.data("x", shape=[2]))
-        >>> for step in range(6):
-        ...     out = exe.run(feed={"x": np.ones((3, 2), "float32")}, fetch_list=[x]); growth.add()
-        >>> growth.picture().verdict
-        'steady since step 1'
-    """
+    """Records the memory in use after each step of a loop: by default of the global scope and the CPU's pool."""
 
     def __init__(self, scope: Scope | None = None, place: Any = None) -> None:
         self._scope = global_scope() if scope is None else scope
@@ -103,10 +75,7 @@ class Growth:
     def add(self) -> None:
         """Records the current memory; call it after each step."""
         stats = memory.stats(self._place)
-        self._now = {}
-        for span in stats.live:
-            size, count = self._now.get(span.tag, (0, 0))
-            self._now[span.tag] = size + span.size, count + 1
+        self._now = totals(stats)
         if not self._samples:
             self._first = self._now
         self._samples.append(Sample(stats.used, len(stats.live), *bytes_in(self._scope)))
@@ -122,26 +91,7 @@ class Growth:
 
 
 def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[Line]:
-    """Text rendering.
-
-    Args:
-        picture: the recorded samples.
-        width: characters a line may have; 0 for any number.
-        top: holders listed at most.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> samples = tuple(Sample(4096 * i, i, 100, 2) for i in range(1, 7))
-        >>> print(plain(growth_lines(GrowthPicture(samples, (Holder("other", "h", 20480, 5),)))))
-        6 steps  grows by 4.0 KB per step
-        pool    ▁▂▄▅▇█  4.0 KB → 24.0 KB       1 → 6 blocks
-        scopes  ▁▁▁▁▁▁  100 bytes → 100 bytes  2 → 2 variables
-        grew between the first and the last step
-          h  20.0 KB  5 blocks
-    """
+    """Text rendering, with the ``top`` holders that grew most."""
     style = "" if picture.steady_since is not None else "warn" if len(picture.samples) > 2 else "dim"
     lines: list[Line] = [[(plural(len(picture.samples), "step"), "bold"), ("  " + picture.verdict, style)]]
     if picture.place:
@@ -150,13 +100,16 @@ def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[L
         return lines
     first, last = picture.samples[0], picture.samples[-1]
     size = max(min(48, width - 56), 8) if width else 48
-    pool, scopes = _curves(picture.samples)
-    rows: list[list[Line]] = [
-        [[("pool", "name")], [(bars(pool, size), "forward")], [(_change(first.pool, last.pool), "")],
-         [(f"{first.blocks} → {last.blocks} blocks", "dim")]],
-        [[("scopes", "name")], [(bars(scopes, size), "backward")], [(_change(first.scope, last.scope), "")],
-         [(f"{first.variables} → {last.variables} variables", "dim")]],
-    ]  # fmt: skip
+    rows: list[list[Line]] = []
+    for title, role, attribute, count in (
+        ("pool", "forward", "pool", "blocks"), ("scopes", "backward", "scope", "variables"),
+    ):  # fmt: skip
+        curve = Curve(title)
+        for i, sample in enumerate(picture.samples):
+            curve.add(i, getattr(sample, attribute))
+        change = f"{size_text(getattr(first, attribute))} → {size_text(getattr(last, attribute))}"
+        counts = f"{getattr(first, count)} → {getattr(last, count)} {count}"
+        rows.append([[(title, "name")], [(bars(curve, size), role)], [(change, "")], [(counts, "dim")]])
     lines += columns(rows, width)
     if picture.grown:
         lines.append([("grew between the first and the last step", "dim")])
@@ -168,14 +121,7 @@ def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[L
 
 
 def growth_html(picture: GrowthPicture) -> str:
-    """HTML rendering: the pool over the steps in KB, and what grew.
-
-    Args:
-        picture: the recorded samples.
-
-    Returns:
-        One element.
-    """
+    """HTML rendering: the pool over the steps in KB, and what grew."""
     lines = growth_lines(picture)
     pool = Curve("pool, KB")
     for i, sample in enumerate(picture.samples):
@@ -184,29 +130,8 @@ def growth_html(picture: GrowthPicture) -> str:
     return f'<div class="fluidnb" style="line-height:normal">{lines_html(lines[:3])}{svg}{lines_html(lines[3:])}</div>'
 
 
-def _curves(samples: Sequence[Sample]) -> tuple[Curve, Curve]:
-    pool, scopes = Curve("pool"), Curve("scopes")
-    for i, sample in enumerate(samples):
-        pool.add(i, sample.pool)
-        scopes.add(i, sample.scope)
-    return pool, scopes
-
-
-def _change(before: int, after: int) -> str:
-    return f"{size_text(before)} → {size_text(after)}"
-
-
 def bytes_in(scope: Scope) -> tuple[int, int]:
-    """Memory of a scope and its children.
-
-    Returns:
-        Bytes of the tensors, and number of variables.
-
-    Example:
-        >>> scope = Scope(); scope.var("x").get_tensor().set(np.ones(4, "float32"), CPUPlace())
-        >>> bytes_in(scope)
-        (16, 1)
-    """
+    """Bytes of the tensors in a scope and its children, and number of variables."""
     variables = list(scope.vars.values())
     size, count = sum(_bytes(v.value) for v in variables), len(variables)
     for kid in list(scope.kids):

@@ -7,26 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from fluidnb.memory import Stats
+from fluidnb.memory import Stats, size_text
 
 
 @dataclass(frozen=True, slots=True)
 class ArenaStep:
-    """An operator on the time axis of an arena.
+    """An operator on the time axis of an arena."""
 
-    Args:
-        index: its position in its block.
-        type: its type.
-        role: ``forward``, ``backward`` or ``optimizer``.
-        calls: number of its calls; 0 for one that only makes a view, or that ran while binding.
-        location: the cell or file line that created it.
-    """
-
-    index: int
+    index: int  # its position in its block
     type: str
-    role: str = "forward"
-    calls: int = 1
-    location: str = ""
+    role: str = "forward"  # ``forward``, ``backward`` or ``optimizer``
+    calls: int = 1  # number of its calls; 0 for one that only makes a view, or that ran while binding
+    location: str = ""  # the cell or file line that created it
 
     @property
     def text(self) -> str:
@@ -36,21 +28,13 @@ class ArenaStep:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A byte range of an arena for a range of time.
+    """A byte range of an arena for a range of time."""
 
-    Args:
-        names: its variables in order of time; empty for workspace.
-        offset: its first byte in the arena.
-        size: bytes.
-        first: index of the first call that accesses it.
-        last: index of the last one.
-    """
-
-    names: tuple[str, ...]
-    offset: int
-    size: int
-    first: int
-    last: int
+    names: tuple[str, ...]  # its variables in order of time; empty for workspace
+    offset: int  # its first byte in the arena
+    size: int  # bytes
+    first: int  # index of the first call that accesses it
+    last: int  # index of the last one
 
     def meets(self, other: Buffer) -> bool:
         """Whether both occupy a byte at the same time."""
@@ -60,24 +44,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class ArenaMap:
-    """The arena of one block over time.
+    """The arena of one block over time."""
 
-    Args:
-        block: index of the block.
-        size: bytes of the arena.
-        steps: its operators in order.
-        buffers: its buffers.
-
-    Example:
-        >>> a, b = Buffer(("a",), 0, 64, 0, 1), Buffer(("b",), 64, 32, 1, 2)
-        >>> arena = ArenaMap(0, 128, (ArenaStep(0, "relu"), ArenaStep(1, "tanh"), ArenaStep(2, "mean")), (a, b))
-        >>> arena.live, arena.peak, arena.peak_step.text, arena.fragmentation
-        ([64, 96, 32], 96, 'op 1 (tanh)', 0.25)
-    """
-
-    block: int
-    size: int
-    steps: tuple[ArenaStep, ...] = ()
+    block: int  # index of the block
+    size: int  # bytes of the arena
+    steps: tuple[ArenaStep, ...] = ()  # its operators in order
     buffers: tuple[Buffer, ...] = ()
 
     @cached_property
@@ -133,6 +104,11 @@ class ArenaMap:
         """Bytes of all buffers without sharing."""
         return sum(b.size for b in self.buffers)
 
+    @property
+    def words(self) -> str:
+        """Its size and peak in words."""
+        return f"arena {size_text(self.size)}, peak {size_text(self.peak)}"
+
     def step_of(self, call: int) -> int:
         """Index of the step of a call."""
         return bisect_right(self.starts, call) - 1
@@ -148,53 +124,32 @@ class ArenaMap:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A holder of memory of a pool: a variable, an arena, or another tag.
+    """A holder of memory of a pool: a variable, an arena, or another tag."""
 
-    Args:
-        kind: ``arena``, ``persistable``, ``separate buffer`` (fed, fetched, or used by several blocks) or ``other``.
-        name: the variable or tag.
-        bytes: size with rounding.
-        count: number of blocks.
-    """
-
-    kind: str
-    name: str
-    bytes: int
-    count: int = 1
+    kind: str  # ``arena``, ``persistable``, ``separate buffer`` (fed, fetched, or used by several blocks) or ``other``
+    name: str  # the variable or tag
+    bytes: int  # size with rounding
+    count: int = 1  # number of blocks
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPicture:
-    """The pool of one place.
-
-    Args:
-        stats: its statistics.
-        holders: the holders of its blocks, the largest first.
-        device: name and backend of the device; empty for the host.
-        limit: bytes of the pool at most.
-    """
+    """The pool of one place."""
 
     stats: Stats
-    holders: tuple[Holder, ...] = ()
-    device: str = ""
-    limit: int = 0
+    holders: tuple[Holder, ...] = ()  # the holders of its blocks, the largest first
+    device: str = ""  # name and backend of the device; empty for the host
+    limit: int = 0  # bytes of the pool at most
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPicture:
-    """The memory of a program that has run.
+    """The memory of a program that has run."""
 
-    Args:
-        maps: the arenas, that of block 0 first.
-        pools: the pool of the place of the run, then non-empty pools of other places.
-        earlier: the arenas of block 0 of runs before the program was changed, the oldest first.
-        changed: whether the program was changed since it ran.
-    """
-
-    maps: tuple[ArenaMap, ...]
-    pools: tuple[PoolPicture, ...] = ()
-    earlier: tuple[ArenaMap, ...] = ()
-    changed: bool = False
+    maps: tuple[ArenaMap, ...]  # the arenas, that of block 0 first
+    pools: tuple[PoolPicture, ...] = ()  # the pool of the place of the run, then non-empty pools of other places
+    earlier: tuple[ArenaMap, ...] = ()  # the arenas of block 0 of runs before the program was changed, the oldest first
+    changed: bool = False  # whether the program was changed since it ran
 
     @property
     def pool(self) -> Stats | None:

@@ -19,75 +19,58 @@ ARENA = "arena of block "
 
 
 def read_pools(program: Any, first: Place) -> tuple[PoolPicture, ...]:
-    """The non-empty pools of all places.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> read_pools(fluid.Program(), CPUPlace())[0].stats.place
-        'CPUPlace'
-    """
+    """The non-empty pools of all places."""
     others = [p for p in places() if isinstance(p, Place) and p is not first and memory.used(p)]
-    return tuple(_read(program, place) for place in (first, *others))
+    pools = []
+    for place in (first, *others):
+        stats, device = memory.stats(place), device_name(place)
+        limit = _limit(memory.pool(place)) if device else 0
+        pools.append(PoolPicture(stats, tuple(holders(program, stats)), device, limit))
+    return tuple(pools)
 
 
 def holders(program: Any, pool: Stats) -> list[Holder]:
     """The holders of the blocks of a pool."""
     persistable = {n for b in program.desc.blocks for n, v in b.vars.items() if v.persistable()}
     declared = {n for b in program.desc.blocks for n in b.vars}
-    totals: dict[tuple[str, str], tuple[int, int]] = {}
-    for span in pool.live:
-        kind = "other"
-        if span.tag.startswith(ARENA):
-            kind = "arena"
-        elif span.tag in persistable:
-            kind = "persistable"
-        elif span.tag in declared:
-            kind = "separate buffer"
-        size, count = totals.get((kind, span.tag), (0, 0))
-        totals[kind, span.tag] = size + span.size, count + 1
-    rows = [Holder(kind, name or "unnamed", *row) for (kind, name), row in totals.items()]
+    rows = []
+    for tag, (size, count) in totals(pool).items():
+        kind = "arena" if tag.startswith(ARENA) else "persistable" if tag in persistable else "other"
+        kind = "separate buffer" if kind == "other" and tag in declared else kind
+        rows.append(Holder(kind, tag or "unnamed", size, count))
     return sorted(rows, key=lambda h: -h.bytes)
 
 
-def pool_lines(pool: PoolPicture, title: str, width: int = 0, top: int = 8) -> list[Line]:
-    """Text rendering of a pool.
+def totals(pool: Stats) -> dict[str, tuple[int, int]]:
+    """Bytes and number of the blocks of a pool by tag."""
+    by_tag: dict[str, tuple[int, int]] = {}
+    for span in pool.live:
+        size, count = by_tag.get(span.tag, (0, 0))
+        by_tag[span.tag] = size + span.size, count + 1
+    return by_tag
 
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> stats = Stats("CUDAPlace(0)", 512, 512, 2048, 1536, 1536, 1)
-        >>> print(plain(pool_lines(PoolPicture(stats, (Holder("persistable", "w", 512),), "toy, sm_90", 4096), "pool")))
-        pool  CUDAPlace(0): 512 bytes used, peak 512 bytes, 2.0 KB reserved, 0 blocks, fragmentation 0%
-          toy, sm_90; at most 4.0 KB for the pool
-          w  512 bytes  persistable
-    """
+
+def pool_lines(pool: PoolPicture, title: str, width: int = 0, top: int = 8) -> list[Line]:
+    """Text rendering of a pool, with the ``top`` largest holders."""
     lines: list[Line] = [[(title + "  ", "bold"), (str(pool.stats), "dim")]]
     if pool.device:
         lines.append([(f"  {pool.device}; at most {size_text(pool.limit)} for the pool", "dim")])
-    rows: list[list[Line]] = [
-        [[("  " + h.name, "name")], [(size_text(h.bytes), "")], [(_holder(h), "dim")]] for h in pool.holders[:top]
-    ]
+    rows: list[list[Line]] = []
+    for h in pool.holders[:top]:
+        words = ["" if h.kind in ("arena", "other") else h.kind, f"{h.count} blocks" if h.count > 1 else ""]
+        rows.append([[("  " + h.name, "name")], [(size_text(h.bytes), "")], [("  ".join(filter(None, words)), "dim")]])
     rest = pool.holders[top:]
     if rest:
         kinds: dict[str, int] = defaultdict(int)
         for h in rest:
             kinds[h.kind] += h.count
-        words = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+        counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
         size = size_text(sum(h.bytes for h in rest))
-        rows.append([[(f"  {len(rest)} more", "dim")], [(size, "")], [(words, "dim")]])
+        rows.append([[(f"  {len(rest)} more", "dim")], [(size, "")], [(counts, "dim")]])
     return [*lines, *columns(rows, width)]
-
-
-def _read(program: Any, place: Place) -> PoolPicture:
-    stats, device = memory.stats(place), device_name(place)
-    return PoolPicture(stats, tuple(holders(program, stats)), device, _limit(memory.pool(place)) if device else 0)
 
 
 @cache
 def _limit(pool: memory.BuddyAllocator) -> int:
     """The limit of a pool; cached, since the query initializes the device."""
     return pool.system.total()
-
-
-def _holder(holder: Holder) -> str:
-    count = f"{holder.count} blocks" if holder.count > 1 else ""
-    return "  ".join(filter(None, ("" if holder.kind in ("arena", "other") else holder.kind, count)))

@@ -1,14 +1,17 @@
-"""SVG rendering of an arena: time from left to right, bytes upwards, a box for each buffer."""
+"""SVG and HTML renderings of memory: time from left to right, bytes upwards, a box for each buffer."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 from fluidnb.memory import size_text
-from fluidnb.visible import escape
-from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible
-from fluidnb.viz.base.svg import CHAR, FONT, new_uid
-from fluidnb.viz.memory.model import ArenaMap, Buffer
+from fluidnb.utils.escapes import escape
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible, plural
+from fluidnb.viz.base.svg import CHAR, heading, new_uid, svg_element
+from fluidnb.viz.memory.model import ArenaMap, Buffer, MemoryPicture
+from fluidnb.viz.memory.pools import pool_lines
+from fluidnb.viz.memory.text import live_table, memory_lines
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 860, 280, 84, 42, 34
 #: Height of an empty picture.
@@ -20,53 +23,50 @@ _SMALL = CHAR * 11 / 12
 
 
 def arena_svg(arena: ArenaMap, uid: str = "") -> str:
-    """An arena over time as one SVG element.
+    """An arena over time as one SVG element; a buffer's box has the id ``{uid}buffer_{i}``.
 
     A box has the colour of the role of the operator that writes it first; the line is the sum of live bytes, the dashed
     line its peak.
-
-    Args:
-        arena: the arena.
-        uid: start of all ids; unique by default. A buffer's box has the id ``{uid}buffer_{i}``.
-
-    Returns:
-        The element's text.
-
-    Example:
-        >>> from fluidnb.viz.memory.model import ArenaStep
-        >>> arena = ArenaMap(0, 128, (ArenaStep(0, "relu"),), (Buffer(("h",), 0, 100, 0, 0),))
-        >>> 'id="a_buffer_0"' in arena_svg(arena, "a_")
-        True
     """
     uid = uid or new_uid()
     width = _LEFT + _WIDTH + 12
     height = _TOP + _HEIGHT + _BOTTOM if arena.buffers else _EMPTY
-    title = f"memory of block {arena.block}"
-    gaps = f"{arena.fragmentation:.0%} lost to gaps and rounding"
-    words = f"arena {size_text(arena.size)}, peak {size_text(arena.peak)}, {gaps}"
-    if not arena.buffers:
-        words = "empty arena"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}memory" role="img" '
-        f'aria-label="{escape(f"{title}: {words}")}" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" fill="currentColor" '
-        f'style="white-space:pre;max-width:none"><text x="1" y="16"><tspan font-weight="700">{title}</tspan>'
-        f'<tspan fill-opacity=".75">  {escape(words)}</tspan></text>'
-    ]
-    if not arena.buffers:
-        return "".join([*parts, "</svg>"])
-    draw = _Drawing(arena)
-    parts += draw.grid()
+    title, words = f"memory of block {arena.block}", "empty arena"
+    if arena.buffers:
+        words = f"{arena.words}, {arena.fragmentation:.0%} lost to gaps and rounding"
+    parts = [heading(title, words)]
     shown = sorted(range(len(arena.buffers)), key=lambda i: -arena.buffers[i].size)[:_MOST]
-    parts += [draw.box(uid, i, arena.buffers[i]) for i in sorted(shown)]
-    parts += [draw.live(), draw.peak(), *draw.axis()]
+    if shown:
+        draw = _Drawing(arena)
+        boxes = [draw.box(uid, i, arena.buffers[i]) for i in sorted(shown)]
+        parts += [*draw.grid(), *boxes, draw.live(), draw.peak(), *draw.axis()]
     left = len(arena.buffers) - len(shown)
     if left:
         parts.append(
             f'<text x="{width - 12}" y="16" text-anchor="end" fill-opacity=".75">'
             f"{left:,} smaller {'buffers are' if left > 1 else 'buffer is'} not drawn</text>"
         )
-    return "".join([*parts, "</svg>"])
+    label, style = f"{title}: {words}", "white-space:pre;max-width:none"
+    return svg_element(parts, label, width, height, uid=f"{uid}memory", style=style)
+
+
+def memory_html(picture: MemoryPicture, uid: str = "") -> str:
+    """HTML rendering: a map of each arena, the buffers live at its peak, and the pools."""
+    parts = []
+    for i, arena in enumerate(picture.maps):
+        parts.append(f'<div style="overflow:auto">{arena_svg(arena, f"{uid}{i}_" if uid else "")}</div>')
+        if not arena.buffers:
+            continue
+        count = plural(len(arena.at_peak), "buffer")
+        table = lines_html(live_table(arena, 40))
+        parts.append(f"<details><summary>{count} live at the peak</summary>{table}</details>")
+    lines = memory_lines(MemoryPicture((), (), picture.earlier, picture.changed))
+    parts += [lines_html(lines)] if lines else []
+    for pool in picture.pools:
+        where = ", ".join(filter(None, (pool.stats.place, pool.device)))
+        words = escape(f"memory of {where} by holder: {size_text(pool.stats.used)} used")
+        parts.append(f"<details><summary>{words}</summary>{lines_html(pool_lines(pool, 'pool', 0, 40))}</details>")
+    return f'<div class="fluidnb" style="line-height:normal">{"".join(parts)}</div>'
 
 
 class _Drawing:
@@ -100,7 +100,6 @@ class _Drawing:
         return [*lines, f'<path d="M{_LEFT} {_TOP}h{_WIDTH}" stroke="currentColor" stroke-opacity=".45"/>']
 
     def box(self, uid: str, i: int, buffer: Buffer) -> str:
-        """One buffer."""
         arena = self._arena
         maker, last = arena.maker(buffer), arena.steps[arena.step_of(buffer.last)]
         x, right = self._edges[buffer.first], self._edges[buffer.last + 1]
@@ -133,7 +132,6 @@ class _Drawing:
         return f'<path d="M{path}" fill="none" stroke="currentColor" stroke-width="1.2" stroke-opacity=".8"/>'
 
     def peak(self) -> str:
-        """The peak as a dashed line."""
         arena = self._arena
         x = (self._edges[arena.peak_call] + self._edges[arena.peak_call + 1]) / 2
         anchor = "end" if x > _LEFT + _WIDTH / 2 else "start"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fluidnb.memory import size_text
 from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
+from fluidnb.viz.base.styled_text import width as line_width
 from fluidnb.viz.memory.model import ArenaMap, Buffer, MemoryPicture
 from fluidnb.viz.memory.pools import pool_lines
 
@@ -13,70 +14,27 @@ _BARS, _TOP = 64, 8
 
 
 def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> list[Line]:
-    """Text rendering.
-
-    Args:
-        picture: the memory.
-        width: characters a line may have; 0 for any number.
-        top: buffers and holders listed at most.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> from fluidnb.viz.memory.model import ArenaStep
-        >>> steps = (ArenaStep(0, "relu"), ArenaStep(1, "mean"))
-        >>> arena = ArenaMap(0, 128, steps, (Buffer(("h",), 0, 100, 0, 1), Buffer(("m",), 64, 4, 1, 1)))
-        >>> print(plain(memory_lines(MemoryPicture((arena,)), 80)))
-        block 0  arena 128 bytes, peak 104 bytes at op 1 (mean)
-                 19% lost to gaps and rounding; 104 bytes without sharing
-        live     ██
-        live at the peak
-          h  100 bytes  ops 0–1  relu
-          m  4 bytes    op 1     mean
-    """
+    """Text rendering, with the ``top`` largest buffers and holders."""
     lines: list[Line] = []
     if picture.changed:
         lines.append([("the program was changed since it ran", "warn")])
     for arena in picture.maps:
-        lines += _arena(arena, width, top)
+        first, second = "empty arena", ""
+        if arena.steps and arena.buffers:
+            first = f"{arena.words} at {arena.peak_step.text}"
+            gaps = f"{arena.fragmentation:.0%} lost to gaps and rounding"
+            second = f"{gaps}; {size_text(arena.unshared)} without sharing"
+        head: Line = [(f"block {arena.block}  ", "bold"), (first, "")]
+        beside: list[Line] = [[*head, (f"  {second}", "dim")]] if second else [head]
+        lines += [head, [("         " + second, "dim")]] if width and line_width(beside[0]) > width else beside
+        if arena.buffers:
+            bars = _bars(arena, min(_BARS, width - 9) if width else _BARS)
+            lines += [[("live     ", "dim"), *bars], [("live at the peak", "dim")], *live_table(arena, top, width)]
     for arena in picture.earlier:
-        words = f"arena {size_text(arena.size)}, peak {size_text(arena.peak)}"
-        lines.append([("before the program was changed  ", "bold"), (words, "")])
-    lines += holder_lines(picture, width, top)
-    return [cut(line, width) for line in lines] if width else lines
-
-
-def holder_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> list[Line]:
-    """The holders of the memory of each pool."""
-    lines: list[Line] = []
+        lines.append([("before the program was changed  ", "bold"), (arena.words, "")])
     for i, pool in enumerate(picture.pools):
         lines += pool_lines(pool, "other pool" if i else "memory by holder", width, max(top // 2, 1) if i else top)
-    return lines
-
-
-def arena_words(arena: ArenaMap) -> list[str]:
-    """Size, peak, fragmentation and size without sharing of an arena."""
-    if not arena.steps or not arena.buffers:
-        return ["empty arena", ""]
-    return [
-        f"arena {size_text(arena.size)}, peak {size_text(arena.peak)} at {arena.peak_step.text}",
-        f"{arena.fragmentation:.0%} lost to gaps and rounding; {size_text(arena.unshared)} without sharing",
-    ]
-
-
-def _arena(arena: ArenaMap, width: int, top: int) -> list[Line]:
-    first, second = arena_words(arena)
-    head: list[Line] = [[(f"block {arena.block}  ", "bold"), (first, "")]]
-    if second:
-        head[0].append((f"  {second}", "dim"))
-    if width and sum(len(text) for text, _ in head[0]) > width:
-        head = [head[0][:2], [("         " + second, "dim")]]
-    if not arena.buffers:
-        return head
-    bars = _bars(arena, min(_BARS, width - 9) if width else _BARS)
-    return [*head, [("live     ", "dim"), *bars], [("live at the peak", "dim")], *live_table(arena, top, width)]
+    return [cut(line, width) for line in lines] if width else lines
 
 
 def live_table(arena: ArenaMap, top: int, width: int = 0) -> list[Line]:
@@ -97,7 +55,7 @@ def _buffer(arena: ArenaMap, buffer: Buffer) -> list[Line]:
     if len(buffer.names) > 1:
         name.append((f" = {', '.join(buffer.names[1:3])}" + (" …" if len(buffer.names) > 3 else ""), "dim"))
     span = f"ops {maker.index}–{last.index}" if last is not maker else f"op {maker.index}"
-    writer: list[Line] = [[(maker.type, maker.role)], [(maker.location, "place")]]
+    writer: list[Line] = [[(maker.type, maker.role)], [(maker.location, "location")]]
     return [name, [(size_text(buffer.size), "")], [(span, "dim")], *writer]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb.viz.base.styled_text import width as line_width
@@ -17,55 +17,22 @@ from fluidnb.viz.program.reader import sub_blocks
 
 @dataclass(frozen=True, slots=True)
 class BlockLine:
-    """A block in the tree.
-
-    Args:
-        index: its index.
-        parent: the index of the block around it, -1 for the global one.
-        branch: tree lines drawn before it.
-        owner: the type of the operator that runs it; empty without one.
-        names: aliases of the block.
-        cells: the cells that appended its operators.
-        ops: number of operators.
-        vars: number of declared variables.
-        state: ``open``, ``closed``, or another state in words.
-        roles: number of operators of each role in `ROLES`.
-
-    Example:
-        >>> BlockLine(0, -1).place
-        'the global block'
-    """
+    """A block in the tree."""
 
     index: int
-    parent: int
-    branch: str = ""
-    owner: str = ""
-    names: tuple[str, ...] = ()
-    cells: tuple[str, ...] = ()
-    ops: int = 0
-    vars: int = 0
-    state: str = ""
-    roles: tuple[int, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """Its parent in words."""
-        return f"in block {self.parent}" if self.parent >= 0 else "the global block"
+    parent: int  # the index of the block around it, -1 for the global one
+    branch: str = ""  # tree lines drawn before it
+    owner: str = ""  # the type of the operator that runs it; empty without one
+    names: tuple[str, ...] = ()  # aliases of the block
+    cells: tuple[str, ...] = ()  # the cells that appended its operators
+    ops: int = 0  # number of operators
+    vars: int = 0  # number of declared variables
+    state: str = ""  # ``open``, ``closed``, or another state in words
+    roles: tuple[int, ...] = ()  # number of operators of each role in `ROLES`
 
 
 def read_tree(program: Any) -> list[BlockLine]:
-    """Reads the blocks of a program, each after its parent.
-
-    Args:
-        program: a Program or a ProgramDesc.
-
-    Returns:
-        A line for each block.
-
-    Example:
-        >>> [(line.place, line.roles) for line in read_tree(fluid.Program())]
-        [('the global block', (0, 0, 0))]
-    """
+    """Reads the blocks of a program, each after its parent."""
     desc: ProgramDesc = getattr(program, "desc", program)
     blocks = desc.blocks
     owners = {index: op.optype for block in blocks for op in block.ops for index in sub_blocks(op, block)}
@@ -80,12 +47,10 @@ def read_tree(program: Any) -> list[BlockLine]:
         if block.forward_block_idx >= 0:
             state = f"gradient block of block {block.forward_block_idx}"
         roles = Counter(map(role_of, block.ops))
-        lines.append(
-            BlockLine(
-                block.idx, block.parent_idx, branch, owners.get(block.idx, ""), (), tuple(_cells(block)),
-                len(block.ops), len(block.vars), state, tuple(roles[role] for role in ROLES),
-            )  # fmt: skip
-        )
+        lines.append(BlockLine(
+            block.idx, block.parent_idx, branch, owners.get(block.idx, ""), (), tuple(_cells(block)), len(block.ops),
+            len(block.vars), state, tuple(roles[role] for role in ROLES),
+        ))  # fmt: skip
         inner = inside.get(block.idx, [])
         for each in reversed(inner):
             last = each is inner[-1]
@@ -94,42 +59,22 @@ def read_tree(program: Any) -> list[BlockLine]:
 
 
 def tree_lines(tree: Sequence[BlockLine], limit: int = 0, roles: bool = False) -> list[Line]:
-    """Text rendering of a block tree.
-
-    Args:
-        tree: its lines, at least one.
-        limit: characters that a line may have; 0 for any number.
-        roles: show the operators of each role in place of parents and states.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz.base.styled_text import plain
-        >>> tree = [BlockLine(0, -1, ops=3, vars=4), BlockLine(1, 0, "└─ ", "while", ("turns",), ("loop",), 2)]
-        >>> print(plain(tree_lines(tree)))
-        block 0     the global block                                  3 ops, 4 variables
-        └─ block 1  in block 0        while  turns  from cell loop  2 ops, 0 variables
-    """
+    """Text rendering of a block tree; ``roles`` shows operators by role in place of parents and states."""
     rows: list[list[Line]] = []
     for line in tree:
         state = "" if roles and line.owner and line.state != "open" else line.state
         cells = "" if not line.cells else f"from cell{'s' if len(line.cells) > 1 else ''} {', '.join(line.cells)}"
         counts = plural(line.ops, "op") + ("" if roles else f", {plural(line.vars, 'variable')}")
-        rows.append(
-            [
-                [(line.branch, "dim"), (f"block {line.index}", "name")], [("" if roles else line.place, "dim")],
-                [(line.owner, "forward")], [(", ".join(line.names), "")], [(cells, "place")], [(counts, "")],
-                _role_counts(line) if roles else [], [(state, "warn" if state == "open" else "dim")],
-            ]  # fmt: skip
-        )
+        numbers = zip(ROLES, line.roles, strict=False)
+        by_role = [piece for role, n in numbers if n for piece in ((", ", ""), (f"{n:,} {role}", role))]
+        around = f"in block {line.parent}" if line.parent >= 0 else "the global block"
+        rows.append([
+            [(line.branch, "dim"), (f"block {line.index}", "name")], [("" if roles else around, "dim")],
+            [(line.owner, "forward")], [(", ".join(line.names), "")], [(cells, "location")], [(counts, "")],
+            by_role[1:] if roles else [], [(state, "warn" if state == "open" else "dim")],
+        ])  # fmt: skip
     used = [i for i in range(len(rows[0])) if any(line_width(row[i]) for row in rows)]
     return columns(([row[i] for i in used] for row in rows), limit)
-
-
-def _role_counts(line: BlockLine) -> Line:
-    parts = [(f"{n:,} {role}", role) for role, n in zip(ROLES, line.roles, strict=False) if n]
-    return [piece for i, part in enumerate(parts) for piece in ((", ", ""), part)[i == 0 :]]
 
 
 def _cells(block: BlockDesc) -> list[str]:

@@ -14,14 +14,7 @@ FOLDS = ("blocks", "cells", "layers")
 
 
 def fold_blocks(picture: ProgramPicture) -> ProgramPicture:
-    """Collapses nested blocks; the operators that run them show counts.
-
-    Example:
-        >>> from fluidnb.viz.program.model import OpRow
-        >>> loop = OpRow(0, 0, "while", "forward", blocks=(BlockRow(1, 0, (OpRow(1, 0, "increment", "forward"),)),))
-        >>> fold_blocks(ProgramPicture(BlockRow(0, -1, (loop,)))).root.ops[0].hidden
-        '1 op in block 1'
-    """
+    """Collapses nested blocks; the operators that run them show counts."""
 
     def op(row: OpRow) -> OpRow:
         if row.hides:
@@ -32,16 +25,7 @@ def fold_blocks(picture: ProgramPicture) -> ProgramPicture:
 
 
 def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
-    """Collapses runs of two or more related operators, in every block.
-
-    Args:
-        kind: ``cells``, ``layers`` (of one line) or ``names`` (of one layer, also where a line makes several).
-
-    Example:
-        >>> ops = tuple(OpRow(0, i, "relu", "forward", location=f"cell net, line {i}") for i in range(3))
-        >>> fold_runs(ProgramPicture(BlockRow(0, -1, ops)), "cells").root.ops[0].text
-        'cell net  3 ops'
-    """
+    """Collapses runs of two or more operators of one cell, one line (``layers``) or one layer (``names``)."""
 
     def block(row: BlockRow) -> BlockRow:
         grouped = runs(tuple(map(op, row.ops)), kind)
@@ -56,16 +40,7 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
 
 
 def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
-    """Groups consecutive related operators: (what they have in common, the operators).
-
-    Args:
-        kind: ``cells``, ``layers`` or ``names``; see `fold_runs`.
-
-    Example:
-        >>> ops = [OpRow(0, i, "relu", "forward", location=f"cell net, line {1 + i // 2}") for i in range(3)]
-        >>> [(title, len(run)) for title, run in runs(ops, "layers")]
-        [('cell net, line 1', 2), ('cell net, line 2', 1)]
-    """
+    """Groups consecutive related operators: (what they have in common, the operators)."""
     belongs = {"cells": _cell, "layers": _layer, "names": _named}[kind]
     for (_, key), group in groupby(ops, lambda o: (o.role, belongs(o))):
         run = list(group)
@@ -73,31 +48,18 @@ def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
 
 
 def fold_run(run: Sequence[OpRow], title: str) -> list[OpRow]:
-    """Collapses consecutive operators to one row; collapsed rows among them are merged into it.
-
-    Example:
-        >>> [fold] = fold_run([OpRow(0, 3, "mul", "forward"), OpRow(0, 4, "relu", "forward")], "net")
-        >>> fold.index, fold.hidden, fold.types
-        (3, '2 ops', 'mul, relu')
-    """
+    """Collapses consecutive operators to one row; collapsed rows among them are merged into it."""
     if len(run) < 2:
         return list(run)
     hidden = tuple(o for op in run for o in (op.hides or (op,)))
     first = hidden[0]
-    locations = {op.location for op in hidden}
-    location = first.location if len(locations) == 1 else ""
+    location = first.location if len({op.location for op in hidden}) == 1 else ""
     ins, outs = _passes(hidden)
     return [OpRow(first.block, first.index, title, first.role, ins, outs, location=location, hides=hidden)]
 
 
 def unfold(picture: ProgramPicture) -> ProgramPicture:
-    """Expands everything that is collapsed.
-
-    Example:
-        >>> full = ProgramPicture(BlockRow(0, -1, tuple(OpRow(0, i, "relu", "forward") for i in range(3))))
-        >>> unfold(fold_blocks(full)) == full
-        True
-    """
+    """Expands everything that is collapsed."""
 
     def ops(rows: Sequence[OpRow]) -> Iterator[OpRow]:
         for row in rows:
@@ -148,8 +110,8 @@ def _passes(ops: Sequence[OpRow]) -> tuple[tuple[SlotRow, ...], tuple[SlotRow, .
         inputs.update((v.name, v) for v in op.reads if v.name not in written)
         written.update(v.name for v in op.writes)
     last_first = {v.name: v for op in reversed(ops) for v in op.writes}
-    return _slot("X", inputs), _slot("Out", last_first)
-
-
-def _slot(name: str, variables: dict[str, VarRow]) -> tuple[SlotRow, ...]:
-    return (SlotRow(name, tuple(variables.values())),) if variables else ()
+    ins, outs = (
+        (SlotRow(slot, tuple(variables.values())),) if variables else ()
+        for slot, variables in (("X", inputs), ("Out", last_first))
+    )
+    return ins, outs

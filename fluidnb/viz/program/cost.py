@@ -7,22 +7,7 @@ from fluidnb.viz.base.styled_text import Line, columns
 
 
 def cost_lines(cost: ProgramCost, group: str = "op", title: str = "program") -> list[Line]:
-    """The cost of a program, summed up by operator type, layer, cell or role.
-
-    Args:
-        cost: the cost.
-        group: ``op``, ``layer``, ``cell`` or ``role``.
-        title: the program.
-
-    Example:
-        >>> from fluidnb.program.cost import CostRow
-        >>> from fluidnb.viz import plain
-        >>> print(plain(cost_lines(ProgramCost((CostRow("mul", 4096, 512, 512),)))))
-        program  4,096 multiply-adds
-        op     calls  multiply-adds   read        written     op/byte
-        mul    1              4,096   512 bytes   512 bytes      8.00
-        total  1              4,096   512 bytes   512 bytes      8.00
-    """
+    """The cost of a program, summed up by operator type, layer, cell or role."""
     table = cost.table(group)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     roles = {row.name or "-": row.role for row in cost.by(group)}

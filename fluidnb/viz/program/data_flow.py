@@ -13,32 +13,16 @@ MOST_LANES = 10
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge from the writer of a variable to a reader.
-
-    Args:
-        name: the variable.
-        first: the row that writes it.
-        last: the row that reads it.
-        lane: its lane, from 0 next to the rows.
-    """
+    """An edge from the writer of a variable to a reader."""
 
     name: str
-    first: int
-    last: int
-    lane: int
+    first: int  # the row that writes it
+    last: int  # the row that reads it
+    lane: int  # its lane, from 0 next to the rows
 
 
 def flows(ops: Sequence[tuple[int, OpRow]]) -> list[tuple[str, int, int]]:
-    """Data-flow edges in program order: (variable, row that wrote it last, row that reads it).
-
-    An operator with blocks only passes values on, so the edges lead to the operators inside.
-
-    Example:
-        >>> from fluidnb.viz.program.model import SlotRow, VarRow
-        >>> x = (SlotRow("X", (VarRow("x"),)),)
-        >>> flows([(0, OpRow(0, 0, "a", "forward", outs=x)), (1, OpRow(0, 1, "b", "forward", ins=x))])
-        [('x', 0, 1)]
-    """
+    """Data-flow edges (variable, row that wrote it last, row that reads it); into blocks, not through them."""
     written: dict[str, int] = {}
     edges = []
     for row, op in ops:
@@ -54,14 +38,6 @@ def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES, by_writer: b
     """Assigns lanes to edges, the shortest first; edges of one value share a lane where possible.
 
     With ``by_writer`` all values of one writer share a lane, and the edges have no names.
-
-    Example:
-        >>> from fluidnb.viz.program.model import SlotRow, VarRow
-        >>> x, y = ((SlotRow("X", (VarRow(name),)),) for name in "xy")
-        >>> a, b = OpRow(0, 0, "a", "forward", outs=x), OpRow(0, 1, "b", "forward", x, y)
-        >>> ops = [a, b, OpRow(0, 2, "c", "forward", x)]
-        >>> [(e.name, e.first, e.last, e.lane) for e in lanes(list(enumerate(ops)))]
-        [('x', 0, 1, 0), ('x', 0, 2, 0)]
     """
     pairs = dict.fromkeys(("" if by_writer else name, first, last) for name, first, last in flows(ops))
     taken: list[dict[tuple[str, int], int]] = [{} for _ in range(most)]  # per lane: value -> its last row

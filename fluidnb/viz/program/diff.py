@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from fluidnb.viz.base.styled_text import Line, columns, plural
-from fluidnb.viz.program.model import BlockRow, OpRow, VarRow
+from fluidnb.viz.program.model import OpRow, VarRow
 from fluidnb.viz.program.reader import read_program
 
 #: mark -> style
@@ -18,38 +18,24 @@ _STYLES = {"+": "optimizer", "-": "backward", " ": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """An operator of one or both programs.
+    """An operator of one or both programs."""
 
-    Args:
-        mark: ``+`` only in the second, ``-`` only in the first, a blank in both.
-        depth: how deep its block is nested.
-        op: the operator; that of the second program where both have it.
-    """
-
-    mark: str
-    depth: int
-    op: OpRow
+    mark: str  # ``+`` only in the second, ``-`` only in the first, a blank in both
+    depth: int  # how deep its block is nested
+    op: OpRow  # the operator; that of the second program where both have it
 
 
 @dataclass(frozen=True, slots=True)
 class DiffPicture:
-    """The difference of two programs.
+    """The difference of two programs."""
 
-    Args:
-        before: title of the first.
-        after: title of the second.
-        rows: the operators in order of execution, nested blocks after the operators that run them.
-        added: variables that only the second declares.
-        removed: variables that only the first declares.
-        changed: variables that both declare, differently: (first, second).
-    """
-
-    before: str
-    after: str
+    before: str  # title of the first
+    after: str  # title of the second
+    # the operators in order of execution, nested blocks after the operators that run them
     rows: tuple[DiffRow, ...] = ()
-    added: tuple[VarRow, ...] = ()
-    removed: tuple[VarRow, ...] = ()
-    changed: tuple[tuple[VarRow, VarRow], ...] = ()
+    added: tuple[VarRow, ...] = ()  # variables that only the second declares
+    removed: tuple[VarRow, ...] = ()  # variables that only the first declares
+    changed: tuple[tuple[VarRow, VarRow], ...] = ()  # variables that both declare, differently: (first, second)
 
     @property
     def differs(self) -> bool:
@@ -74,28 +60,21 @@ class DiffPicture:
 
 
 def read_diff(before: Any, after: Any, titles: tuple[str, str] = ("before", "after")) -> DiffPicture:
-    """Compares two programs.
-
-    Args:
-        before: a Program, a ProgramDesc, or the bytes of one.
-
-    Example:
-        >>> x = fluid.layers.data("x", shape=[2]); before = fluid.default_main_program().clone()
-        >>> y = fluid.layers.relu(x)
-        >>> read_diff(before, fluid.default_main_program()).counts
-        'added: 1 op (1 forward), 1 variable'
-    """
-    first, second = (read_program(p) for p in (before, after))
-    old, new = (list(_walk([p.root, *p.loose])) for p in (first, second))
+    """Compares two programs, each a Program, a ProgramDesc, or the bytes of one."""
+    pictures = [read_program(p) for p in (before, after)]
+    old, new = ([row for block in p.blocks for row in block.walk()] for p in pictures)
+    before_keys, after_keys = ([(depth, op.text, op.role) for depth, op in rows] for rows in (old, new))
+    matcher = difflib.SequenceMatcher(None, before_keys, after_keys, autojunk=False)
     rows: list[DiffRow] = []
-    matcher = difflib.SequenceMatcher(None, [_key(r) for r in old], [_key(r) for r in new], autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
         if tag == "equal":
             rows += [DiffRow(" ", depth, op) for depth, op in new[k:m]]
         else:
             rows += [DiffRow("-", depth, op) for depth, op in old[i:j]]
             rows += [DiffRow("+", depth, op) for depth, op in new[k:m]]
-    vars_old, vars_new = (_declared([p.root, *p.loose]) for p in (first, second))
+    vars_old, vars_new = (
+        {(b.index, v.name): v for block in p.blocks for b in block.inside() for v in b.vars} for p in pictures
+    )
     both = [key for key in vars_old if key in vars_new]
     return DiffPicture(
         *titles, tuple(rows),
@@ -106,28 +85,15 @@ def read_diff(before: Any, after: Any, titles: tuple[str, str] = ("before", "aft
 
 
 def diff_lines(picture: DiffPicture, width: int = 0, around: int = 2) -> list[Line]:
-    """Text rendering: operators that differ with a few around them; the rest is counted.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> x = fluid.layers.data("x", shape=[2]); before = fluid.default_main_program().clone()
-        >>> y = fluid.layers.relu(x)
-        >>> print(plain(diff_lines(read_diff(before, fluid.default_main_program()))))
-        before → after  added: 1 op (1 forward), 1 variable
-        + 0  relu_0.tmp_0 = relu(x)  float32[-1, 2]
-        + relu_0.tmp_0  float32[-1, 2]
-    """
+    """Text rendering: operators that differ with a few around them; the rest is counted."""
     head: Line = [(f"{picture.before} → {picture.after}", "bold"), ("  " + picture.counts, "dim")]
     body: list[list[Line]] = []
-    shown = _near([row.mark != " " for row in picture.rows], around)
-    last = -1
-    for i in shown:
-        if i != last + 1:
-            body.append([[(f"  … {plural(i - last - 1, 'op')} the same", "dim")]])
-        body.append(_op_cells(picture.rows[i]))
-        last = i
-    if shown and last != len(picture.rows) - 1:
-        body.append([[(f"  … {plural(len(picture.rows) - 1 - last, 'op')} the same", "dim")]])
+    marks = [row.mark for row in picture.rows]
+    near = [set(marks[max(0, i - around) : i + around + 1]) - {" "} for i in range(len(marks))]
+    for shown, group in groupby(zip(picture.rows, near, strict=True), lambda item: bool(item[1])) if any(near) else ():
+        rows = [row for row, _ in group]
+        same: list[list[Line]] = [[[(f"  … {plural(len(rows), 'op')} the same", "dim")]]]
+        body += [_op_cells(row) for row in rows] if shown else same
     variables = [
         [[(f"{mark} ", _STYLES[mark]), (v.name, "name")], [(v.facts, "")]]
         for mark, variables_of in (("-", picture.removed), ("+", picture.added))
@@ -138,33 +104,9 @@ def diff_lines(picture: DiffPicture, width: int = 0, around: int = 2) -> list[Li
 
 
 def _op_cells(row: DiffRow) -> list[Line]:
-    op = row.op
-    same = row.mark == " "
+    op, same = row.op, row.mark == " "
     text: Line = [(f"{row.mark} ", _STYLES[row.mark]), (f"{'     ' * row.depth}{op.index:<3}", "dim")]
     if op.outs:
         text += [(op.left, "dim" if same else "name"), (" = ", "dim" if same else "")]
     text += [(op.type, "dim" if same else op.role), (f"({op.arguments})", "dim" if same else "")]
-    return [text, [(op.facts, "dim")], [(op.location, "place")]]
-
-
-def _near(marked: list[bool], around: int) -> list[int]:
-    keep = {k for i, m in enumerate(marked) if m for k in range(max(0, i - around), min(len(marked), i + around + 1))}
-    return sorted(keep)
-
-
-def _key(row: tuple[int, OpRow]) -> tuple[int, str, str]:
-    return row[0], row[1].text, row[1].role
-
-
-def _walk(blocks: list[BlockRow]) -> Iterator[tuple[int, OpRow]]:
-    for block in blocks:
-        yield from block.walk()
-
-
-def _declared(blocks: list[BlockRow]) -> dict[tuple[int, str], VarRow]:
-    declared = {}
-    for block in blocks:
-        inner = [b for _, op in block.walk() for b in op.blocks]
-        for each in (block, *inner):
-            declared.update({(each.index, v.name): v for v in each.vars})
-    return declared
+    return [text, [(op.facts, "dim")], [(op.location, "location")]]

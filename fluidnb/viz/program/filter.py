@@ -22,28 +22,15 @@ Test = Callable[[OpRow], bool]
 def select(
     picture: ProgramPicture, search: str = "", role: str | Sequence[str] = (), fold: str | Sequence[str] = ()
 ) -> ProgramPicture:
-    """Filters and collapses a picture.
+    """Filters and collapses a picture; an operator is kept, with its index, if it or one inside its blocks matches.
 
     Args:
-        picture: the program.
         search: words that all have to match. A word matches a part of the operator type, of a variable name, of
             ``attribute=value``, or of the location of the user's line; with the wildcards ``*`` and ``?``, the whole
             text. The prefixes ``op:``, ``var:``, ``attr:`` and ``cell:`` restrict a word to one field.
         role: ``forward``, ``backward``, ``optimizer``; several with commas or in a list; all by default.
-        fold: what to collapse: ``blocks``, ``cells`` (runs of operators of one cell), ``layers`` (of one line
-            of the user's, or of one layer where lines are not known); several with commas or in a list.
-
-    Returns:
-        The filtered picture. An operator is kept, with its index, if it or one inside its blocks matches.
-
-    Raises:
-        OpValueError: unknown role or fold, or an unterminated quotation.
-
-    Example:
-        >>> from fluidnb.viz import read_program
-        >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, act="relu")
-        >>> [op.type for op in select(read_program(fluid.default_main_program()), "mul").root.ops]
-        ['mul']
+        fold: ``blocks``, ``cells`` (runs of operators of one cell), ``layers`` (of one line of the user's, or of one
+            layer where lines are not known); several with commas or in a list.
     """
     roles, folds = _words("role", role, ROLES), _words("fold", fold, FOLDS)
     tests = list(_tests(search))

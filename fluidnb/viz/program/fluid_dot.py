@@ -9,7 +9,7 @@ from typing import Any
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op import EMPTY
 from fluidnb.program import pseudo_code as codes
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.program.printing import described
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.viz.base.styled_text import COLOURS
@@ -18,36 +18,14 @@ _MARKED = "#f59e0b"
 
 
 def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
-    """A block in the DOT language, a node for each operator and each variable.
-
-    Raises:
-        OpTypeError: not a block.
-        re.error: an invalid pattern.
-
-    Example:
-        >>> y = fluid.layers.relu(fluid.layers.data("x", [3]))
-        >>> print(block_dot(y.block, ["x"]))
-        digraph block_0 {
-          var_0 [label="x" tooltip="float32[-1, 3]" shape=ellipse style=filled fillcolor="#f59e0b"]
-          var_1 [label="relu_0.tmp_0" tooltip="float32[-1, 3]" shape=ellipse]
-          op_0 [label="relu" shape=box color="#3b82f6" fontcolor="#3b82f6"]
-          var_0 -> op_0 [label="X"]
-          op_0 -> var_1 [label="Out"]
-        }
-    """
+    """A block in the DOT language, a node for each operator and each variable."""
     desc = described(block, BlockDesc)
     marked = [re.compile(pattern) for pattern in highlights or ()]
     return "\n".join([f"digraph block_{desc.idx} {{", *("  " + line for line in _lines(desc, marked)), "}"])
 
 
 def programs_dot(programs: Mapping[str, Any]) -> str:
-    """Programs in the DOT language, a cluster for each block.
-
-    Example:
-        >>> y = fluid.layers.relu(fluid.layers.ones([1], "float32"))
-        >>> print(programs_dot({"main": fluid.default_main_program()}).splitlines()[1:3])
-        ['  subgraph cluster_0_0 {', '    label="main, block 0"']
-    """
+    """Programs in the DOT language, a cluster for each block."""
     lines = ["digraph programs {"]
     for i, (title, program) in enumerate(programs.items()):
         for block in described(program, ProgramDesc).blocks:
@@ -86,11 +64,6 @@ def draw_block_graphviz(block: Any, highlights: Iterable[str] | None = None, pat
         block: a Block or BlockDesc.
         highlights: patterns; variables whose name, and operators whose type matches one are marked.
         path: the file.
-
-    Raises:
-        EnforceNotMet: the file cannot be written.
-
-    Source: fluid.debugger.draw_block_graphviz.
     """
     with atomic_write(path, text=True) as file:
         file.write(block_dot(block, highlights) + "\n")

@@ -21,23 +21,11 @@ SPAN = re.compile(r"(\d+)(?::(\d+)(?:-(\d+))?)?")
 
 
 def level(picture: ProgramPicture, most: int = MOST) -> ProgramPicture:
-    """Collapses a picture until at most ``most`` rows are left.
+    """Collapses a picture until at most ``most`` rows are left; its note then has the number of nodes.
 
     A picture that fits is returned unchanged. Otherwise nested blocks are collapsed, then the operators of one layer,
     chains (each operator is the only reader of the one before), the operators of one line, of one cell, then
     consecutive layers.
-
-    Args:
-        picture: the program.
-        most: rows at most.
-
-    Returns:
-        The collapsed picture; its note has the number of nodes.
-
-    Example:
-        >>> ops = tuple(OpRow(0, i, "relu", "forward") for i in range(1000))
-        >>> [op.text for op in level(ProgramPicture(BlockRow(0, -1, ops))).root.ops][:2]
-        ['0:0-30  31 ops', '0:31-61  31 ops']
     """
     methods: tuple[tuple[Callable[[ProgramPicture], ProgramPicture], int], ...] = (
         (lambda p: fold_runs(p, "names"), FEW), (fold_chains, 2),
@@ -56,24 +44,7 @@ def level(picture: ProgramPicture, most: int = MOST) -> ProgramPicture:
 
 
 def part(picture: ProgramPicture, span: str) -> ProgramPicture:
-    """A block of a program, or some of its operators.
-
-    Args:
-        picture: the program.
-        span: a block ``1``, an operator ``0:12``, or operators ``0:12-40``.
-
-    Returns:
-        Their picture.
-
-    Raises:
-        NotFound: there is no such block.
-        OpValueError: not a block or a range, or the block has no such operators.
-
-    Example:
-        >>> ops = tuple(OpRow(0, i, "relu", "forward") for i in range(10))
-        >>> part(ProgramPicture(BlockRow(0, -1, ops)), "0:3-4").counts
-        '1 block, 2 ops   0:3-4 of 10 ops'
-    """
+    """A block of a program, or some of its operators."""
     match = SPAN.fullmatch(span)
     if match is None:
         raise OpValueError(
@@ -108,16 +79,7 @@ def fold_chains(picture: ProgramPicture) -> ProgramPicture:
         alone = all(readers.get(name, 0) <= 1 for name in wrote)
         return before.role == op.role and bool(wrote & reads) and alone and not before.folded and not op.folded
 
-    def runs(block: BlockRow) -> Iterator[OpRow]:
-        run: list[OpRow] = []
-        for op in block.ops:
-            if run and not follows(run[-1], op):
-                yield from fold_run(run, _span(run))
-                run = []
-            run.append(op)
-        yield from fold_run(run, _span(run))
-
-    return picture.with_blocks(lambda block: replace(block, ops=tuple(runs(block))))
+    return _cut(picture, lambda run, op: not follows(run[-1], op), _span)
 
 
 def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
@@ -125,26 +87,29 @@ def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
     total = _rows(picture)
     size = max(isqrt(total), -(-total // max(most - len(picture.blocks), 1)), 2)
 
-    def parts(block: BlockRow, by_role: bool) -> Iterator[OpRow]:
+    def title(run: list[OpRow]) -> str:
+        names = [op.type for op in run if op.hides]
+        return _span(run) + (f"  {names[0]} … {names[-1]}" if len(names) > 1 else "")
+
+    separate = _cut(picture, lambda run, op: len(run) == size or run[-1].role != op.role, title)
+    return separate if _rows(separate) <= most else _cut(picture, lambda run, op: len(run) == size, title)
+
+
+def _cut(
+    picture: ProgramPicture, ends: Callable[[list[OpRow], OpRow], bool], title: Callable[[list[OpRow]], str]
+) -> ProgramPicture:
+    """Collapses runs of operators, each up to the operator before which it ``ends``."""
+
+    def runs(block: BlockRow) -> Iterator[OpRow]:
         run: list[OpRow] = []
         for op in block.ops:
-            if len(run) == size or (by_role and run and run[-1].role != op.role):
-                yield from fold_run(run, _part_title(run))
+            if run and ends(run, op):
+                yield from fold_run(run, title(run))
                 run = []
             run.append(op)
-        yield from fold_run(run, _part_title(run))
+        yield from fold_run(run, title(run))
 
-    def cut(by_role: bool) -> ProgramPicture:
-        return picture.with_blocks(lambda block: replace(block, ops=tuple(parts(block, by_role))))
-
-    separate = cut(True)
-    return separate if _rows(separate) <= most else cut(False)
-
-
-def _part_title(run: list[OpRow]) -> str:
-    """First and last index, and first and last layer."""
-    names = [op.type for op in run if op.hides]
-    return _span(run) + (f"  {names[0]} … {names[-1]}" if len(names) > 1 else "")
+    return picture.with_blocks(lambda block: replace(block, ops=tuple(runs(block))))
 
 
 def _span(run: list[OpRow]) -> str:

@@ -15,25 +15,7 @@ _CROSSED = {" ": "─", "│": "┼", "╭": "┬", "╰": "┴", "├": "┼"}
 
 
 def graph_lines(picture: ProgramPicture, width: int = 0) -> list[Line]:
-    """A program as a text graph: a row for each node, edges on the left.
-
-    Args:
-        picture: the program, or one `level` of it.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines. Edges without a free lane are omitted; a node with inputs has an arrow.
-
-    Example:
-        >>> from fluidnb.viz import plain, read_program
-        >>> x = fluid.layers.data("x", [3])
-        >>> y = fluid.layers.relu(x); z = fluid.layers.tanh(x); _ = fluid.layers.sums([y, z])
-        >>> print(plain(graph_lines(read_program(fluid.default_main_program()))))
-        program  1 block, 3 ops
-        ╭─── 0 relu_0.tmp_0 = relu(x)                           float32[-1, 3]
-        │╭── 1 tanh_0.tmp_0 = tanh(x)                           float32[-1, 3]
-        ╰┴─▸ 2 sum_0.tmp_0 = sum([relu_0.tmp_0, tanh_0.tmp_0])  float32[-1, 3]
-    """
+    """A program as a text graph: a row for each node, edges on the left as far as there are lanes."""
     rows = [(depth, op) for block in picture.blocks for depth, op in block.walk()]
     edges = lanes(list(enumerate(op for _, op in rows)), _MOST, by_writer=True)
     gutters = _gutters(edges, len(rows))
@@ -44,7 +26,7 @@ def graph_lines(picture: ProgramPicture, width: int = 0) -> list[Line]:
     for gutter, name, (depth, op) in zip(gutters, names, rows, strict=True):
         body.append([
             [(gutter, "dim"), (" " + "   " * depth + f"{name:<{wide}} ", "dim"), *op.pieces], [(op.facts, "dim")],
-            [(op.location, "place")],
+            [(op.location, "location")],
         ])  # fmt: skip
     return [[(picture.title, "bold"), ("  " + picture.counts, "dim")], *columns(body, width)]
 

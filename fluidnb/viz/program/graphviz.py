@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible
 from fluidnb.viz.base.svg import new_uid
 from fluidnb.viz.program.data_flow import flows
-from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, VarRow
+from fluidnb.viz.program.model import BlockRow, ProgramPicture, VarRow
 
 #: Without limits of the network simplex, 100 nodes whose edges span the whole graph take 20 s and not 3.
 _LIMITS = "nslimit=1 nslimit1=1"
@@ -38,37 +38,14 @@ _POLL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Result of a layout.
+    """Result of a layout."""
 
-    Args:
-        svg: the graph as one SVG element; empty if there is none.
-        why: the reason why there is none.
-    """
-
-    svg: str = ""
-    why: str = ""
+    svg: str = ""  # the graph as one SVG element; empty if there is none
+    why: str = ""  # the reason why there is none
 
 
 def dot_text(picture: ProgramPicture, uid: str = "") -> str:
-    """A program in the DOT language: a node an operator, a cluster a nested block, an edge a value.
-
-    Args:
-        picture: the program.
-        uid: start of all ids; unique by default.
-
-    Returns:
-        The graph's text.
-
-    Example:
-        >>> from fluidnb.viz.program.model import OpRow
-        >>> print(dot_text(ProgramPicture(BlockRow(0, -1, (OpRow(0, 0, "relu", "forward"),))), "a_"))
-        digraph program {
-          graph [...]
-          node [...]
-          edge [...]
-          op_0_0 [id="a_op_0_0" label="relu" tooltip="relu()" color="#3b82f6" fillcolor="#3b82f626" fontcolor="#3b82f6"]
-        }
-    """
+    """A program in the DOT language: a node an operator, a cluster a nested block, an edge a value."""
     uid = uid or new_uid()
     lines = [
         "digraph program {", f"  graph [{_GRAPH}]", f"  node [{_NODE}]",
@@ -99,19 +76,7 @@ def dot_text(picture: ProgramPicture, uid: str = "") -> str:
 def dot_svg(
     picture: ProgramPicture, uid: str = "", patience: float = PATIENCE, stop: threading.Event | None = None
 ) -> Layout:
-    """A program as one SVG element laid out by ``dot``.
-
-    Ctrl-C cancels the layout only.
-
-    Args:
-        picture: the program.
-        uid: start of all ids; unique by default.
-        patience: seconds that ``dot`` may take.
-        stop: cancels the layout when it is set, from any thread.
-
-    Returns:
-        The element's text, or the reason why there is none.
-    """
+    """A program as one SVG element laid out by ``dot``; Ctrl-C cancels the layout only."""
     uid = uid or new_uid()
     program = shutil.which("dot")
     if program is None:
@@ -166,14 +131,17 @@ def _run(command: list[str], text: str, patience: float, stop: threading.Event) 
 def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:
     for op in block.ops:
         colour = COLOURS[op.role]
+        label = [cut_text(op.type, _LABEL), op.hidden, *([op.types] if op.hides else [])] if op.hidden else [op.type]
         lines.append(
-            f'{pad}op_{op.block}_{op.index} [id="{uid}op_{op.block}_{op.index}" label={_label(op)} '
+            f'{pad}op_{op.block}_{op.index} [id="{uid}op_{op.block}_{op.index}" label={_quoted(*label)} '
             f'tooltip={_quoted(_tip([op.text]))} color="{colour}" fillcolor="{colour}26" fontcolor="{colour}"]'
         )
         for inner in op.blocks:
-            lines.append(f"{pad}subgraph cluster_{inner.index} {{")
-            lines.append(f'{pad}  id="{uid}block_{inner.index}" label="block {inner.index}" fontsize=11 style=dashed')
-            lines.append(f'{pad}  color="{_GREY}" fontcolor="{_GREY}"')
+            lines += [
+                f"{pad}subgraph cluster_{inner.index} {{",
+                f'{pad}  id="{uid}block_{inner.index}" label="block {inner.index}" fontsize=11 style=dashed',
+                f'{pad}  color="{_GREY}" fontcolor="{_GREY}"',
+            ]
             _cluster(inner, uid, pad + "  ", lines)
             lines.append(pad + "}")
 
@@ -187,16 +155,6 @@ def _tip(rows: Sequence[str]) -> str:
     """The tooltip of a node or an edge, cut to what Graphviz accepts."""
     text = "\n".join(rows)
     return text if len(text) <= _TIP else f"{text[:_TIP]} …" + (f" ({len(rows):,} values)" if len(rows) > 1 else "")
-
-
-def _label(op: OpRow) -> str:
-    """The type, with counts of what is collapsed."""
-    if not op.hidden:
-        return _quoted(op.type)
-    lines = [cut_text(op.type, _LABEL), op.hidden]
-    if op.hides:
-        lines.append(op.types)
-    return _quoted(*lines)
 
 
 def _quoted(*lines: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.html import boxed, pieces_html
 from fluidnb.viz.base.styled_text import columns
 from fluidnb.viz.base.svg import FONT
@@ -18,32 +18,14 @@ SUMMARY = "cursor:pointer;list-style-position:outside"
 
 
 def program_html(picture: ProgramPicture, uid: str = "", limit: int = SHOWN) -> str:
-    """A program in a scrolling box: its SVG, or a collapsible listing if something is collapsed.
-
-    Args:
-        picture: the program.
-        uid: start of all ids; unique by default.
-        limit: operators drawn at most.
-
-    Returns:
-        One element.
-    """
+    """A program in a scrolling box: its SVG, or a collapsible listing if something is collapsed."""
     if any(op.hides or op.folded for block in picture.blocks for _, op in block.walk()):
         return _folding(picture, limit)
     return boxed(program_svg(picture, uid, limit))
 
 
 def graph_html(picture: ProgramPicture, note: str = "", patience: float = PATIENCE) -> str:
-    """A program as a graph in a scrolling box; a listing if the layout fails.
-
-    Args:
-        picture: the program, collapsed by `level`.
-        note: text for the line above.
-        patience: seconds for the layout at most.
-
-    Returns:
-        One element.
-    """
+    """A program as a graph in a scrolling box; a listing if the layout takes more seconds than ``patience``."""
     layout = dot_svg(picture, patience=patience)
     if layout.svg:
         return boxed(layout.svg, "   ".join(text for text in (f"{picture.title}  {picture.counts}", note) if text))

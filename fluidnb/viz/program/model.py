@@ -1,7 +1,4 @@
-"""A program with its nested blocks as plain data.
-
-All renderings (text, SVG, HTML) read only this, so that they agree and can be tested without a front end.
-"""
+"""A program with its nested blocks as plain data, which is all that renderings (text, SVG, HTML) read."""
 
 from __future__ import annotations
 
@@ -20,35 +17,18 @@ _TYPES, _LEFT = 4, 40
 
 @dataclass(frozen=True, slots=True)
 class VarRow:
-    """One variable.
-
-    Args:
-        name: its name.
-        kind: its type: ``lod_tensor``, ``lod_tensor_array``, ``step_scopes``; empty if not declared.
-        dtype: the name of its dtype, or empty.
-        shape: sizes with -1 for unknown ones, or None.
-        lod_level: levels of sequence nesting.
-        persistable: whether it outlives a run.
-        parameter: whether an optimizer may train it.
-        data: whether it is fed.
-        location: the cell that created it, for example ``cell net``; empty if unknown.
-        block: index of the block that declares it; -1 if unknown.
-
-    Example:
-        >>> VarRow("x", "lod_tensor", "int64", (-1, 1), 1, data=True).facts
-        'int64[-1, 1] lod 1'
-    """
+    """One variable."""
 
     name: str
-    kind: str = ""
-    dtype: str = ""
-    shape: tuple[int, ...] | None = None
-    lod_level: int = 0
-    persistable: bool = False
-    parameter: bool = False
-    data: bool = False
-    location: str = ""
-    block: int = -1
+    kind: str = ""  # its type: ``lod_tensor``, ``lod_tensor_array``, ``step_scopes``; empty if not declared
+    dtype: str = ""  # the name of its dtype, or empty
+    shape: tuple[int, ...] | None = None  # sizes with -1 for unknown ones, or None
+    lod_level: int = 0  # levels of sequence nesting
+    persistable: bool = False  # whether it outlives a run
+    parameter: bool = False  # whether an optimizer may train it
+    data: bool = False  # whether it is fed
+    location: str = ""  # the cell that created it, for example ``cell net``; empty if unknown
+    block: int = -1  # index of the block that declares it; -1 if unknown
 
     @property
     def facts(self) -> str:
@@ -63,57 +43,31 @@ class VarRow:
 
 @dataclass(frozen=True, slots=True)
 class SlotRow:
-    """One slot of an operator with the variables in it.
-
-    Args:
-        name: the slot's name.
-        vars: the variables, in order.
-    """
+    """One slot of an operator with the variables in it."""
 
     name: str
-    vars: tuple[VarRow, ...]
+    vars: tuple[VarRow, ...]  # the variables, in order
 
 
 @dataclass(frozen=True, slots=True)
 class OpRow:
-    """One operator, or a run of operators that is collapsed to one row.
+    """One operator, or a run of operators that is collapsed to one row."""
 
-    Args:
-        block: index of its block.
-        index: its position in the block; of a run, that of its first operator.
-        type: the operator's type; of a run, what its operators have in common.
-        role: forward, backward or optimizer.
-        ins: its input slots.
-        outs: its output slots.
-        attrs: the attributes that differ from their defaults, as (name, text).
-        location: the user's line that created it, for example ``cell net, line 3``; empty if unknown.
-        source: that line's text.
-        blocks: the blocks that it runs.
-        folded: the blocks that it runs and that are collapsed.
-        hides: the operators of a collapsed run; ``ins`` and ``outs`` are then the inputs and outputs of the run.
-        took: its time as text; empty if not measured.
-        share: its fraction of the time of all operators.
-
-    Example:
-        >>> x, y = VarRow("x"), VarRow("y")
-        >>> OpRow(0, 2, "scale", "forward", (SlotRow("X", (x,)),), (SlotRow("Out", (y,)),), (("scale", "2.0"),)).text
-        'y = scale(x, scale=2.0)'
-    """
-
-    block: int
-    index: int
-    type: str
-    role: str
+    block: int  # index of its block
+    index: int  # its position in the block; of a run, that of its first operator
+    type: str  # the operator's type; of a run, what its operators have in common
+    role: str  # forward, backward or optimizer
     ins: tuple[SlotRow, ...] = ()
     outs: tuple[SlotRow, ...] = ()
-    attrs: tuple[tuple[str, str], ...] = ()
-    location: str = ""
-    source: str = ""
-    blocks: tuple[BlockRow, ...] = ()
-    folded: tuple[BlockRow, ...] = ()
+    attrs: tuple[tuple[str, str], ...] = ()  # the attributes that differ from their defaults, as (name, text)
+    location: str = ""  # the user's line that created it, for example ``cell net, line 3``; empty if unknown
+    source: str = ""  # that line's text
+    blocks: tuple[BlockRow, ...] = ()  # the blocks that it runs
+    folded: tuple[BlockRow, ...] = ()  # the blocks that it runs and that are collapsed
+    # the operators of a collapsed run; ``ins`` and ``outs`` are then the inputs and outputs of the run
     hides: tuple[OpRow, ...] = ()
-    took: str = ""
-    share: float = 0.0
+    took: str = ""  # its time as text; empty if not measured
+    share: float = 0.0  # its fraction of the time of all operators
 
     @property
     def reads(self) -> tuple[VarRow, ...]:
@@ -189,32 +143,18 @@ class OpRow:
 
 @dataclass(frozen=True, slots=True)
 class BlockRow:
-    """One block.
+    """One block."""
 
-    Args:
-        index: its position in the program.
-        parent: the parent block, -1 for the first.
-        ops: its operators.
-        vars: the variables that it declares.
-        left: number of operators that were not read, nested blocks included.
-        left_blocks: number of nested blocks that were not read.
-        left_parameters: number of parameters that were not read.
-    """
-
-    index: int
-    parent: int
+    index: int  # its position in the program
+    parent: int  # the parent block, -1 for the first
     ops: tuple[OpRow, ...] = ()
-    vars: tuple[VarRow, ...] = ()
-    left: int = 0
-    left_blocks: int = 0
-    left_parameters: int = 0
+    vars: tuple[VarRow, ...] = ()  # the variables that it declares
+    left: int = 0  # number of operators that were not read, nested blocks included
+    left_blocks: int = 0  # number of nested blocks that were not read
+    left_parameters: int = 0  # number of parameters that were not read
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, OpRow]]:
-        """Yields (depth, operator) of the shown operators, nested blocks after the operator that runs them.
-
-        Args:
-            depth: the nesting depth of this block.
-        """
+        """Yields (depth, operator) of the shown operators, nested blocks after the operator that runs them."""
         for op in self.ops:
             yield depth, op
             for block in op.blocks:
@@ -240,19 +180,12 @@ class BlockRow:
 
 @dataclass(frozen=True, slots=True)
 class ProgramPicture:
-    """A whole program.
+    """A whole program."""
 
-    Args:
-        root: the first block; nested ones belong to the operators that run them.
-        loose: blocks that no operator runs (yet).
-        title: its title.
-        note: which part of the program it is, in words; empty for all of it.
-    """
-
-    root: BlockRow
-    loose: tuple[BlockRow, ...] = ()
+    root: BlockRow  # the first block; nested ones belong to the operators that run them
+    loose: tuple[BlockRow, ...] = ()  # blocks that no operator runs (yet)
     title: str = "program"
-    note: str = ""
+    note: str = ""  # which part of the program it is, in words; empty for all of it
 
     @property
     def blocks(self) -> tuple[BlockRow, ...]:

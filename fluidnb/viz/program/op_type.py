@@ -19,105 +19,58 @@ _ANY: dict[str, Any] = {"int": 1, "long": 1, "dtype": 5, "float": 1.0, "float64"
 
 @dataclass(frozen=True, slots=True)
 class SlotFacts:
-    """An input or output slot.
-
-    Args:
-        name: its name.
-        doc: one phrase.
-        marks: ``list``, ``optional``, ``for the gradient``.
-    """
+    """An input or output slot."""
 
     name: str
-    doc: str
-    marks: tuple[str, ...] = ()
+    doc: str  # one phrase
+    marks: tuple[str, ...] = ()  # ``list``, ``optional``, ``for the gradient``
 
 
 @dataclass(frozen=True, slots=True)
 class AttrFacts:
-    """An attribute.
-
-    Args:
-        name: its name.
-        type: for example ``float = 0.5`` or ``ints, required``.
-        doc: one phrase, with the bounds or the values that are allowed.
-    """
+    """An attribute."""
 
     name: str
-    type: str
-    doc: str
+    type: str  # for example ``float = 0.5`` or ``ints, required``
+    doc: str  # one phrase, with the bounds or the values that are allowed
 
 
 @dataclass(frozen=True, slots=True)
 class GradientFacts:
-    """One of the operators that compute the gradient.
-
-    Args:
-        type: its type.
-        reads: its input slots, with the variable where its name differs.
-        gives: its output slots, likewise.
-        doc: what it computes.
-    """
+    """One of the operators that compute the gradient."""
 
     type: str
-    reads: tuple[str, ...]
-    gives: tuple[str, ...]
-    doc: str
+    reads: tuple[str, ...]  # its input slots, with the variable where its name differs
+    gives: tuple[str, ...]  # its output slots, likewise
+    doc: str  # what it computes
 
 
 @dataclass(frozen=True, slots=True)
 class OpSheet:
-    """Reference of an operator type.
-
-    Args:
-        type: its type.
-        family: the kernel folder that defines it; the module for one of a user.
-        module: where it is defined.
-        doc: the paragraphs of its documentation; indented ones are preformatted.
-        inputs: its input slots.
-        outputs: its output slots.
-        attrs: its attributes.
-        notes: its properties.
-        kernels: (place, with library and layout if not the default; dtypes) of each kernel.
-        gradient: the operators that compute its gradient.
-        example: lines of an example, or none.
-        source: its source.
-    """
+    """Reference of an operator type."""
 
     type: str
-    family: str
-    module: str
-    doc: tuple[str, ...]
+    family: str  # the kernel folder that defines it; the module for one of a user
+    module: str  # where it is defined
+    doc: tuple[str, ...]  # the paragraphs of its documentation; indented ones are preformatted
     inputs: tuple[SlotFacts, ...] = ()
     outputs: tuple[SlotFacts, ...] = ()
     attrs: tuple[AttrFacts, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # its properties
+    # (place, with library and layout if not the default; dtypes) of each kernel
     kernels: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    gradient: tuple[GradientFacts, ...] = ()
-    example: tuple[str, ...] = ()
+    gradient: tuple[GradientFacts, ...] = ()  # the operators that compute its gradient
+    example: tuple[str, ...] = ()  # lines of an example, or none
     source: str = ""
 
 
 def read_op(type: str) -> OpSheet:
-    """Reads the reference of an operator type.
-
-    Args:
-        type: its type; also of a gradient operator.
-
-    Returns:
-        The reference.
-
-    Raises:
-        NotFound: unknown type; the message suggests similar names.
-
-    Example:
-        >>> sheet = read_op("clip")
-        >>> sheet.family, [a.type for a in sheet.attrs], [g.type for g in sheet.gradient]
-        ('math', ['float, required', 'float, required'], ['clip_grad'])
-    """
+    """Reads the reference of an operator type."""
     d = get_op(type)
     doc, example, source = _documentation(d)
     ins, outs = (tuple(map(_slot, slots.values())) for slots in (d.inputs, d.outputs))
-    forward = _forward(type) if d.is_grad else ""
+    base = type.removesuffix("_grad")
+    forward = base if d.is_grad and base != type and has_op(base) else ""
     if forward:
         gradient = next((g for g in _gradient(forward) if g.type == type), None)
         names = (gradient.reads, gradient.gives) if gradient else ((), ())
@@ -168,21 +121,17 @@ def _of(slot: str) -> str:
 
 
 def _attr(name: str, attr: Attr) -> AttrFacts:
-    required = attr.default is REQUIRED
-    doc = attr.doc
+    value: Any = attr.default
+    doc, default = attr.doc, f"{value:g}" if isinstance(value, float) else str(value)
+    if attr.kind == "dtype" and value is not REQUIRED:
+        default = "none" if value < 0 else dtypes.dtype_name(value)
+    elif isinstance(value, str):
+        default = f'"{value}"'
     if attr.enum is not None and not all(str(v) in doc for v in attr.enum):
         doc += f"; one of {', '.join(map(str, attr.enum))}"
-    for bound, sign in ((attr.gt, "above"), (attr.ge, "from")):
-        if bound is not None:
-            doc += f"; {sign} {bound}" + (" on" if sign == "from" else "")
-    return AttrFacts(name, f"{attr.kind}, required" if required else f"{attr.kind} = {_default(attr)}", doc)
-
-
-def _default(attr: Attr) -> str:
-    value: Any = attr.default
-    if attr.kind == "dtype":
-        return "none" if value < 0 else dtypes.dtype_name(value)
-    return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+    doc += "" if attr.gt is None else f"; above {attr.gt}"
+    doc += "" if attr.ge is None else f"; from {attr.ge} on"
+    return AttrFacts(name, f"{attr.kind}, required" if value is REQUIRED else f"{attr.kind} = {default}", doc)
 
 
 def _notes(d: OpDef, forward: str) -> Iterator[str]:
@@ -223,9 +172,7 @@ def _gradient(type: str) -> tuple[GradientFacts, ...]:
     ins, outs = ({slot: [slot] for slot in slots} for slots in (d.inputs, d.outputs))
     attrs = {n: _ANY.get(a.kind, []) if a.default is REQUIRED else a.default for n, a in d.attrs.items()}
     gradients = make_grad(OpDesc(type, ins, outs, attrs, {n: d.attrs[n].number for n in attrs}))
-    return tuple(
-        GradientFacts(g.optype, _shown(g.ins), _shown(g.outs), _first(get_op(g.optype))) for g in gradients
-    )
+    return tuple(GradientFacts(g.optype, _shown(g.ins), _shown(g.outs), _first(get_op(g.optype))) for g in gradients)
 
 
 def _shown(slots: dict[str, list[str]]) -> tuple[str, ...]:
@@ -236,9 +183,3 @@ def _shown(slots: dict[str, list[str]]) -> tuple[str, ...]:
 def _first(d: OpDef) -> str:
     """The first paragraph of the documentation as one line."""
     return " ".join(inspect.cleandoc(d.doc).partition("\n\n")[0].split())
-
-
-def _forward(type: str) -> str:
-    """The forward operator of a gradient operator, by name; empty if unknown."""
-    base = type.removesuffix("_grad")
-    return base if base != type and has_op(base) else ""

@@ -1,4 +1,4 @@
-"""Text rendering of operator references, and of the list of operators."""
+"""Text rendering of operators: references of types, the list of types, details of one in a program."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from fluidnb.op import OpDef
-from fluidnb.viz.base.styled_text import Line
-from fluidnb.viz.program.op_type import OpSheet, family_of
+from fluidnb.op import OpDef, has_op
+from fluidnb.viz.base.styled_text import Line, columns, cut
+from fluidnb.viz.program.model import OpRow
+from fluidnb.viz.program.op_type import OpSheet, family_of, read_op
 
 #: Default characters of a line.
 WIDE = 100
@@ -17,46 +18,31 @@ _FIRST = 22
 
 
 def sheet_lines(sheet: OpSheet, limit: int = 0) -> list[Line]:
-    """Text rendering of an operator reference.
-
-    Args:
-        sheet: the operator.
-        limit: characters a line may have; 0 for 100.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz import plain, read_op
-        >>> print(plain(sheet_lines(read_op("increment"), 80)[4:9]))
-        inputs
-          X  any[1]: one element
-        <BLANKLINE>
-        outputs
-          Out  X + step; often X itself
-    """
+    """Text rendering of an operator reference."""
     size = limit or WIDE
     lines: list[Line] = [[(sheet.type, "forward"), (f"  {sheet.family} operator", "dim")]]
     for i, paragraph in enumerate(sheet.doc):
-        lines += [[]] * (i > 0)
-        lines += _paragraph(paragraph, size)
-    rows = [
-        ("inputs", [(s.name, _marked(s.doc, s.marks)) for s in sheet.inputs]),
-        ("outputs", [(s.name, _marked(s.doc, s.marks)) for s in sheet.outputs]),
-        ("attributes", [(a.name, f"{a.type}; {a.doc}") for a in sheet.attrs]),
-        ("kernels", [(where, ", ".join(names)) for where, names in sheet.kernels]),
-        ("gradient", list(_gradient_rows(sheet))),
-    ]
-    for title, cells in rows:
-        if cells:
-            lines += [[], [(title, "bold")], *_table(cells, size)]
-    if sheet.notes:
-        lines += [[], [("notes", "bold")], *([("  " + t, "")] for n in sheet.notes for t in wrap(n, size - 2))]
-    if sheet.example:
-        code = [part for text in sheet.example for part in broken(text, size - 2)]
-        lines += [[], [("example", "bold")], *([("  " + text, "dim")] for text in code)]
-    if sheet.source:
-        lines += [[], [("source", "bold")], *([("  " + text, "")] for text in wrap(sheet.source, size - 2))]
+        lines += [*([[]] if i else []), *_paragraph(paragraph, size)]
+    gradient = [] if sheet.gradient else [("none", "")]
+    for g in sheet.gradient:
+        slots = f"{', '.join(g.reads)} → {', '.join(g.gives)}"
+        gradient += [(g.type, slots), ("", g.doc)] if g.gives else [(g.type, g.doc)]
+    slots_of = {"inputs": sheet.inputs, "outputs": sheet.outputs}
+    sections: dict[str, Iterable[Line]] = {
+        title: _table([(s.name, f"({', '.join(s.marks)}) {s.doc}" if s.marks else s.doc) for s in slots], size)
+        for title, slots in slots_of.items()
+    }
+    sections |= {
+        "attributes": _table([(a.name, f"{a.type}; {a.doc}") for a in sheet.attrs], size),
+        "kernels": _table([(where, ", ".join(names)) for where, names in sheet.kernels], size),
+        "gradient": _table(gradient, size),
+        "notes": ([("  " + text, "")] for note in sheet.notes for text in wrap(note, size - 2)),
+        "example": ([("  " + part, "dim")] for text in sheet.example for part in broken(text, size - 2)),
+        "source": ([("  " + text, "")] for text in wrap(sheet.source, size - 2)),
+    }
+    for title, rows in sections.items():
+        section = list(rows)
+        lines += [[], [(title, "bold")], *section] if section else []
     return lines
 
 
@@ -72,12 +58,7 @@ def _paragraph(text: str, size: int) -> Iterator[Line]:
 
 
 def broken(text: str, size: int) -> list[str]:
-    """Wraps a line of an example; code is broken inside brackets, so that it remains valid.
-
-    Example:
-        >>> broken(">>> f([1, 2], 'a, b')", 18)
-        ['>>> f([1, 2],', "...     'a, b')"]
-    """
+    """Wraps a line of an example; code is broken inside brackets, so that it remains valid."""
     lines = []
     while len(text) > size:
         breaks = [(depth, -end) for depth, end in _commas(text) if end <= size]
@@ -103,56 +84,21 @@ def _folded(text: str, size: int) -> list[str]:
     return glued if all(len(line) <= size for line in glued) else wrap(text, size)
 
 
-def _marked(doc: str, marks: Sequence[str]) -> str:
-    return f"({', '.join(marks)}) {doc}" if marks else doc
-
-
-def _gradient_rows(sheet: OpSheet) -> Iterator[tuple[str, str]]:
-    for g in sheet.gradient:
-        if g.gives:
-            yield g.type, f"{', '.join(g.reads)} → {', '.join(g.gives)}"
-        yield "" if g.gives else g.type, g.doc
-    if not sheet.gradient:
-        yield "none", ""
-
-
 def _table(cells: Sequence[tuple[str, str]], size: int) -> Iterator[Line]:
     """Names and their wrapped descriptions."""
-    first = min(max(len(name) for name, _ in cells), _FIRST)
+    first = min(max((len(name) for name, _ in cells), default=0), _FIRST)
     for name, text in cells:
         parts = _folded(text, max(size - first - 4, 24))
         if len(name) > first:
             yield [("  " + name, "name")]
             name = ""
         for i, part in enumerate(parts or [""]):
-            yield _stripped(name if i == 0 else "", first, part)
-
-
-def _stripped(name: str, first: int, text: str) -> Line:
-    if not text:
-        return [("  " + name, "name")]
-    return [(f"  {name:<{first}}  ", "name"), (text, "")]
+            title = "" if i else name
+            yield [(f"  {title:<{first}}  ", "name"), (part, "")] if part else [("  " + title, "name")]
 
 
 def list_lines(definitions: Iterable[OpDef], limit: int = 0) -> list[Line]:
-    """Text rendering of operator types by family.
-
-    Args:
-        definitions: the operators.
-        limit: characters a line may have; 0 for 100.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.op import get_op
-        >>> from fluidnb.viz import plain
-        >>> print(plain(list_lines([get_op("relu"), get_op("tanh"), get_op("mul")])))
-        activation (2)
-          relu tanh
-        math (1)
-          mul
-    """
+    """Text rendering of operator types by family."""
     families: dict[str, list[str]] = {}
     for d in definitions:
         families.setdefault(family_of(d), []).append(d.type)
@@ -162,3 +108,21 @@ def list_lines(definitions: Iterable[OpDef], limit: int = 0) -> list[Line]:
         lines.append([(family, "bold"), (f" ({len(families[family])})", "dim")])
         lines += [[("  " + text, "")] for text in wrap(names, (limit or WIDE) - 2, break_on_hyphens=False)]
     return lines
+
+
+def card_lines(op: OpRow, width: int = 0) -> list[Line]:
+    """Details of an operator; documentation, kernels and gradient of its type at the end."""
+    head: Line = [(f"{op.block}:{op.index}  ", "dim"), (op.type, op.role), (f"  {op.role}", op.role)]
+    lines: list[Line] = [[*head, *([(f"  {op.location}", "location")] if op.location else [])]]
+    if op.source:
+        lines.append(cut([("  " + op.source, "")], width or len(op.source) + 2))
+    rows: list[list[Line]] = [
+        [[("  " + word, "dim")], [(slot.name, "")], [(v.name, "name")], [(v.facts, "dim")], [(v.location, "location")]]
+        for word, slots in (("reads", op.ins), ("writes", op.outs)) for slot in slots for v in slot.vars
+    ]  # fmt: skip
+    if op.attrs:
+        rows.append([[("  with    ", "dim"), (", ".join(f"{name}={value}" for name, value in op.attrs), "")]])
+    if inner := (*op.blocks, *op.folded):
+        rows.append([[("  runs    ", "dim"), (", ".join(f"block {b.index}" for b in inner), "")]])
+    lines += columns(rows, width)
+    return [*lines, [], *sheet_lines(read_op(op.type), width)] if has_op(op.type) else lines

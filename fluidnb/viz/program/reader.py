@@ -6,9 +6,9 @@ import sys
 from itertools import takewhile
 from typing import Any
 
-from fluidnb.op import EMPTY, OpDef, get_op, has_op
+from fluidnb.op import EMPTY, get_op, has_op
 from fluidnb.op.attr import GENERATED, SWITCHES
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values.dtypes import VarType, dtype_name
@@ -20,22 +20,11 @@ _WITH_ELEMENTS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_
 
 
 def read_program(program: Any, title: str = "program", limit: int = 0) -> ProgramPicture:
-    """Reads a program as plain data.
+    """Reads a program as plain data; blocks belong to the operators that run them.
 
     Args:
         program: a Program, a ProgramDesc, or the bytes of one.
-        title: title of the picture.
         limit: operators read at most, the others are counted; 0 for all.
-
-    Returns:
-        The picture. Blocks belong to the operators that run them.
-
-    Example:
-        >>> from fluidnb.proto.desc import OpDesc, ProgramDesc
-        >>> desc = ProgramDesc()
-        >>> _ = desc.block(0).append_op(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}))
-        >>> read_program(desc).root.ops[0].text
-        'y = relu(x)'
     """
     if isinstance(program, bytes):
         program = ProgramDesc.parse_from_string(program)
@@ -46,26 +35,12 @@ def read_program(program: Any, title: str = "program", limit: int = 0) -> Progra
 
 
 def read_block(block: Any) -> BlockRow:
-    """Reads a block and its nested blocks as plain data.
-
-    Args:
-        block: a Block or a BlockDesc.
-
-    Returns:
-        The row; a block that runs itself (an invalid program) is read once.
-    """
+    """Reads a block and its nested blocks; a block that runs itself (an invalid program) is read once."""
     return _Reader().block(getattr(block, "desc", block), set())
 
 
 def read_op(operator: Any) -> OpRow:
-    """Reads an operator as plain data.
-
-    Args:
-        operator: an Operator or an OpDesc that is in a block.
-
-    Returns:
-        The row, without the blocks that it runs.
-    """
+    """Reads an operator without the blocks that it runs."""
     desc: OpDesc = getattr(operator, "desc", operator)
     block = desc.block
     if block is None:
@@ -90,14 +65,7 @@ def read_var(desc: VarDesc) -> VarRow:
 
 
 class _Reader:
-    """Reads blocks; each variable is read once.
-
-    Args:
-        limit: operators read at most; 0 for all.
-
-    Attributes:
-        met: indices of the visited blocks.
-    """
+    """Reads blocks, each variable once; ``limit`` operators at most, 0 for all."""
 
     def __init__(self, limit: int = 0) -> None:
         self.met: set[int] = set()
@@ -130,10 +98,11 @@ class _Reader:
     def op(self, desc: OpDesc, index: int, block: BlockDesc, seen: set[int]) -> OpRow:
         """Reads an operator and the blocks that it runs, except those in ``seen``."""
         blocks = tuple(self.block(b, seen) for b in _inner(desc, block, seen))
-        location, source = _location(desc.view)
+        where = getattr(desc.view, "where", None)
         return OpRow(
             block.idx, index, desc.optype, role_of(desc), self._slots(desc.ins, block),
-            self._slots(_main_first(desc), block), _attrs(desc), location, source, blocks,
+            self._slots(_main_first(desc), block), _attrs(desc), "" if where is None else where.short(),
+            "" if where is None else where.source, blocks,
         )  # fmt: skip
 
     def _count(self, op: OpDesc, block: BlockDesc, seen: set[int]) -> int:
@@ -151,10 +120,9 @@ class _Reader:
         return tuple(SlotRow(slot, tuple(row(n) for n in names)) for slot, names in filled if names)
 
     def _var(self, desc: VarDesc) -> VarRow:
-        row = self._vars.get(desc)
-        if row is None:
-            row = self._vars[desc] = read_var(desc)
-        return row
+        if desc not in self._vars:
+            self._vars[desc] = read_var(desc)
+        return self._vars[desc]
 
 
 def _inner(op: OpDesc, block: BlockDesc, seen: set[int]) -> list[BlockDesc]:
@@ -170,7 +138,8 @@ def _main_first(op: OpDesc) -> dict[str, list[str]]:
 
 def _attrs(desc: OpDesc) -> tuple[tuple[str, str], ...]:
     """The attributes except generated ones, blocks, defaults, and those that only other builds of Paddle have."""
-    known = _definition(desc.optype)
+    names = (name for name in (desc.optype.removesuffix("_grad"), desc.optype) if has_op(name))
+    known = next(map(get_op, names), None)
     rows = []
     for name, value in desc.attrs.items():
         attr = known.attrs.get(name) if known else None
@@ -178,21 +147,11 @@ def _attrs(desc: OpDesc) -> tuple[tuple[str, str], ...]:
             continue
         if attr is not None and attr.default == value:
             continue
-        rows.append((name, dtype_name(value) if attr is not None and attr.kind == "dtype" else _short(value)))
+        text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+        if attr is not None and attr.kind == "dtype":
+            text = dtype_name(value)
+        rows.append((name, text if len(text) <= 40 else text[:37] + "..."))
     return tuple(rows)
-
-
-def _definition(optype: str) -> OpDef | None:
-    forward = optype.removesuffix("_grad")
-    for name in (forward, optype):
-        if has_op(name):
-            return get_op(name)
-    return None
-
-
-def _short(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
@@ -215,8 +174,3 @@ def _is_data(desc: VarDesc) -> bool:
         return True
     feeds = takewhile(lambda op: op.optype == "feed", desc.block.ops if desc.block else ())
     return any(desc.name() in op.outs.get("Out", ()) for op in feeds)
-
-
-def _location(operator: Any) -> tuple[str, str]:
-    where = getattr(operator, "where", None)
-    return ("", "") if where is None else (where.short(), where.source)

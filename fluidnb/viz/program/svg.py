@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible, plural
-from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.base.svg import CHAR, heading, new_uid, svg_element
 from fluidnb.viz.program.data_flow import Edge, lanes
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 
@@ -37,22 +37,9 @@ class _Row:
 
 
 def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str:
-    """A program as one SVG element.
+    """A program as one SVG element, of ``limit`` operators at most; the others are counted.
 
-    Args:
-        picture: the program.
-        uid: start of all ids; unique by default. An operator's group has the id ``{uid}op_{block}_{index}``, a block's
-            box ``{uid}block_{index}``.
-        limit: operators drawn at most; the others are counted.
-
-    Returns:
-        The element's text.
-
-    Example:
-        >>> from fluidnb.viz.program.model import SlotRow, VarRow
-        >>> op = OpRow(0, 0, "relu", "forward", (SlotRow("X", (VarRow("x"),)),))
-        >>> 'id="a_op_0_0"' in program_svg(ProgramPicture(BlockRow(0, -1, (op,))), "a_")
-        True
+    An operator's group has the id ``{uid}op_{block}_{index}``, a block's box ``{uid}block_{index}``.
     """
     uid = uid or new_uid()
     rows, boxes = _rows(picture, limit)
@@ -70,12 +57,13 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     x_location = x_facts + facts * CHAR + 16
     head = (len(picture.title) + len(picture.counts) + 2) * CHAR
     size = (max(x_location + location * CHAR, head) + 8, 30 + len(rows) * _ROW + 6)
-    parts = [_head(picture, uid, *size)]
+    parts = [heading(picture.title, picture.counts, 18)]
     parts += [_box(uid, block, first, last, depth, right) for block, first, last, depth in boxes]
     parts += [_edge(edge, right) for edge in drawn]
     parts += [_row(uid, i, row, right, x_facts, x_location, code) for i, row in enumerate(rows)]
     parts += [_took(i, op, x_took, x_facts - 16) for i, op in ops if op.took]
-    return "".join([*parts, "</svg>"])
+    label, style = f"{picture.title}: {picture.counts}", "white-space:pre;max-width:none"
+    return svg_element(parts, label, *size, uid=f"{uid}program", style=style)
 
 
 def _rows(picture: ProgramPicture, limit: int) -> tuple[list[_Row], list[tuple[int, int, int, int]]]:
@@ -109,17 +97,6 @@ def _rows(picture: ProgramPicture, limit: int) -> tuple[list[_Row], list[tuple[i
     if left:
         rows.append(_Row(0, text=f"… {plural(left, 'more op')}"))
     return rows, boxes
-
-
-def _head(picture: ProgramPicture, uid: str, width: float, height: float) -> str:
-    label = f"{picture.title}: {picture.counts}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}program" role="img" aria-label="{escape(label)}" '
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" '
-        f'font-size="12" fill="currentColor" style="white-space:pre;max-width:none">'
-        f'<text x="1" y="18"><tspan font-weight="700">{escape(picture.title)}</tspan>'
-        f'<tspan fill-opacity=".75">  {escape(picture.counts)}</tspan></text>'
-    )
 
 
 def _top(row: int) -> int:

@@ -1,7 +1,4 @@
-"""A program as a compact table: one row for each operator, each text and variable stored once.
-
-Widgets send it to the page, where it suffices to collapse, to search and to follow variables.
-"""
+"""A program as a compact table for the page of a widget: each text and variable stored once."""
 
 from __future__ import annotations
 
@@ -24,45 +21,25 @@ class ProgramTable:
     """A program whose texts are indices into `words`.
 
     Args:
-        title: its title.
-        counts: number of blocks, operators and parameters in words.
-        words: texts: types, slots, attributes, places, lines.
-        vars: of each variable: name, facts, kind (``data``, ``parameter``, ``kept`` or empty), block, location.
         rows: of each operator: block, index, depth, type, role (index in `ROLES`), inputs, outputs, attributes,
             location, line, row of its forward operator (-1 for none). A slot is its name and its variables; an
             attribute its name and its text.
-        runs: ``cells`` and ``layers`` -> of each run of two operators or more: first row, last row, what they have in
-            common.
-        loose: (first row, block) of the blocks that no operator runs.
-        left: number of operators that were not read.
-
-    Example:
-        >>> relu = OpRow(0, 0, "relu", "forward", (SlotRow("X", (VarRow("x"),)),), (SlotRow("Out", (VarRow("y"),)),))
-        >>> table = read_table(ProgramPicture(BlockRow(0, -1, (relu,))))
-        >>> table.words, table.rows[0]
-        (['', 'relu', 'X', 'Out'], [0, 0, 0, 1, 0, [[2, 0]], [[3, 1]], [], 0, 0, -1])
     """
 
     title: str
-    counts: str
-    words: list[str] = field(default_factory=list)
+    counts: str  # number of blocks, operators and parameters in words
+    words: list[str] = field(default_factory=list)  # texts: types, slots, attributes, places, lines
+    # of each variable: name, facts, kind (``data``, ``parameter``, ``kept`` or empty), block, location
     vars: list[list[Any]] = field(default_factory=list)
     rows: list[list[Any]] = field(default_factory=list)
+    # ``cells`` and ``layers`` -> of each run of two operators or more: first row, last row, what they have in common
     runs: dict[str, list[list[int]]] = field(default_factory=dict)
-    loose: list[list[int]] = field(default_factory=list)
-    left: int = 0
+    loose: list[list[int]] = field(default_factory=list)  # (first row, block) of the blocks that no operator runs
+    left: int = 0  # number of operators that were not read
 
 
 def read_table(picture: ProgramPicture) -> ProgramTable:
-    """Converts a picture to a table; collapsed rows are expanded.
-
-    Example:
-        >>> from fluidnb.viz import read_program
-        >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, act="relu")
-        >>> table = read_table(read_program(fluid.default_main_program()))
-        >>> [table.words[row[3]] for row in table.rows], table.vars[0]
-        (['mul', 'elementwise_add', 'relu'], ['x', 'float32[-1, 3]', 'data', 0, ''])
-    """
+    """Converts a picture to a table; collapsed rows are expanded."""
     return _Table(picture).table
 
 
@@ -104,21 +81,11 @@ class _Table:
         if op.role == "forward":
             for var in op.writes:
                 self._written.setdefault((op.type, var.name), len(self.table.rows))
-        self.table.rows.append(
-            [
-                op.block,
-                op.index,
-                depth,
-                self._word(op.type),
-                ROLES.index(op.role),
-                self._slots(op.ins),
-                self._slots(op.outs),
-                [[self._word(name), self._word(text)] for name, text in op.attrs],
-                self._word(op.location),
-                self._word(op.source),
-                self._forward(op),
-            ]
-        )
+        attrs = [[self._word(name), self._word(text)] for name, text in op.attrs]
+        self.table.rows.append([
+            op.block, op.index, depth, self._word(op.type), ROLES.index(op.role), self._slots(op.ins),
+            self._slots(op.outs), attrs, self._word(op.location), self._word(op.source), self._forward(op),
+        ])  # fmt: skip
 
     def _forward(self, op: OpRow) -> int:
         """The row of the forward operator: it wrote an input, or the variable of an input gradient."""
@@ -143,8 +110,7 @@ class _Table:
         return number
 
     def _word(self, text: str) -> int:
-        number = self._words.get(text)
-        if number is None:
-            number = self._words[text] = len(self.table.words)
+        if text not in self._words:
+            self._words[text] = len(self.table.words)
             self.table.words.append(text)
-        return number
+        return self._words[text]

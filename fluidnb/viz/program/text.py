@@ -18,26 +18,12 @@ Rows = Iterator[tuple[str, list[Line]]]
 
 
 def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> list[Line]:
-    """A program as a listing: data and parameters, then the operators, nested blocks indented.
-
-    Args:
-        picture: the program.
-        width: characters a line may have; 0 for any number.
-        limit: operators shown at most; 0 for all.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz.base.styled_text import plain
-        >>> op = OpRow(0, 0, "relu", "forward", location="cell net, line 2")
-        >>> print(plain(program_lines(ProgramPicture(BlockRow(0, -1, (op,))))))
-        program  1 block, 1 op
-        forward
-          0  relu()    cell net, line 2
-    """
+    """A program as a listing: data and parameters, then up to ``limit`` operators, nested blocks indented."""
     head: Line = [(picture.title, "bold"), ("  " + picture.counts, "dim")]
-    rows = [[[("  ", ""), (v.name, "name")], [(v.facts, "")], [(_part(v), "dim")]] for v in _named(picture.root)]
+    rows: list[list[Line]] = []
+    for v in _named(picture.root):
+        part = "data" if v.data else "parameter" if v.parameter else ""
+        rows.append([[("  ", ""), (v.name, "name")], [(v.facts, "")], [(part, "dim")]])
     timed = max((len(op.took) for op in picture.each()), default=0)
     body = list(_block_rows(picture.root, limit or 1 << 30, timed))
     for block in picture.loose:
@@ -48,17 +34,13 @@ def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> li
 
 def op_lines(op: OpRow) -> list[Line]:
     """An operator in one line with the user's line that created it."""
-    return [[*_op_line(op, 0)[2:], ("  ", ""), *_facts(op), ("  ", ""), (op.location, "place")]]
+    return [[*_op_line(op, 0)[2:], ("  ", ""), (op.facts, "dim"), ("  ", ""), (op.location, "location")]]
 
 
 def _named(root: BlockRow) -> list[VarRow]:
     rows = [v for v in root.vars if v.data or v.parameter]
     more = len(rows) - _NAMED + root.left_parameters
     return rows if more <= 0 else [*rows[:_NAMED], VarRow("…", plural(more, "more variable"))]
-
-
-def _part(variable: VarRow) -> str:
-    return "data" if variable.data else "parameter" if variable.parameter else ""
 
 
 def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Line]]:
@@ -77,17 +59,13 @@ def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Li
             yield [[("  " + "     " * (depth - 1) + "   ", ""), (f"block {op.block}", "dim")]]
         shown += 1
         took: list[Line] = [[(f"{op.took:>{timed}}  {'█' * round(_BAR * op.share):<{_BAR}}", op.role)]] if timed else []
-        yield [*took, _op_line(op, depth), _facts(op), [(op.location, "place")]]
+        yield [*took, _op_line(op, depth), [(op.facts, "dim")], [(op.location, "location")]]
     if total > shown:
         yield [[("  ", ""), (f"… {plural(total - shown, 'more op')}", "dim")]]
 
 
 def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
-    """The rows of a collapsible listing; collapsed operators follow their summary row.
-
-    Yields:
-        (mark, cells): ``fold`` and ``block`` begin a collapsible group (``block`` is open), ``end`` ends it.
-    """
+    """The rows of a collapsible listing; marks: ``fold`` and ``block`` (open) begin a group, ``end`` ends it."""
     yield "", [[(picture.title, "bold"), ("  " + picture.counts, "dim")]]
     remaining = [limit, limit]  # of shown and of hidden rows
 
@@ -104,7 +82,7 @@ def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
             remaining[hidden] -= 1
             # <details> draws its own marker
             line = [(text.replace("▸", "·") if style == "dim" else text, style) for text, style in _op_line(op, depth)]
-            cells = [line, _facts(op), [(op.location, "place")]]
+            cells = [line, [(op.facts, "dim")], [(op.location, "location")]]
             yield ("fold" if op.hides or op.folded else "block" if op.blocks else ""), cells
             yield from rows(op.hides, depth + 1, True)
             for block in (*op.blocks, *op.folded):
@@ -121,7 +99,3 @@ def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
 
 def _op_line(op: OpRow, depth: int) -> Line:
     return [("  " + "     " * depth, ""), (f"{op.index:<2} ", "dim"), *op.pieces]
-
-
-def _facts(op: OpRow) -> Line:
-    return [(op.facts, "dim")]

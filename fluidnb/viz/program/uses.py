@@ -8,41 +8,25 @@ from dataclasses import dataclass
 from fluidnb.errors import NotFound, near
 from fluidnb.op import GRAD
 from fluidnb.viz.base.styled_text import Line, columns, plural
-from fluidnb.viz.program.model import OpRow, ProgramPicture, SlotRow, VarRow
+from fluidnb.viz.program.model import OpRow, ProgramPicture, VarRow
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An operator that writes or reads a variable.
+    """An operator that writes or reads a variable."""
 
-    Args:
-        writes: whether it writes it.
-        slot: its slots, comma-separated.
-        op: the operator.
-    """
-
-    writes: bool
-    slot: str
+    writes: bool  # whether it writes it
+    slot: str  # its slots, comma-separated
     op: OpRow
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The writers and readers of one variable.
-
-    Args:
-        var: the variable.
-        uses: its writers and readers in program order.
-        gradients: the names of its gradients.
-
-    Example:
-        >>> Uses(VarRow("x"), (Use(True, "Out", OpRow(0, 0, "relu", "forward")),)).readers
-        ()
-    """
+    """The writers and readers of one variable."""
 
     var: VarRow
-    uses: tuple[Use, ...] = ()
-    gradients: tuple[str, ...] = ()
+    uses: tuple[Use, ...] = ()  # its writers and readers in program order
+    gradients: tuple[str, ...] = ()  # the names of its gradients
 
     @property
     def writers(self) -> tuple[Use, ...]:
@@ -56,25 +40,7 @@ class Uses:
 
 
 def uses_of(picture: ProgramPicture, name: str) -> tuple[Uses, ...]:
-    """Finds the operators that write or read a variable.
-
-    Args:
-        picture: the program.
-        name: the variable's name.
-
-    Returns:
-        One item for each block that declares a variable of that name; mostly one.
-
-    Raises:
-        NotFound: the program has no such variable.
-
-    Example:
-        >>> from fluidnb.viz import read_program
-        >>> y = fluid.layers.relu(fluid.layers.data("x", [3]))
-        >>> [x] = uses_of(read_program(fluid.default_main_program()), "x")
-        >>> [(use.slot, use.op.type) for use in x.readers], x.writers
-        ([('X', 'relu')], ())
-    """
+    """Finds the operators that write or read a variable; one item for each block that declares the name."""
     declared = [v for block in picture.blocks for inner in block.inside() for v in inner.vars]
     known = {v.name: None for v in declared}
     by_variable: dict[VarRow, list[Use]] = {v: [] for v in declared if v.name == name}
@@ -93,33 +59,12 @@ def _uses(op: OpRow, name: str) -> Iterator[tuple[VarRow, Use]]:
     for writes, slots in ((False, op.ins), (True, op.outs)):
         inside = [slot for slot in slots if any(v.name == name for v in slot.vars)]
         if inside:
-            yield _variable_in(inside[0], name), Use(writes, ", ".join(slot.name for slot in inside), op)
-
-
-def _variable_in(slot: SlotRow, name: str) -> VarRow:
-    return next(v for v in slot.vars if v.name == name)
+            variable = next(v for v in inside[0].vars if v.name == name)
+            yield variable, Use(writes, ", ".join(slot.name for slot in inside), op)
 
 
 def uses_lines(uses: tuple[Uses, ...], width: int = 0) -> list[Line]:
-    """Text rendering: block and index of each operator, its type, slot, and the user's line.
-
-    Args:
-        uses: the result of `uses_of`.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> relu = OpRow(0, 1, "relu", "forward", location="cell net, line 2", source="y = layers.relu(x)")
-        >>> print(plain(uses_lines((Uses(VarRow("x", data=True, block=0), (Use(False, "X", relu),)),))))
-        x  data  block 0
-        fed
-        read by 1 op
-          0:1  relu  X  cell net, line 2  y = layers.relu(x)
-    """
-    lines: list[Line] = []
+    """Text rendering: block and index of each operator, its type, slot, and the user's line."""
     rows: list[list[Line]] = []
     for each in uses:
         rows += [[line] for line in _head(each)]
@@ -127,29 +72,22 @@ def uses_lines(uses: tuple[Uses, ...], width: int = 0) -> list[Line]:
             if users or what == "read" or not (each.var.data or each.var.persistable):
                 count = f"by {plural(len(users), 'op')}" if users else "by no operator"
                 rows.append([[(f"{what} {count}", "bold")]])
-            rows += [_row(use) for use in users]
+            rows += [
+                [[(f"  {use.op.block}:{use.op.index}", "dim")], [(use.op.type, use.op.role)], [(use.slot, "")],
+                 [(use.op.location, "location")], [(use.op.source, "dim")]]
+                for use in users
+            ]  # fmt: skip
         if each.gradients:
             rows.append([[("gradient  ", "bold"), (", ".join(each.gradients), "backward")]])
-    lines += columns(rows, width)
-    return lines
+    return columns(rows, width)
 
 
 def _head(uses: Uses) -> list[Line]:
     var = uses.var
     words = [w for w, true in (("parameter", var.parameter), ("data", var.data)) if true]
     words += [w for w in (f"block {var.block}" if var.block >= 0 else "not declared", var.location) if w]
-    head: Line = [(var.name, "name")]
-    if var.facts:
-        head.append((f"  {var.facts}", ""))
-    lines: list[Line] = [[*head, ("  " + "  ".join(words), "dim")]]
+    facts = [(f"  {var.facts}", "")] if var.facts else []
+    lines: list[Line] = [[(var.name, "name"), *facts, ("  " + "  ".join(words), "dim")]]
     if not uses.writers and (var.data or var.persistable):
         lines.append([("fed" if var.data else "persistable; another program sets its value", "dim")])
     return lines
-
-
-def _row(use: Use) -> list[Line]:
-    op = use.op
-    return [
-        [(f"  {op.block}:{op.index}", "dim")], [(op.type, op.role)], [(use.slot, "")], [(op.location, "place")],
-        [(op.source, "dim")],
-    ]  # fmt: skip

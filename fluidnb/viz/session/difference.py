@@ -14,7 +14,7 @@ from fluidnb.values.copies import on_host
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb.viz.session.panel_values import find_value
-from fluidnb.viz.values.tensor_window import View, read_page
+from fluidnb.viz.values.tensor_window import View, element_text, read_page
 
 #: Changed elements that are listed.
 _MOST = 8
@@ -24,48 +24,31 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ChangedElement:
-    """An element whose value differs; numbers as text.
-
-    Args:
-        index: its index.
-        old: its value at the earlier step.
-        new: its value now.
-        absolute: new - old.
-        relative: the size of the difference divided by the size of the old value.
-    """
+    """An element whose value differs; numbers as text."""
 
     index: tuple[int, ...]
-    old: str
-    new: str
-    absolute: str
-    relative: str
+    old: str  # its value at the earlier step
+    new: str  # its value now
+    absolute: str  # new - old
+    relative: str  # the size of the difference divided by the size of the old value
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A variable now, compared with its value at another step.
+    """A variable now, compared with its value at another step."""
 
-    Args:
-        at: the other step.
-        problem: why the values cannot be compared; empty where they can.
-        count: elements of the tensor.
-        changed: elements that differ.
-        largest: the elements with the largest absolute differences, NaN first.
-        mean: the mean absolute difference.
-        pages: old, absolute, relative and changed -> that part of the tensor which is seen.
-    """
-
-    at: int
-    problem: str = ""
-    count: int = 0
-    changed: int = 0
-    largest: tuple[ChangedElement, ...] = ()
-    mean: str = ""
+    at: int  # the other step
+    problem: str = ""  # why the values cannot be compared; empty where they can
+    count: int = 0  # elements of the tensor
+    changed: int = 0  # elements that differ
+    largest: tuple[ChangedElement, ...] = ()  # the elements with the largest absolute differences, NaN first
+    mean: str = ""  # the mean absolute difference
+    # old, absolute, relative and changed -> that part of the tensor which is seen
     pages: dict[str, tuple[tuple[str, ...], ...]] | None = None
 
     @property
     def summary(self) -> str:
-        """It in a sentence."""
+        """A sentence about it."""
         if self.problem:
             return self.problem
         if not self.changed:
@@ -75,20 +58,7 @@ class Difference:
 
 
 def value_at(debugger: Debugger, name: str, frame: int, at: int) -> Array | None:
-    """A copy of a tensor as it was, or will be, at a step.
-
-    Args:
-        debugger: a debugger with a run under way; its position is restored.
-        name: the variable.
-        frame: the scope from which it is seen, 0 for the outermost; -1 for the innermost.
-        at: the step.
-
-    Returns:
-        The elements; None if the variable has no tensor there.
-
-    Raises:
-        OpValueError: the session has not been at that step.
-    """
+    """A copy of a tensor at another step, as visible from a scope (-1: the innermost); None without one."""
     first, last = debugger.tape.forgotten, debugger.snapshot.reached
     if not first <= at <= last:
         raise OpValueError("The session has not been at that step.", expected=f"{first} to {last}", received=at)
@@ -101,19 +71,7 @@ def value_at(debugger: Debugger, name: str, frame: int, at: int) -> Array | None
 
 
 def difference(now: Any, old: Array | None, at: int, view: View | None = None) -> Difference:
-    """Compare a tensor with its value at another step.
-
-    Args:
-        now: the elements now.
-        old: the elements then; None where there were none.
-        at: the other step.
-        view: the part of the tensor that is seen.
-
-    Example:
-        >>> d = difference(np.array([1.0, 4.0, 3.0]), np.array([1.0, 2.0, 3.0]), 7)
-        >>> d.summary, d.largest[0].absolute, d.largest[0].relative
-        ('1 of 3 elements differs from step 7, by 0.66667 on average', '2', '1')
-    """
+    """Compares a tensor with its elements at another step, None without a value there."""
     new = on_host(now)
     if old is None:
         return Difference(at, f"it had no value at step {at}")
@@ -132,23 +90,17 @@ def difference(now: Any, old: Array | None, at: int, view: View | None = None) -
         tuple(
             ChangedElement(
                 tuple(int(i) for i in np.unravel_index(each, new.shape)),
-                *(_text(x.reshape(-1)[each].item()) for x in (old, new, absolute, relative)),
+                *(element_text(x.reshape(-1)[each].item()) for x in (old, new, absolute, relative)),
             )
             for each in most
         ),
-        _text(float(np.abs(absolute).mean()) if new.size else 0.0),
+        element_text(float(np.abs(absolute).mean()) if new.size else 0.0),
         {name: read_page(array, view).cells for name, array in arrays.items()},
     )  # fmt: skip
 
 
 def difference_lines(name: str, difference: Difference, width: int = 0) -> list[Line]:
-    """A difference as lines: a summary, and the elements that differ most.
-
-    Args:
-        name: the variable.
-        difference: the difference.
-        width: characters a line may have; 0 for any number.
-    """
+    """Text rendering: a summary, and the elements that differ most."""
     head: list[Line] = [[(name, "name"), (f"  {difference.summary}", "")]]
     if not difference.largest:
         return head
@@ -160,7 +112,3 @@ def difference_lines(name: str, difference: Difference, width: int = 0) -> list[
     left = difference.changed - len(difference.largest)
     more: list[Line] = [[(f"  … and {left:,} more", "dim")]] if left else []
     return [*head, *columns(rows, width), *more]
-
-
-def _text(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)

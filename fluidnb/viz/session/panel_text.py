@@ -8,34 +8,22 @@ from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb.viz.session.panel_values import ScopePage, ValueLine, Window, read_window
 from fluidnb.viz.session.text import breakpoint_lines, session_lines
-from fluidnb.viz.session.values import read_values
+from fluidnb.viz.session.values import is_paused, read_values
 
 #: Operators shown before and after the next one; variables of a scope.
 _AROUND, _MOST = 8, 20
 
 
 def panel_lines(session: Session, width: int = 0) -> list[Line]:
-    """Text rendering of the panel.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); at = d.step(); lines = panel_lines(d); d.close()
-        >>> print(plain(lines[-3:]))
-        no breakpoints
-        scope of block 0  1 variable
-          fill_constant_0.tmp_0  float32[2]  [1, 1]
-    """
-    paused = not session.closed and session.snapshot.state in ("paused", "done")
-    marks = session.marks() if paused else ()
+    """Text rendering of the panel."""
+    marks = session.marks() if is_paused(session) else ()
     lines = session_lines(session.snapshot, session.program, marks, width, _AROUND, read_values(session))
     return [*lines, *below_lines(session, width)]
 
 
 def below_lines(session: Session, width: int = 0) -> list[Line]:
     """The breakpoints and the innermost scope."""
-    paused = not session.closed and session.snapshot.state in ("paused", "done")
-    scope = session.inspect(_innermost, width) if paused else []
+    scope = session.inspect(_innermost, width) if is_paused(session) else []
     return [*breakpoint_lines(session.breakpoints), *scope]
 
 
@@ -48,7 +36,7 @@ def value_cells(line: ValueLine) -> list[Line]:
 
 def _innermost(debugger: Debugger, width: int) -> list[Line]:
     page: ScopePage = read_window(debugger, Window(count=_MOST))
-    block = debugger.tape.machine.stack[-1].block.index
+    block = debugger.tape.interpreter.stack[-1].block.index
     head: Line = [(f"scope of block {block}", "bold"), (f"  {plural(page.count, 'variable')}", "dim")]
     left = page.count - len(page.rows)
     more: list[Line] = [[(f"  … {plural(left, 'more variable')}", "dim")]] if left else []

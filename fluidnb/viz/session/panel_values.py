@@ -24,97 +24,54 @@ _MOST, _OFFSETS = 60, 6
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The visible part of a scope.
+    """The visible part of a scope."""
 
-    Args:
-        frame: index of the scope in `SessionPosition`, 0 for the outermost; -1 for the innermost.
-        first: the first variable seen.
-        count: how many.
-        part: only variables whose name has this in it.
-    """
-
-    frame: int = -1
-    first: int = 0
-    count: int = 24
-    part: str = ""
+    frame: int = -1  # index of the scope in `SessionPosition`, 0 for the outermost; -1 for the innermost
+    first: int = 0  # the first variable seen
+    count: int = 24  # how many
+    part: str = ""  # only variables whose name has this in it
 
 
 @dataclass(frozen=True, slots=True)
 class ValueLine:
-    """A variable in a line.
-
-    Args:
-        name: its name.
-        facts: dtype and shape of a tensor, else its type.
-        lod: its LoD as text.
-        statistics: mean, deviation and range, or the values when they are few.
-        histogram: counts of elements in equal bins of the range.
-        bad: whether it contains NaN or infinity.
-        nbytes: its size in bytes.
-    """
+    """A variable in a line."""
 
     name: str
-    facts: str
-    lod: str = ""
-    statistics: str = ""
-    histogram: tuple[int, ...] = ()
-    bad: bool = False
-    nbytes: int = 0
+    facts: str  # dtype and shape of a tensor, else its type
+    lod: str = ""  # its LoD as text
+    statistics: str = ""  # mean, deviation and range, or the values when they are few
+    histogram: tuple[int, ...] = ()  # counts of elements in equal bins of the range
+    bad: bool = False  # whether it contains NaN or infinity
+    nbytes: int = 0  # its size in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ScopePage:
-    """The visible variables of a scope that have a value.
+    """The visible variables of a scope that have a value."""
 
-    Args:
-        frame: index of the scope.
-        count: number of matching variables.
-        first: index of the first row.
-        rows: the visible variables.
-    """
-
-    frame: int
-    count: int
-    first: int = 0
-    rows: tuple[ValueLine, ...] = ()
+    frame: int  # index of the scope
+    count: int  # number of matching variables
+    first: int = 0  # index of the first row
+    rows: tuple[ValueLine, ...] = ()  # the visible variables
 
 
 @dataclass(frozen=True, slots=True)
 class VariableDetails:
-    """Details of a variable.
+    """Details of a variable."""
 
-    Args:
-        line: its summary.
-        frame: index of the scope from which it is looked up.
-        shape: sizes of a tensor.
-        page: a window of its elements; None without elements.
-        picture: data URL of its plane as a picture; empty for small tensors.
-        image: the same as an image, if it has the shape of one.
-        sequences: its LoD as nested boxes, HTML.
-        parts: its parts if it is not a tensor.
-        gone: whether it has no value here.
-    """
-
-    line: ValueLine
-    frame: int
-    shape: tuple[int, ...] = ()
-    page: ValuePage | None = None
-    picture: str = ""
-    image: str = ""
-    sequences: str = ""
-    parts: tuple[ValueLine, ...] = ()
-    gone: bool = False
+    line: ValueLine  # its summary
+    frame: int  # index of the scope from which it is looked up
+    shape: tuple[int, ...] = ()  # sizes of a tensor
+    page: ValuePage | None = None  # a window of its elements; None without elements
+    picture: str = ""  # data URL of its plane as a picture; empty for small tensors
+    image: str = ""  # the same as an image, if it has the shape of one
+    sequences: str = ""  # its LoD as nested boxes, HTML
+    parts: tuple[ValueLine, ...] = ()  # its parts if it is not a tensor
+    gone: bool = False  # whether it has no value here
 
 
 def read_window(debugger: Debugger, window: Window) -> ScopePage:
-    """Reads the visible variables of a scope.
-
-    Example:
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); at = d.step(); page = d.inspect(read_window, Window()); d.close()
-        >>> page.frame, page.count, page.rows[0].facts, page.rows[0].statistics
-        (1, 1, 'float32[2]', '[1, 1]')
-    """
+    """Reads the visible variables of a scope."""
     frame = frame_of(debugger, window.frame)
     scope = _scope(debugger, frame)
     part = window.part.lower()
@@ -126,26 +83,13 @@ def read_window(debugger: Debugger, window: Window) -> ScopePage:
 
 def read_lines(debugger: Debugger, names: Iterable[str]) -> tuple[ValueLine, ...]:
     """Reads variables as visible at the current position; those without a value are omitted."""
-    scope = debugger.tape.machine.stack[-1].scope
+    scope = debugger.tape.interpreter.stack[-1].scope
     variables = [(n, scope.find_var(n)) for n in list(dict.fromkeys(names))[:_MOST] if n != EMPTY]
     return tuple(value_line(n, v.value) for n, v in variables if v is not None and has_value(v.value))
 
 
 def read_details(debugger: Debugger, name: str, frame: int, view: View | None = None) -> VariableDetails:
-    """Reads the details of a variable.
-
-    Args:
-        frame: index of the scope; -1 for the innermost.
-
-    Raises:
-        OpValueError: the tensor has no such axes.
-
-    Example:
-        >>> y = fluid.layers.fill_constant([3, 4], "float32", 2.0)
-        >>> d = fluid.debug(feed={}); at = d.step(); o = d.inspect(read_details, y.name, -1); d.close()
-        >>> o.shape, o.page.cells[0], o.picture[:10]
-        ((3, 4), ('2', '2', '2', '2'), 'data:image')
-    """
+    """Reads the details of a variable."""
     frame = frame_of(debugger, frame)
     value = find_value(debugger, name, frame)
     if not has_value(value):
@@ -167,11 +111,7 @@ def read_details(debugger: Debugger, name: str, frame: int, view: View | None = 
 
 
 def find_value(debugger: Debugger, name: str, frame: int) -> Any:
-    """The value of a variable as visible from a scope; None without one.
-
-    Args:
-        frame: the scope, 0 for the outermost; -1 for the innermost.
-    """
+    """The value of a variable as visible from a scope; None without one."""
     variable = _scope(debugger, frame_of(debugger, frame)).find_var(name)
     return None if variable is None else variable.value
 
@@ -182,17 +122,13 @@ def value_line(name: str, value: Any) -> ValueLine:
 
 
 def frame_of(debugger: Debugger, frame: int) -> int:
-    """A valid index of a scope, as the requested one may have been left.
-
-    Args:
-        frame: its index in `SessionPosition`; -1 for the innermost.
-    """
-    innermost = len(debugger.tape.machine.stack)
+    """A valid index of a scope, as the requested one may have been left."""
+    innermost = len(debugger.tape.interpreter.stack)
     return frame if 0 <= frame <= innermost else innermost
 
 
 def _scope(debugger: Debugger, frame: int) -> Any:
-    return debugger.tape.runs[-1].scope if frame == 0 else debugger.tape.machine.stack[frame - 1].scope
+    return debugger.tape.runs[-1].scope if frame == 0 else debugger.tape.interpreter.stack[frame - 1].scope
 
 
 def _line(variable: ScopeVariable) -> ValueLine:

@@ -5,28 +5,27 @@ from __future__ import annotations
 import linecache
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from fluidnb.debug.breakpoints import Breakpoint
-from fluidnb.debug.flow import Flow
-from fluidnb.debug.forward import forward_of
+from fluidnb.debug.flow import Flow, forward_of
 from fluidnb.debug.history import Access
 from fluidnb.debug.nan import Finding
 from fluidnb.debug.snapshot import FrameLocation, OpLocation, Snapshot
 from fluidnb.errors import FluidError
-from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
 from fluidnb.viz.base.styled_text import width as size_of
-from fluidnb.viz.program.model import OpRow
 from fluidnb.viz.program.reader import read_op
 from fluidnb.viz.session.values import Values
 from fluidnb.viz.values.model import TensorSummary
+from fluidnb.viz.values.text import statistics_pieces
 
 #: Operators shown before and after the next one.
 _AROUND = 3
 _NOTHING = Values()
-#: Pieces of a row of the listing before its operator: indent, breakpoint, pointer, index.
+#: Pieces of a row of the listing before its operator: indent, breakpoint, pointer, index. The type is the last but one.
 _TYPE = 4
 #: Characters of names and arguments in a row at least.
 _LEAST = 14
@@ -36,19 +35,8 @@ def session_lines(
     snapshot: Snapshot, program: Any, marks: Collection[tuple[int, int]] = (), width: int = 0, around: int = _AROUND,
     values: Values = _NOTHING,
 ) -> list[Line]:  # fmt: skip
-    """The position of a session.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); here = d.step(); d.close()
-        >>> print(plain(session_lines(here, fluid.default_main_program())))
-        paused  step 1  after 1 step
-            0  fill_constant_0.tmp_0 = fill_constant(shape=[2], value=1)  float32[2]
-          ▶ 1  relu_0.tmp_0 = relu(fill_constant_0.tmp_0)                 float32[2]
-          wrote  fill_constant_0.tmp_0
-    """
-    lines = [cut(line, width) if width else line for line in (head_line(snapshot), *place_lines(snapshot, program))]
+    """The position of a session."""
+    lines = [cut(line, width) if width else line for line in (head_line(snapshot), *location_lines(snapshot, program))]
     if snapshot.frames:
         rows, _ = listing(snapshot.frames[-1], program, marks, around)
         lines += _fitted(rows, width)
@@ -65,24 +53,26 @@ def head_line(snapshot: Snapshot) -> Line:
     return [*line, ("  " + snapshot.reason, "dim"), (f"  on {snapshot.device}" if snapshot.device else "", "dim")]
 
 
-def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
+def location_lines(snapshot: Snapshot, program: Any) -> list[Line]:
     """The enclosing blocks with iterations, and the user's line; for a gradient also its forward line."""
-    lines = _path(snapshot.frames)
+    lines: list[Line] = []
+    path: Line = [("  ", "")]
+    for around, frame in pairwise(snapshot.frames):
+        kind = "" if around.op is None else f"{around.op.block}:{around.op.index} {around.op.type}"
+        path += [(kind, ""), (f"  ›  block {frame.block}, iteration {frame.iteration}  ", "bold")]
+        lines = [path]
     if snapshot.op is not None and snapshot.op.where:
         source = linecache.getline(snapshot.op.file, snapshot.op.line).strip()
-        lines.append([(f"  {snapshot.op.where}  ", "place"), (source, "")])
-    if snapshot.op is not None and (about := _about(snapshot.op, program)) is not None:
+        lines.append([(f"  {snapshot.op.where}  ", "location"), (source, "")])
+    op = None if snapshot.op is None else _still_there(snapshot.op, program)
+    forward = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
+    if forward is not None:
+        about = read_op(forward)
         lines.append([
-            ("  gradient of ", "dim"), (about.type, "forward"), (f"  {about.location}  ", "place"), (about.source, ""),
+            ("  gradient of ", "dim"), (about.type, "forward"), (f"  {about.location}  ", "location"),
+            (about.source, ""),
         ])  # fmt: skip
     return lines
-
-
-def _about(spot: OpLocation, program: Any) -> OpRow | None:
-    """The forward operator whose gradient the next operator computes."""
-    op = _still_there(spot, program)
-    forward = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
-    return None if forward is None else read_op(forward)
 
 
 def _still_there(spot: OpLocation, program: Any) -> Any:
@@ -106,28 +96,23 @@ def error_lines(snapshot: Snapshot) -> list[Line]:
 def value_lines(snapshot: Snapshot, values: Values = _NOTHING, width: int = 0, reads: bool = False) -> list[Line]:
     """The outputs of the last step, the inputs of the next operator, and the watches."""
     rows: list[list[Line]] = []
+    rows += _values("wrote", values.wrote)
     if values.wrote:
-        rows += [_value("wrote", summary) for summary in values.wrote]
         if values.more:
             rows.append([[("         ", ""), (f"… {plural(values.more, 'more variable')}", "dim")]])
     elif snapshot.wrote and values is _NOTHING:
         rows.append([[("  wrote  ", "dim"), (", ".join(snapshot.wrote), "name")]])
     if reads or snapshot.error is not None:
         written = {summary.name for summary in values.wrote}
-        rows += [_value("reads", summary) for summary in values.reads if summary.name not in written]
-    rows += [_value("fetch", summary) for summary in values.fetched]
+        rows += _values("reads", (summary for summary in values.reads if summary.name not in written))
+    rows += _values("fetch", values.fetched)
     rows += [[[("  watch  ", "dim"), (text, "name")], [(value, "")]] for text, value in snapshot.watches]
     return columns(rows, width)
 
 
-def _value(what: str, summary: TensorSummary) -> list[Line]:
-    """A tensor in a line: its use, dtype and shape, statistics, histogram."""
-    numbers: Line = [(summary.facts, "dim")]
-    if summary.statistics:
-        numbers.append(("  " + summary.statistics, "warn" if summary.nan or summary.inf else ""))
-    if summary.histogram:
-        numbers.append(("  " + sparkline(summary.histogram), "forward"))
-    return [[(f"  {what}  ", "dim"), (summary.name, "name")], numbers]
+def _values(what: str, tensors: Iterable[TensorSummary]) -> Iterator[list[Line]]:
+    for t in tensors:
+        yield [[(f"  {what}  ", "dim"), (t.name, "name")], [(t.facts, "dim"), *statistics_pieces(t)]]
 
 
 def listing(
@@ -148,7 +133,7 @@ def listing(
         text: Line = [(row.left, "name"), (" = ", ""), (row.type, row.role)] if row.outs else [(row.type, row.role)]
         rows.append([
             [(" ", ""), mark, pointer, (f" {i:<3}", "dim"), *text, (f"({row.arguments})", "")],
-            [(row.facts, "dim")], [(row.location, "place")],
+            [(row.facts, "dim")], [(row.location, "location")],
         ])  # fmt: skip
     if frame.op is None:
         rows.append([[("  ▶ ", "warn"), ("the end of the block", "dim")]])
@@ -161,15 +146,10 @@ def _fitted(rows: list[list[Line]], width: int) -> list[Line]:
     if not width or len(table) < sum(len(row) > 1 for row in rows):
         return columns(rows, width)
     beside = max((size_of(row[1]) + size_of(row[2]) for row in table), default=0) + 4
-    least = max((size_of(row[0][:_TYPE]) + len(row[0][_type_at(row[0])][0]) for row in table), default=0) + _LEAST
+    least = max((size_of(row[0][:_TYPE]) + len(row[0][-2][0]) for row in table), default=0) + _LEAST
     size = min(max(width - beside, least), width)
     fitted = [[_fit(row[0], size), *row[1:]] if len(row) > 1 else row for row in rows]
     return columns(fitted, width, keep=1)
-
-
-def _type_at(line: Line) -> int:
-    """Index of the operator type in a row: before its arguments."""
-    return len(line) - 2
 
 
 def _fit(line: Line, size: int) -> Line:
@@ -177,43 +157,29 @@ def _fit(line: Line, size: int) -> Line:
     over = size_of(line) - size
     if over <= 0:
         return line
-    at = _type_at(line)
-    (text, style), arguments = line[at], line[at + 1]
-    left = line[_TYPE:at]  # output names and the equals sign
-    names = [left[0]] if left else []
-    for_arguments = max(len(arguments[0]) - over, min(len(arguments[0]), 4))
-    over -= len(arguments[0]) - for_arguments
+    *left, kind, (arguments, style) = line[_TYPE:]  # output names, the equals sign, the type, the arguments
+    names = left[:1]
+    for_arguments = max(len(arguments) - over, min(len(arguments), 4))
+    over -= len(arguments) - for_arguments
     if over > 0 and names:
         names = cut(names, max(len(names[0][0]) - over, 1))
-    shown = arguments[0] if for_arguments == len(arguments[0]) else arguments[0][: for_arguments - 2] + "…)"
-    return [*line[:_TYPE], *names, *left[1:], (text, style), (shown, arguments[1])]
+    shown = arguments if for_arguments == len(arguments) else arguments[: for_arguments - 2] + "…)"
+    return [*line[:_TYPE], *names, *left[1:], kind, (shown, style)]
 
 
 def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:
-    """A table of breakpoints.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> print(plain(breakpoint_lines([])))
-        no breakpoints
-    """
+    """A table of breakpoints."""
     if not breakpoints:
         return [[("no breakpoints", "dim")]]
-    hits = ["hit " + plural(b.hits, "time") for b in breakpoints]
-    return columns(
-        [[(f"{b.number:>3}", "dim")], [(b.text, "" if b.enabled else "dim")], [(hit, "dim")]]
-        for b, hit in zip(breakpoints, hits, strict=True)
-    )
+    rows: list[list[Line]] = []
+    for b in breakpoints:
+        hits = f"hit {plural(b.hits, 'time')}"
+        rows.append([[(f"{b.number:>3}", "dim")], [(b.text, "" if b.enabled else "dim")], [(hits, "dim")]])
+    return columns(rows)
 
 
 def history_lines(accesses: Sequence[Access], width: int = 0) -> list[Line]:
-    """The history of a variable in a run.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> print(plain(history_lines([])))
-        not read or written so far
-    """
+    """The history of a variable in a run."""
     if not accesses:
         return [[("not read or written so far", "dim")]]
     rows = []
@@ -222,22 +188,13 @@ def history_lines(accesses: Sequence[Access], width: int = 0) -> list[Line]:
         value = "" if t.norm is None else f"norm {t.norm:.4g}"
         rows.append([
             [(f"{t.at:>6}  ", "dim"), (t.role, t.role)], [(t.how, "")], [(t.name, "name")],
-            [(f"{t.op.block}:{t.op.index} {t.op.type}{at}", "")], [(value, "")], [(t.op.where, "place")],
+            [(f"{t.op.block}:{t.op.index} {t.op.type}{at}", "")], [(value, "")], [(t.op.where, "location")],
         ])  # fmt: skip
     return columns(rows, width)
 
 
 def finding_lines(finding: Finding | None) -> list[Line]:
-    """The result of a NaN search.
-
-    Args:
-        finding: the result; None without NaN.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> print(plain(finding_lines(None)))
-        all values are finite
-    """
+    """The result of a NaN search; None without NaN."""
     if finding is None:
         return [[("all values are finite", "optimizer")]]
     (head, _), *rest = finding.rows
@@ -245,13 +202,7 @@ def finding_lines(finding: Finding | None) -> list[Line]:
 
 
 def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
-    """Gradient flow: a line for each parameter, with a bar on a logarithmic scale.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> print(plain(flow_lines([])))
-        no parameters
-    """
+    """Gradient flow: a line for each parameter, with a bar on a logarithmic scale."""
     if not flows:
         return [[("no parameters", "dim")]]
     counts = Counter(flow.verdict for flow in flows)
@@ -260,29 +211,14 @@ def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
     for flow in flows:
         fine = flow.verdict == "fine"
         share = "" if flow.gradient is None or flow.verdict == "NaN" else f"{flow.share:.2g}"
+        bar = "▏" if flow.share == math.inf else ""
+        if 0 < flow.share < math.inf:  # ten characters from 1e-8 to 100
+            bar = "█" * max(1, min(10, round(math.log10(flow.share) + 8)))
         spot = flow.forward or flow.blocker
         words = [] if spot is None else [spot.text.partition(" = ")[0] if " = " in spot.text else "", spot.where]
         origin = ", ".join(filter(None, words))
         rows.append([
             [("  " + flow.parameter, "name")], [(flow.verdict, "optimizer" if fine else "warn")], [(share, "")],
-            [(_bar(flow.share), "backward")], [(flow.why, ""), (f"  ({origin})" if origin else "", "place")],
+            [(bar, "backward")], [(flow.why, ""), (f"  ({origin})" if origin else "", "location")],
         ])  # fmt: skip
     return columns(rows, width)
-
-
-def _bar(share: float) -> str:
-    """Ten characters from 1e-8 to 100, logarithmic."""
-    if not share > 0:
-        return ""
-    return "▏" if share == math.inf else "█" * max(1, min(10, round(math.log10(share) + 8)))
-
-
-def _path(frames: Sequence[FrameLocation]) -> list[Line]:
-    """The enclosing blocks, if any."""
-    if len(frames) < 2:
-        return []
-    line: Line = [("  ", "")]
-    for around, frame in zip(frames, frames[1:], strict=False):
-        kind = "" if around.op is None else f"{around.op.block}:{around.op.index} {around.op.type}"
-        line += [(kind, ""), (f"  ›  block {frame.block}, iteration {frame.iteration}  ", "bold")]
-    return [line]

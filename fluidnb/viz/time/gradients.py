@@ -26,41 +26,24 @@ _BARS = 32
 
 @dataclass(frozen=True, slots=True)
 class ParameterRow:
-    """One parameter over the steps.
-
-    Args:
-        name: its name.
-        gradient: norms of its gradient.
-        update: norms of its update in each step.
-        weights: its norm after the last step.
-    """
+    """One parameter over the steps."""
 
     name: str
-    gradient: Curve
-    update: Curve
-    weights: float = 0.0
+    gradient: Curve  # norms of its gradient
+    update: Curve  # norms of its update in each step
+    weights: float = 0.0  # its norm after the last step
 
 
 @dataclass(frozen=True, slots=True)
 class GradientPicture:
-    """All parameters over the steps.
+    """All parameters over the steps."""
 
-    Args:
-        rows: one for each parameter, in the program's order.
-        steps: number of steps.
-        without: parameters that have no gradient.
-    """
-
-    rows: tuple[ParameterRow, ...] = ()
+    rows: tuple[ParameterRow, ...] = ()  # one for each parameter, in the program's order
     steps: int = 0
-    without: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # parameters that have no gradient
 
     def range(self, what: str) -> tuple[float, float]:
-        """The range of a scale: smallest and largest finite positive norm.
-
-        Args:
-            what: ``gradient`` or ``update``.
-        """
+        """The range of a scale: smallest and largest finite positive norm."""
         values = [v for row in self.rows for _, v in getattr(row, what).points if math.isfinite(v) and v > 0]
         high = max(values, default=1.0)
         return max(min(values, default=1.0), high * 1e-12), high
@@ -69,26 +52,8 @@ class GradientPicture:
 class Gradients:
     """Runs training steps and records the norms of gradients and updates.
 
-    In addition to ``exe.run`` a step copies the parameters and fetches their gradients.
-
-    Args:
-        program: a program with backward; default the main program.
-        scope: scope of the parameters; default the global scope.
-
-    Raises:
-        NotFound: no parameter of the program has a gradient.
-
-    Example:
-        >>> x = fluid.layers.data("x", shape=[2])
-        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1, bias_attr=False))
-        >>> pairs = fluid.optimizer.SGD(0.5).minimize(loss)
-        >>> exe = fluid.Executor(); ran = exe.run(fluid.default_startup_program())
-        >>> gradients = Gradients()
-        >>> for step in range(3):
-        ...     out = gradients.run(exe, {"x": np.full((1, 2), 3.0, "float32")}, [loss])
-        >>> row = gradients.picture().rows[0]
-        >>> row.name, round(row.gradient.last, 4), round(row.update.last, 4)
-        ('fc_0.w_0', 4.2426, 2.1213)
+    In addition to ``exe.run`` a step copies the parameters and fetches their gradients. By default it runs the main
+    program in the global scope.
     """
 
     def __init__(self, program: Program | None = None, scope: Scope | None = None) -> None:
@@ -112,20 +77,7 @@ class Gradients:
         self, executor: Executor, feed: Mapping[str, Any] | None = None, fetch_list: Sequence[Any] = (),
         return_numpy: bool = True,
     ) -> list[Any]:  # fmt: skip
-        """Runs one step.
-
-        Args:
-            executor: runs it.
-            feed: what to feed.
-            fetch_list: variables to fetch.
-            return_numpy: see ``Executor.run``.
-
-        Returns:
-            Their values.
-
-        Raises:
-            FluidError: what ``exe.run`` raises; nothing is recorded then.
-        """
+        """Runs one step."""
         if hooks.before_run is not None:  # a session sets initial values of parameters here
             hooks.before_run(self._program, self._scope)
         before = {n: copy_of(self._value(n)) for n in self._names}
@@ -151,12 +103,7 @@ class Gradients:
 
 
 def norm(value: Any) -> float:
-    """The L2 norm of a tensor.
-
-    Example:
-        >>> norm(np.array([3.0, -4.0]))
-        5.0
-    """
+    """The L2 norm of a tensor."""
     if isinstance(value, SelectedRows):
         value = value.value
     array = value if array_of(value) is None else array_of(value)
@@ -164,30 +111,12 @@ def norm(value: Any) -> float:
 
 
 def gradient_lines(picture: GradientPicture, width: int = 0) -> list[Line]:
-    """Text rendering: lines of bars for gradients and for updates, each on one logarithmic scale.
-
-    Args:
-        picture: the recorded norms.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> gradient, update = Curve("w"), Curve("w")
-        >>> for step in range(4): gradient.add(step, 10.0**-step); update.add(step, 10.0 ** (-step - 1))
-        >>> print(plain(gradient_lines(GradientPicture((ParameterRow("w", gradient, update, 2.0),), 4))))
-        gradients  4 steps, drawn from 0.001 to 1, updates drawn from 0.0001 to 0.1
-        w  █▆▃▁  0.001  █▆▃▁  0.0001  0.005% of it
-    """
-    parts = [plural(picture.steps, "step")]
-    for what, word in (("gradient", "drawn"), ("update", "updates drawn")):
-        low, high = picture.range(what)
-        parts.append(f"{word} from {low:.2g} to {high:.2g}")
+    """Text rendering: lines of bars for gradients and for updates, each on one logarithmic scale."""
+    scales = {what: picture.range(what) for what in ("gradient", "update")}
+    drawn = zip(("drawn", "updates drawn"), scales.values(), strict=True)
+    parts = [plural(picture.steps, "step"), *(f"{word} from {low:.2g} to {high:.2g}" for word, (low, high) in drawn)]
     lines: list[Line] = [[("gradients  ", "bold"), (", ".join(parts), "dim")]]
     size = max(min(_BARS, (width - 52) // 2), 6) if width else _BARS
-    scales = {what: picture.range(what) for what in ("gradient", "update")}
     rows: list[list[Line]] = []
     for row in picture.rows:
         share = row.update.last / row.weights if row.weights else math.nan
@@ -208,14 +137,7 @@ def _last(curve: Curve) -> tuple[str, str]:
 
 
 def log_bars(curve: Curve, low: float, high: float, size: int) -> str:
-    """A curve as a line of bars on a logarithmic scale.
-
-    Example:
-        >>> c = Curve("w")
-        >>> for step, value in enumerate((0.0, 0.01, 1.0, float("nan"))): c.add(step, value)
-        >>> log_bars(c, 0.01, 1.0, 8)
-        '·▁█x'
-    """
+    """A curve as a line of bars on a logarithmic scale."""
     values = [v for _, v in curve.points]
     count = min(size, len(values))
     chosen = [values[i * len(values) // count] for i in range(count)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import COLOURS, cut_text
-from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.base.svg import CHAR, new_uid, svg_element
 from fluidnb.viz.time.gradients import GradientPicture, gradient_lines
 
 _PLOT, _ROW, _TOP, _BOTTOM = 560, 18, 46, 26
@@ -21,46 +21,20 @@ def gradients_svg(picture: GradientPicture, uid: str = "") -> str:
     """Two heat maps, of gradients and of updates, in one SVG element.
 
     Opacity is the norm on a logarithmic scale; amber is NaN or infinity.
-
-    Args:
-        picture: the recorded norms.
-        uid: start of all ids; unique by default.
-
-    Returns:
-        The element's text.
-
-    Example:
-        >>> from fluidnb.viz.time.gradients import ParameterRow
-        >>> gradient, update = Curve("w"), Curve("w")
-        >>> gradient.add(0, 1.0); update.add(0, 0.1)
-        >>> svg = gradients_svg(GradientPicture((ParameterRow("w", gradient, update),), 1), "a_")
-        >>> svg.count("<title>w"), 'id="a_gradient"' in svg
-        (2, True)
     """
     uid = uid or new_uid()
     left = min(max((len(row.name) for row in picture.rows), default=4), 32) * _SMALL + 14
     high = _TOP + len(picture.rows) * _ROW + _BOTTOM
-    width, height = left + _PLOT + 12, 2 * high
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}gradients" role="img" aria-label="gradients over '
-        f'{picture.steps} steps" width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}" '
-        f'font-family="{FONT}" font-size="11" fill="currentColor" style="white-space:pre">'
-    ]
-    for k, (what, role) in enumerate((("gradient", "backward"), ("update", "optimizer"))):
-        parts.append(f'<g id="{uid}{what}">{_map(picture, what, COLOURS[role], left, k * high)}</g>')
-    return "".join([*parts, "</svg>"])
+    parts = (
+        f'<g id="{uid}{what}">{_map(picture, what, COLOURS[role], left, k * high)}</g>'
+        for k, (what, role) in enumerate((("gradient", "backward"), ("update", "optimizer")))
+    )
+    label, width = f"gradients over {picture.steps} steps", left + _PLOT + 12
+    return svg_element(parts, label, width, 2 * high, uid=f"{uid}gradients", font=11, style="white-space:pre")
 
 
 def gradients_html(picture: GradientPicture, uid: str = "") -> str:
-    """HTML rendering: the heat maps, and the numbers below.
-
-    Args:
-        picture: the recorded norms.
-        uid: start of all ids; unique by default.
-
-    Returns:
-        One element.
-    """
+    """HTML rendering: the heat maps, and the numbers below."""
     table = lines_html(gradient_lines(picture))
     return (
         f'<div class="fluidnb" style="line-height:normal"><div style="overflow:auto">'
@@ -72,8 +46,14 @@ def _map(picture: GradientPicture, what: str, colour: str, left: float, top: flo
     low, high = picture.range(what)
     parts = [
         f'<text x="1" y="{top + 15}" font-weight="700" fill="{colour}">{what}</text>',
-        *_legend(colour, low, high, left, top + 6),
+        f'<text x="{left:.0f}" y="{top + 15}" font-size="10" fill-opacity=".7">{low:.1e}</text>',
     ]
+    parts += [
+        f'<rect x="{left + 56 + 10 * i:.0f}" y="{top + 6}" width="10" height="10" fill="{colour}" '
+        f'fill-opacity="{0.08 + 0.92 * i / 11:.2f}"/>'
+        for i in range(12)
+    ]
+    parts.append(f'<text x="{left + 182:.0f}" y="{top + 15}" font-size="10" fill-opacity=".7">{high:.1e}</text>')
     for i, row in enumerate(picture.rows):
         y = top + _TOP - 14 + i * _ROW
         name = cut_text(row.name, 32)
@@ -86,16 +66,6 @@ def _map(picture: GradientPicture, what: str, colour: str, left: float, top: flo
         f"step {picture.steps:,}</text>"
     )
     return "".join(parts)
-
-
-def _legend(colour: str, low: float, high: float, left: float, y: float) -> list[str]:
-    parts = [f'<text x="{left:.0f}" y="{y + 9}" font-size="10" fill-opacity=".7">{low:.1e}</text>']
-    for i in range(12):
-        parts.append(
-            f'<rect x="{left + 56 + 10 * i:.0f}" y="{y}" width="10" height="10" fill="{colour}" '
-            f'fill-opacity="{0.08 + 0.92 * i / 11:.2f}"/>'
-        )
-    return [*parts, f'<text x="{left + 182:.0f}" y="{y + 9}" font-size="10" fill-opacity=".7">{high:.1e}</text>']
 
 
 def _cells(curve: Curve, name: str, colour: str, scale: tuple[float, float], at: tuple[float, float]) -> list[str]:

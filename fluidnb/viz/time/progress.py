@@ -33,47 +33,18 @@ class Progress:
     """The iterator that `progress` returns, with the recorded values.
 
     Args:
-        reader: a reader (a callable that returns an iterable), or an iterable.
-        watch: variables, whose last known value is used, or callables without arguments.
-        passes: number of passes over the reader.
-        total: steps of one pass, when known; ``len(reader)`` by default, else known after the first pass.
-        title: title of the display.
         target: where to display; detected by default.
-        clock: returns the time in seconds.
-        start: an interrupted loop, whose steps and curves are continued.
         after_pass: called at the end of each pass; returns the watched values of a validation.
         smooth: steps over which curves are smoothed in the picture; None chooses automatically.
-        beside: curves of other runs to draw too.
-
-    Attributes:
-        curves: a `Curve` for each watched value.
-        tests: a `Curve` for each value of the validation.
-        rows: a `PassRow` for each finished pass.
-        notes: warnings of non-finite values.
-        step: finished steps of all passes.
-        pass_id: the current pass, from 0.
-
-    Example:
-        >>> from fluidnb.viz.base.display_target import NoDisplay
-        >>> p = Progress([10, 20, 30], passes=2, target=NoDisplay())
-        >>> list(p), p.step
-        ([10, 20, 30, 10, 20, 30], 6)
     """
 
     def __init__(
-        self,
-        reader: Callable[[], Iterable[Any]] | Iterable[Any],
-        watch: Any = (),
-        passes: int = 1,
-        total: int | None = None,
-        title: str = "training",
-        target: DisplayTarget | None = None,
-        clock: Callable[[], float] = perf_counter,
-        start: State | None = None,
-        after_pass: Callable[[], Mapping[str, float]] | None = None,
-        smooth: int | None = None,
+        self, reader: Callable[[], Iterable[Any]] | Iterable[Any], watch: Any = (), passes: int = 1,
+        total: int | None = None, title: str = "training", target: DisplayTarget | None = None,
+        clock: Callable[[], float] = perf_counter, start: State | None = None,
+        after_pass: Callable[[], Mapping[str, float]] | None = None, smooth: int | None = None,
         beside: Sequence[Trace] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not callable(reader) and not hasattr(reader, "__iter__"):
             raise OpTypeError(
                 "progress needs a reader.", expected="a reader, or an iterable of batches",
@@ -81,25 +52,21 @@ class Progress:
             )  # fmt: skip
         watched = watch if isinstance(watch, list | tuple) else [watch]
         self._probes = [_probe(w) for w in watched]
-        earlier = {curve.name: curve for curve in (start.curves if start is not None else ())}
+        before = State(title, 0, None, 0, passes, 0.0) if start is None else start
+        earlier = {curve.name: curve for curve in before.curves}
         self.curves = [earlier.get(name) or Curve(name, share) for name, share, _ in self._probes]
-        self.tests = [] if start is None else list(start.tests)
-        self.rows = [] if start is None else list(start.rows)
-        self.notes = [] if start is None else list(start.notes)
-        self.passes = passes
-        self.title = title
-        self.step = self._taken = 0 if start is None else start.step
-        self.pass_id = 0 if start is None else start.pass_id
-        self._began_at = 0 if start is None else start.began
-        same = start is not None and len(start.sums) == len(self.curves)
-        self._sums = list(start.sums) if start is not None and same else [0.0] * len(self.curves)
-        self._spent = 0.0 if start is None else start.seconds
+        self.tests, self.rows, self.notes = list(before.tests), list(before.rows), list(before.notes)
+        self.passes, self.title = passes, title
+        self.step = self._taken = before.step
+        self.pass_id, self._began_at, self._spent = before.pass_id, before.began, before.seconds
+        same = len(before.sums) == len(self.curves)
+        self._sums = list(before.sums) if same else [0.0] * len(self.curves)
         self._not_numbers: set[str] = set()
         self._after_pass, self._smooth, self._beside = after_pass, smooth, beside
         self._reader, self._clock = reader, clock
         self._steps = total if total is not None else len(reader) if isinstance(reader, Sized) else None
-        if start is not None and start.total and self._steps is None:
-            self._steps = start.total // start.passes
+        if before.total and self._steps is None:
+            self._steps = before.total // before.passes
         self._target = find_display_target() if target is None else target
         self._began = self._drawn = self._pass_began = clock()
         self._draw_cost = 0.0
@@ -144,18 +111,7 @@ class Progress:
         self._began_at, self._sums = self.step, [0.0] * len(self.curves)
 
     def take(self, values: Sequence[Any]) -> None:
-        """Adds the watched values of a step, for exact means and to detect NaN.
-
-        Args:
-            values: the fetched values, in the order of ``watch``.
-
-        Example:
-            >>> from fluidnb.viz.base.display_target import NoDisplay
-            >>> p = Progress([0, 1, 2], lambda: None, target=NoDisplay())
-            >>> for i in p: p.take([i])
-            >>> p.rows[0].means
-            (('<lambda>', 1.0),)
-        """
+        """Adds the watched values of a step, for exact means and to detect NaN."""
         self._taken += 1
         for i, value in enumerate(values):
             number = _number(value)
@@ -211,11 +167,7 @@ class Progress:
         self._draw_cost = self._drawn - began
 
     def state(self, done: bool = False) -> State:
-        """The displayed state as plain data.
-
-        Args:
-            done: whether the run is finished.
-        """
+        """The displayed state as plain data."""
         return State(
             self.title, self.step, None if self._steps is None else self._steps * self.passes,
             self.pass_id, self.passes, self._spent + self._clock() - self._began, self.curves, done,
@@ -245,9 +197,6 @@ def progress(
     Returns:
         An iterable of the batches.
 
-    Raises:
-        OpTypeError: the reader, or what to watch, is of another type.
-
     Example:
         >>> from itertools import repeat
         >>> for batch in progress(repeat(1, 3), title="counting"):
@@ -262,20 +211,14 @@ def _probe(watched: Any) -> tuple[str, bool, Callable[[], float | None]]:
     if hasattr(watched, "block") and hasattr(watched, "name"):
         from fluidnb.runtime.last_values import latest_held
 
-        return watched.name, _is_share(watched), lambda: _number(latest_held(watched))
+        writers = (op.optype for op in watched.block.desc.ops if watched.name in op.output_arg_names())
+        return watched.name, any(map(_SHARES.__contains__, writers)), lambda: _number(latest_held(watched))
     if callable(watched):
         return getattr(watched, "__name__", "value"), False, lambda: _number(watched())
     raise OpTypeError(
         "progress cannot watch this value.", expected="a Variable, or a callable that returns a number",
         received=repr(watched),
     )  # fmt: skip
-
-
-def _is_share(variable: Any) -> bool:
-    """Whether an operator computes a variable as a fraction of 1."""
-    name = variable.name
-    writers = (op.optype for op in variable.block.desc.ops if name in op.output_arg_names())
-    return any(kind in _SHARES for kind in writers)
 
 
 def _number(value: Any) -> float | None:

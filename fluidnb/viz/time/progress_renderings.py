@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.curves import PALETTE, Curve, bars
 from fluidnb.viz.base.curves_svg import Trace, curves_svg, traces
 from fluidnb.viz.base.styled_text import COLOURS, mixed
@@ -17,67 +17,45 @@ _AMBER = "#d97706"
 
 @dataclass(frozen=True, slots=True)
 class PassRow:
-    """A finished pass.
+    """A finished pass."""
 
-    Args:
-        number: number of the pass, from 1.
-        step: finished steps of all passes at its end.
-        seconds: its duration.
-        means: (name, mean over the steps of the pass) of each watched value.
-        tests: the same for the validation after it.
-    """
+    number: int  # number of the pass, from 1
+    step: int  # finished steps of all passes at its end
+    seconds: float  # its duration
+    means: tuple[tuple[str, float], ...] = ()  # (name, mean over the steps of the pass) of each watched value
+    tests: tuple[tuple[str, float], ...] = ()  # the same for the validation after it
 
-    number: int
-    step: int
-    seconds: float
-    means: tuple[tuple[str, float], ...] = ()
-    tests: tuple[tuple[str, float], ...] = ()
+    @property
+    def values(self) -> list[tuple[str, str]]:
+        """The means of the pass and of its validation, with their names."""
+        pairs = [*self.means, *((f"test {name}", value) for name, value in self.tests)]
+        return [(name, f"{value:.4g}") for name, value in pairs]
 
     @property
     def text(self) -> str:
         """The pass as a line."""
-        values = [f"{name} {value:.4g}" for name, value in self.means]
-        values += [f"test {name} {value:.4g}" for name, value in self.tests]
-        return "  ".join([f"pass {self.number}", *values, f"in {duration(self.seconds)}"])
+        return "  ".join([f"pass {self.number}", *map(" ".join, self.values), f"in {duration(self.seconds)}"])
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A loop at one moment.
-
-    Args:
-        title: title of the display.
-        step: finished steps of all passes.
-        total: steps of all passes, or None if unknown.
-        pass_id: the current pass, from 0.
-        passes: number of passes.
-        seconds: time since the start.
-        curves: watched values.
-        done: whether the loop is finished.
-        tests: the watched values in a validation after each pass.
-        rows: the finished passes.
-        notes: warnings of non-finite values.
-        began: finished steps at the start of the current pass.
-        sums: the sums of the watched values since then.
-        smooth: steps over which curves are smoothed in the picture; None chooses automatically.
-        beside: curves of other runs.
-    """
+    """A loop at one moment."""
 
     title: str
-    step: int
-    total: int | None
-    pass_id: int
+    step: int  # finished steps of all passes
+    total: int | None  # steps of all passes, or None if unknown
+    pass_id: int  # the current pass, from 0
     passes: int
-    seconds: float
-    curves: Sequence[Curve] = ()
-    done: bool = False
-    tests: Sequence[Curve] = ()
-    rows: Sequence[PassRow] = ()
-    notes: Sequence[str] = ()
-    began: int = 0
-    sums: Sequence[float] = ()
-    smooth: int | None = None
-    beside: Sequence[Trace] = ()
+    seconds: float  # time since the start
+    curves: Sequence[Curve] = ()  # watched values
+    done: bool = False  # whether the loop is finished
+    tests: Sequence[Curve] = ()  # the watched values in a validation after each pass
+    rows: Sequence[PassRow] = ()  # the finished passes
+    notes: Sequence[str] = ()  # warnings of non-finite values
+    began: int = 0  # finished steps at the start of the current pass
+    sums: Sequence[float] = ()  # the sums of the watched values since then
+    smooth: int | None = None  # steps over which curves are smoothed in the picture; None chooses automatically
+    beside: Sequence[Trace] = ()  # curves of other runs
 
     @property
     def part(self) -> float | None:
@@ -108,12 +86,7 @@ class State:
 
 
 def progress_text(state: State, size: int = 24) -> str:
-    """The line for a terminal.
-
-    Example:
-        >>> progress_text(State("training", 50, 100, 0, 1, 2.0))
-        'training  ━━━━━━━━╌╌╌╌╌╌╌╌  50/100  25/s  2.0 s left'
-    """
+    """The line for a terminal."""
     parts = [state.title]
     if state.part is not None:
         full = round(_BAR * state.part)
@@ -125,17 +98,11 @@ def progress_text(state: State, size: int = 24) -> str:
 
 
 def progress_html(state: State) -> str:
-    """The bar, the curves and the means for a notebook.
-
-    Example:
-        >>> "50/100" in progress_html(State("training", 50, 100, 0, 1, 2.0))
-        True
-    """
+    """The bar, the curves and the means for a notebook."""
     colour = COLOURS["optimizer"] if state.done else COLOURS["forward"]
     part = 100 * (state.part if state.part is not None else 1)
     values = "".join(
-        f'<span style="color:{mixed(hue)};font-weight:700">{escape(name)}</span> '
-        f"{escape(value)} "
+        f'<span style="color:{mixed(hue)};font-weight:700">{escape(name)}</span> {escape(value)} '
         for (name, value), hue in zip(state.values, PALETTE * len(state.values), strict=False)
     )
     drawn = [*state.beside, *traces(state.curves, state.tests)]
@@ -153,21 +120,16 @@ def progress_html(state: State) -> str:
 
 
 def rows_html(rows: Sequence[PassRow]) -> str:
-    """The means of the last passes as a table.
-
-    Example:
-        >>> rows_html([PassRow(1, 10, 0.5, (("loss", 0.25),))]).count("<tr>")
-        2
-    """
-    if not any(row.means or row.tests for row in rows):
+    """The means of the last passes as a table."""
+    if not any(row.values for row in rows):
         return ""
-    names = [name for name, _ in rows[-1].means] + [f"test {name}" for name, _ in rows[-1].tests]
+    names = [name for name, _ in rows[-1].values]
     cell = '<td style="text-align:right;padding:0 10px 0 0;white-space:nowrap">{}</td>'
     parts = ["".join(cell.format(f"<b>{escape(text)}</b>") for text in ("pass", *names, "time"))]
     if len(rows) > _ROWS:
         parts.append(cell.format("…"))
     for row in rows[-_ROWS:]:
-        texts = [str(row.number), *(f"{v:.4g}" for _, v in (*row.means, *row.tests)), duration(row.seconds)]
+        texts = [str(row.number), *(value for _, value in row.values), duration(row.seconds)]
         parts.append("".join(cell.format(escape(text)) for text in texts))
     body = "".join(f"<tr>{part}</tr>" for part in parts)
     return (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fluidnb.debug.profile import Event, Profile
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.viz.base.device_names import device_name
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 
 #: Characters of a lane, and of the longest bar of the table.
 _LANE, _BAR = 64, 20
@@ -17,53 +18,32 @@ _LANE, _BAR = 64, 20
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An executed operator; times in ns from the start.
+    """An executed operator; times in ns from the start."""
 
-    Args:
-        event: its event in the profile.
-        start: its start.
-        end: its end.
-        depth: number of enclosing operators with blocks.
-        own: its self time, without operators inside it.
-    """
-
-    event: Event
+    event: Event  # its event in the profile
     start: int
     end: int
-    depth: int
-    own: int
+    depth: int  # number of enclosing operators with blocks
+    own: int  # its self time, without operators inside it
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A row of the table; times in ns.
-
-    Args:
-        type: the operators' type.
-        role: their role.
-        calls: number of calls.
-        own: their self time, without operators inside them.
-        longest: the longest of them, whose source line is shown.
-    """
+    """A row of the table; times in ns."""
 
     type: str
     role: str
     calls: int
-    own: int
-    longest: Bar
+    own: int  # their self time, without operators inside them
+    longest: Bar  # the longest of them, whose source line is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A profiled period.
+    """A profiled period."""
 
-    Args:
-        bars: the operators by start time.
-        runs: the start of each run, if known.
-    """
-
-    bars: tuple[Bar, ...]
-    runs: tuple[int, ...] = ()
+    bars: tuple[Bar, ...]  # the operators by start time
+    runs: tuple[int, ...] = ()  # the start of each run, if known
 
     @property
     def length(self) -> int:
@@ -112,20 +92,7 @@ class Timeline:
 
 
 def read_timeline(profile: Profile | Sequence[Event], runs: Sequence[int] = ()) -> Timeline:
-    """Reads a profile as a timeline.
-
-    Args:
-        profile: the profile, or its events.
-        runs: number of events before each run.
-
-    Returns:
-        The timeline.
-
-    Example:
-        >>> inner, outer = Event("mul", "", 1, "", 10, 30), Event("while", "", 0, "", 0, 50)
-        >>> [(b.event.type, b.depth, b.own) for b in read_timeline([inner, outer]).bars]
-        [('while', 0, 30), ('mul', 1, 20)]
-    """
+    """Reads a profile as a timeline."""
     events = profile.events if isinstance(profile, Profile) else list(profile)
     begin = min((e.start for e in events), default=0)
     own = {id(e): e.end - e.start for e in events}
@@ -140,30 +107,13 @@ def read_timeline(profile: Profile | Sequence[Event], runs: Sequence[int] = ()) 
             own[id(around[-1])] -= event.end - event.start
         around.append(event)
     bars = tuple(Bar(e, e.start - begin, e.end - begin, depths[id(e)], own[id(e)]) for e in ordered)
-    starts = [min(e.start for e in events[a:b]) - begin for a, b in _stretches(runs, len(events))]
+    ends = zip(runs, [*runs[1:], len(events)], strict=False)
+    starts = [min(e.start for e in events[a:b]) - begin for a, b in ends if a < b]
     return Timeline(bars, tuple(starts))
 
 
 def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Line]:
-    """Text rendering.
-
-    Args:
-        timeline: the timeline.
-        width: characters a line may have; 0 for any number.
-        top: rows of the table at most.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> events = [Event("mul", "", 0, "", 0, 3000), Event("mean", "", 0, "", 3000, 4000)]
-        >>> print(plain(timeline_lines(read_timeline(events), 40)))
-        timeline  2 operators, 4.0 µs
-        0  ████████████████████████████████████
-        mul   ███████████████   75%  3.0 µs
-        mean  █████             25%  1.0 µs
-    """
+    """Text rendering, with the ``top`` operator types."""
     words = f"{plural(len(timeline.bars), 'operator')}, {time_text(timeline.length)}"
     if len(timeline.runs) > 1:
         words += f", {plural(len(timeline.runs), 'run')}"
@@ -183,7 +133,7 @@ def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Li
         rows.append([
             [(share.type, share.role)], [(bar, share.role)], [(f"{share.own / whole:>4.0%}", "")],
             [(time_text(share.own), "")], [(f"{share.calls} times" if share.calls > 1 else "", "dim")],
-            [(share.longest.event.cell, "place")],
+            [(share.longest.event.cell, "location")],
         ])  # fmt: skip
     rest = shares[top:]
     if rest:
@@ -194,19 +144,10 @@ def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Li
 
 
 def time_text(ns: float) -> str:
-    """A time as text with a unit.
-
-    Example:
-        >>> time_text(900), time_text(1_500_000), time_text(2e9)
-        ('0.9 µs', '1.5 ms', '2.0 s')
-    """
+    """A time as text with a unit."""
     if ns < 1e6:
         return f"{ns / 1e3:.1f} µs"
     return f"{ns / 1e6:.1f} ms" if ns < 1e9 else f"{ns / 1e9:.1f} s"
-
-
-def _stretches(starts: Sequence[int], count: int) -> list[tuple[int, int]]:
-    return [(a, b) for a, b in zip(starts, [*starts[1:], count], strict=False) if a < b]
 
 
 def _lane(timeline: Timeline, lane: tuple[Place, int], size: int) -> Line:
@@ -226,3 +167,26 @@ def _lane(timeline: Timeline, lane: tuple[Place, int], size: int) -> Line:
     while line and line[-1][0] == " ":
         line.pop()
     return line
+
+
+def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
+    """Adds the mean time of each operator in profiled runs to a program."""
+    runs, whole = max(len(timeline.runs), 1), timeline.busy or 1
+    times: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for bar in timeline.bars:
+        times[bar.event.block, bar.event.index].append(bar.own)
+
+    def block(row: BlockRow) -> BlockRow:
+        return replace(row, ops=tuple(map(op, row.ops)))
+
+    def op(row: OpRow) -> OpRow:
+        took, text = times.get((row.block, row.index), []), ""
+        if took:
+            count = len(took) / runs
+            text = (f"{count:.0f} times  " if count > 1 else "") + time_text(sum(took) / runs)
+        return replace(row, blocks=tuple(map(block, row.blocks)), took=text, share=sum(took) / whole)
+
+    mean = f"mean of {runs} runs" if runs > 1 else "one run"
+    clocks = timeline.clocks or ["by the host's clock"]
+    note = f"({'; '.join([mean, *clocks])})"
+    return replace(picture.with_blocks(block), note=note)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fluidnb.utils.escapes import escape
 from fluidnb.values.place import CPUPlace, Place
-from fluidnb.visible import escape
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import COLOURS, cut_text
-from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.base.svg import CHAR, heading, new_uid, svg_element
 from fluidnb.viz.time.timeline import Bar, Timeline, time_text, timeline_lines
 
 _WIDTH, _TOP, _LANE, _BOTTOM = 900, 28, 30, 24
@@ -16,22 +16,7 @@ _NARROW = 0.7
 
 
 def timeline_svg(timeline: Timeline, uid: str = "") -> str:
-    """A timeline as one SVG element.
-
-    Args:
-        timeline: the timeline.
-        uid: start of all ids; unique by default. A box has the id ``{uid}bar_{i}``.
-
-    Returns:
-        The element's text.
-
-    Example:
-        >>> from fluidnb.debug.profile import Event
-        >>> from fluidnb.viz.time.timeline import read_timeline
-        >>> svg = timeline_svg(read_timeline([Event("mul", "op 0 (mul) in block 0", 0, "", 0, 5000)]), "a_")
-        >>> 'id="a_bar_0"' in svg, "5.0 µs" in svg
-        (True, True)
-    """
+    """A timeline as one SVG element; a box has the id ``{uid}bar_{i}``."""
     uid = uid or new_uid()
     names = [timeline.label(lane) for lane in timeline.lanes]
     left = round(18 + max(map(len, names), default=1) * _SMALL)
@@ -39,18 +24,11 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
     words = f"{len(timeline.bars)} operators in {time_text(timeline.length)}"
     if timeline.clocks:
         words += "; " + "; ".join(timeline.clocks)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}timeline" role="img" aria-label="timeline: {escape(words)}" '
-        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" '
-        f'fill="currentColor" style="white-space:pre;max-width:none">'
-        f'<text x="1" y="16"><tspan font-weight="700">timeline</tspan>'
-        f'<tspan fill-opacity=".75">  {escape(words)}</tspan></text>'
-    ]
+    parts = [heading("timeline", words)]
     scale = _WIDTH / (timeline.length or 1)
-    for row, name in enumerate(names):
-        y = _TOP + row * _LANE
-        parts.append(f'<text x="1" y="{y + 17}" font-size="11" fill-opacity=".75">{escape(name)}</text>')
     rows = {lane: _TOP + row * _LANE for row, lane in enumerate(timeline.lanes)}
+    for name, y in zip(names, rows.values(), strict=True):
+        parts.append(f'<text x="1" y="{y + 17}" font-size="11" fill-opacity=".75">{escape(name)}</text>')
     for i, group in enumerate(_groups(timeline, scale)):
         parts.append(f'<g id="{uid}bar_{i}">{_box(group, scale, left, rows[_lane(group[0])])}</g>')
     base = _TOP + len(names) * _LANE
@@ -66,20 +44,12 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
             f'<path d="M{x:.1f} {base}v4" stroke="currentColor" stroke-opacity=".5"/><text x="{x:.1f}" y="{base + 16}" '
             f'text-anchor="{anchor}" font-size="11" fill-opacity=".75">{time_text(k * timeline.length / 4)}</text>'
         )
-    return "".join([*parts, "</svg>"])
+    style = "white-space:pre;max-width:none"
+    return svg_element(parts, f"timeline: {words}", width, height, uid=f"{uid}timeline", style=style)
 
 
 def timeline_html(timeline: Timeline, uid: str = "", top: int = 12) -> str:
-    """HTML rendering: the picture and the table of times.
-
-    Args:
-        timeline: the timeline.
-        uid: start of all ids; unique by default.
-        top: rows of the table at most.
-
-    Returns:
-        One element.
-    """
+    """HTML rendering: the picture, and the ``top`` rows of the table of times."""
     table = timeline_lines(timeline, 0, top)[1 + len(timeline.clocks) + len(timeline.lanes) :]
     return (
         f'<div class="fluidnb" style="line-height:normal"><div style="overflow:auto">'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.curves import PALETTE, bars
 from fluidnb.viz.base.curves_svg import Trace, curves_svg
 from fluidnb.viz.base.styled_text import Line, columns, mixed
@@ -23,11 +23,7 @@ class RecordedRun(Protocol):
 
 
 def overlaid(runs: Sequence[RecordedRun], name: str | None = None) -> list[Trace]:
-    """The curves of runs, one colour for each run.
-
-    Args:
-        name: a watched value; None for all.
-    """
+    """The curves of runs, one colour for each run; of one watched value, or all."""
     overlay: list[Trace] = []
     for run in runs:
         colour = PALETTE[(run.number + 2) % len(PALETTE)]
@@ -41,38 +37,27 @@ def overlaid(runs: Sequence[RecordedRun], name: str | None = None) -> list[Trace
 
 
 def training_runs_lines(runs: Sequence[RecordedRun], width: int = 0) -> list[Line]:
-    """Text rendering: a line for each run.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> print(plain(training_runs_lines([])))
-        no runs yet: start one with %fluid train
-    """
+    """Text rendering: a line for each run."""
     if not runs:
         return [[("no runs yet: start one with %fluid train", "dim")]]
     rows: list[list[Line]] = []
     for run in runs:
-        values = [f"{name} {value}" for name, value in _last_values(run.state)]
         curve = run.state.curves[0] if run.state.curves else None
         rows.append([
-            [(str(run.number), "dim")], [(run.name, "name")], [(_reached(run), "")], [("  ".join(values), "")],
+            [(str(run.number), "dim")], [(run.name, "name")], [(_reached(run), "")], [(_last_values(run.state), "")],
             [("" if curve is None else bars(curve, 16), "forward")],
         ])  # fmt: skip
     return columns(rows, width)
 
 
 def training_runs_html(runs: Sequence[RecordedRun], smooth: int | None = None) -> str:
-    """HTML rendering: the table, and a plot for each watched value.
-
-    Args:
-        smooth: steps over which curves are smoothed; None chooses automatically.
-    """
+    """HTML rendering: the table, and a plot for each watched value, smoothed over some steps."""
     cell = '<td style="text-align:left;padding:0 14px 0 0">{}</td>'
     parts = []
     for run in runs:
         colour = PALETTE[(run.number + 2) % len(PALETTE)]
         name = f'<b style="color:{mixed(colour)}">{escape(run.name)}</b>'
-        texts = [_reached(run), "  ".join(f"{name} {value}" for name, value in _last_values(run.state))]
+        texts = (_reached(run), _last_values(run.state))
         row = cell.format(run.number) + cell.format(name) + "".join(cell.format(escape(text)) for text in texts)
         parts.append(f"<tr>{row}</tr>")
     names = list(dict.fromkeys(c.name for run in runs for c in run.state.curves if c.points))
@@ -95,10 +80,7 @@ def _reached(run: RecordedRun) -> str:
     return f"{steps}  {run.ended}  {duration(state.seconds)}"
 
 
-def _last_values(state: State) -> list[tuple[str, str]]:
+def _last_values(state: State) -> str:
     """The means of the last pass and of its validation, else the last values."""
-    if not state.rows or not (state.rows[-1].means or state.rows[-1].tests):
-        return state.values
-    row = state.rows[-1]
-    pairs = [*row.means, *((f"test {name}", value) for name, value in row.tests)]
-    return [(name, f"{value:.4g}") for name, value in pairs]
+    values = (state.rows[-1].values if state.rows else []) or state.values
+    return "  ".join(map(" ".join, values))

@@ -18,12 +18,7 @@ _SAMPLE = 1 << 14
 
 
 class ValueHistory:
-    """One value over the updates.
-
-    Attributes:
-        mean: its mean.
-        std: its deviation.
-    """
+    """One value over the updates."""
 
     def __init__(self) -> None:
         self.mean, self.std = Curve("mean"), Curve("std")
@@ -51,15 +46,7 @@ class ValueHistory:
 
 
 class ValueHistories:
-    """Histories of the values of a scope.
-
-    Example:
-        >>> seen, x = ValueHistories(), LoDTensor(np.zeros(3, "float32"))
-        >>> first = seen.add("x", x, 0, 0); x.array[0] = 1; seen.add("x", x, 1, 5), seen.add("x", x, 2, 6)
-        (True, False)
-        >>> [step for step, mean, std in seen["x"].points]
-        [0, 5, 6]
-    """
+    """Histories of the values of a scope."""
 
     def __init__(self) -> None:
         self._tracks: dict[Hashable, ValueHistory] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.html import boxed, span_html
 from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.base.svg import FONT, new_uid
@@ -24,37 +24,14 @@ _CELL = ' style="text-align:left;vertical-align:top;padding:1px 8px;white-space:
 def scope_html(scope: ScopeRow, uid: str = "") -> str:
     """A tree of scopes as collapsible HTML without a script.
 
-    Args:
-        scope: the outermost one, read with previews.
-        uid: start of all ids; unique by default. A scope's fold has the id ``{uid}scope``, and a number for each scope
-            on the way to it.
-
-    Returns:
-        One element.
-
-    Example:
-        >>> html = scope_html(ScopeRow("scope", (ScopeVariable("x", "nothing yet"),), (ScopeRow("block 0"),)), "a_")
-        >>> html.count("<details"), 'id="a_scope_0"' in html
-        (2, True)
+    A scope's element has the id ``{uid}scope``, and a number for each scope on the path to it.
     """
     css = f"line-height:1.5;padding-left:1.3em;font-family:{escape(FONT)};font-size:12px"
     return boxed(f'<div style="{css}">{_fold(scope, f"{uid or new_uid()}scope", True)}</div>')
 
 
 def tensor_html(summary: TensorSummary, preview: Preview | None) -> str:
-    """A tensor with its histogram, preview and sequences.
-
-    Args:
-        summary: the tensor.
-        preview: some of its elements, or None.
-
-    Returns:
-        One element.
-
-    Example:
-        >>> tensor_html(TensorSummary("x", "int64", (3,), ((0, 1, 3),), values="[7, 8, 9]"), None).count("inline-block")
-        2
-    """
+    """A tensor with its histogram, preview and sequences."""
     css = f"line-height:1.5;font-family:{escape(FONT)};font-size:12px"
     row = ScopeVariable(summary.name, "LoDTensor", summary, preview)
     return boxed(f'<div style="{css}">{_table(_rows([row]))}</div>')

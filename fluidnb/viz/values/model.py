@@ -10,43 +10,22 @@ from fluidnb.viz.values.preview import Preview
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
-    """Summary of a tensor: dtype, shape, LoD, statistics.
+    """Summary of a tensor: dtype, shape, LoD, statistics."""
 
-    Args:
-        name: its variable, or empty.
-        dtype: the name of its dtype.
-        shape: sizes.
-        lod: offsets per level.
-        where: its device; empty on the host.
-        nbytes: its size in bytes.
-        nan: number of NaN elements.
-        inf: number of infinite elements.
-        low: smallest finite element, or None.
-        high: largest finite element, or None.
-        mean: mean of the finite elements, or None.
-        std: their standard deviation, or None.
-        histogram: counts of finite elements in equal bins between low and high.
-        values: the elements as text if they are few, else empty.
-
-    Example:
-        >>> TensorSummary("x", "float32", (2, 3), low=0.0, high=5.0, mean=2.5, std=1.7).facts
-        'float32[2, 3]'
-    """
-
-    name: str
+    name: str  # its variable, or empty
     dtype: str
-    shape: tuple[int, ...]
-    lod: tuple[tuple[int, ...], ...] = ()
-    where: str = ""
-    nbytes: int = 0
-    nan: int = 0
-    inf: int = 0
-    low: float | None = None
-    high: float | None = None
-    mean: float | None = None
-    std: float | None = None
-    histogram: tuple[int, ...] = ()
-    values: str = ""
+    shape: tuple[int, ...]  # sizes
+    lod: tuple[tuple[int, ...], ...] = ()  # offsets per level
+    where: str = ""  # its device; empty on the host
+    nbytes: int = 0  # its size in bytes
+    nan: int = 0  # number of NaN elements
+    inf: int = 0  # number of infinite elements
+    low: float | None = None  # smallest finite element, or None
+    high: float | None = None  # largest finite element, or None
+    mean: float | None = None  # mean of the finite elements, or None
+    std: float | None = None  # their standard deviation, or None
+    histogram: tuple[int, ...] = ()  # counts of finite elements in equal bins between low and high
+    values: str = ""  # the elements as text if they are few, else empty
 
     @property
     def facts(self) -> str:
@@ -66,37 +45,21 @@ class TensorSummary:
 
 @dataclass(frozen=True, slots=True)
 class ScopeVariable:
-    """A variable of a scope.
-
-    Args:
-        name: the variable's name.
-        kind: type of its value: ``LoDTensor``, ``step scopes``, ….
-        tensor: its summary when it is a tensor.
-        preview: some of its elements, where they were read.
-        parts: tensors of an array; rows and value of SelectedRows.
-    """
+    """A variable of a scope."""
 
     name: str
-    kind: str
-    tensor: TensorSummary | None = None
-    preview: Preview | None = None
-    parts: tuple[ScopeVariable, ...] = ()
+    kind: str  # type of its value: ``LoDTensor``, ``step scopes``, …
+    tensor: TensorSummary | None = None  # its summary when it is a tensor
+    preview: Preview | None = None  # some of its elements, where they were read
+    parts: tuple[ScopeVariable, ...] = ()  # tensors of an array; rows and value of SelectedRows
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope and its child scopes.
-
-    Args:
-        title: its name.
-        variables: its variables, without those of parents.
-        kids: the child scopes.
-        more: variables that were not read.
-        more_kids: child scopes that were not read.
-    """
+    """A scope and its child scopes."""
 
     title: str
-    variables: tuple[ScopeVariable, ...] = ()
+    variables: tuple[ScopeVariable, ...] = ()  # its variables, without those of parents
     kids: tuple[ScopeRow, ...] = field(default=())
-    more: int = 0
-    more_kids: int = 0
+    more: int = 0  # variables that were not read
+    more_kids: int = 0  # child scopes that were not read

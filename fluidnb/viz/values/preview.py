@@ -24,21 +24,11 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Evenly spaced elements of a tensor.
+    """Evenly spaced elements of a tensor."""
 
-    Args:
-        kind: ``line`` of one row, ``field`` of rows and columns, or ``image`` of one plane (grey) or three (RGB).
-        planes: the elements; NaN and infinities as they are.
-        what: which part of the tensor it is; empty for all of it.
-
-    Example:
-        >>> Preview("line", (((1.0, float("nan"), 3.0),),)).range
-        (1.0, 3.0)
-    """
-
-    kind: str
-    planes: tuple[Plane, ...]
-    what: str = ""
+    kind: str  # ``line`` of one row, ``field`` of rows and columns, or ``image`` of one plane (grey) or three (RGB)
+    planes: tuple[Plane, ...]  # the elements; NaN and infinities as they are
+    what: str = ""  # which part of the tensor it is; empty for all of it
 
     @property
     def size(self) -> tuple[int, int]:
@@ -53,22 +43,10 @@ class Preview:
 
 
 def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
-    """A sample of an array.
+    """A sample of an array of the host or of a device; None without numbers, or for 8 elements or fewer.
 
-    Args:
-        array: an array of numbers, of the host or of a device. [N, 1 or 3, H, W] and [1 or 3, H, W] with sides from 8
-            up are images; of other arrays with more than two dimensions, the first matrix is shown.
-        side: rows and columns of a field, at most.
-
-    Returns:
-        The sample; None without an array, without numbers, or for 8 elements or fewer.
-
-    Example:
-        >>> p = read_preview(np.arange(6400.0).reshape(80, 80))
-        >>> p.kind, p.size, p.planes[0][0][:3], p.what
-        ('field', (32, 32), (0.0, 3.0, 5.0), '32 of 80 rows, 32 of 80 columns')
-        >>> read_preview(np.zeros((5, 3, 28, 28))).what
-        'first of 5'
+    [N, 1 or 3, H, W] and [1 or 3, H, W] with sides from 8 up are images; of other arrays with more than two dimensions,
+    the first matrix is shown, with up to ``side`` rows and columns.
     """
     if not (isinstance(array, np.ndarray) or is_on_device(array)) or array.size <= _FEW:
         return None
@@ -90,12 +68,12 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
 
 
 def _sampled(matrix: Any, rows: int, wide: int) -> Plane:
-    indices = (_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True))
+    indices = (even_indices(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True))
     picked = stats_of(matrix).picked(matrix, *indices)
     return tuple(tuple(row) for row in picked.astype(np.float64).tolist())
 
 
-def _even(n: int, most: int) -> np.ndarray[Any, Any]:
+def even_indices(n: int, most: int) -> np.ndarray[Any, Any]:
     """Evenly spaced indices, with the first and the last."""
     return np.linspace(0, n - 1, min(n, most)).round().astype(np.int64)
 

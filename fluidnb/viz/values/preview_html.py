@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.utils.escapes import escape
 from fluidnb.values.lod_text import Offsets
-from fluidnb.visible import escape
 from fluidnb.viz.base.png import png
 from fluidnb.viz.base.styled_text import COLOURS, plural
 from fluidnb.viz.values.preview import Preview
@@ -24,12 +24,7 @@ _BOX = "display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius
 
 
 def preview_html(preview: Preview) -> str:
-    """A preview as one element.
-
-    Example:
-        >>> print(preview_html(Preview("line", (((0.0, 1.0),),))))
-        <svg ...><polyline ... points="1.0,16.0 95.0,2.0"/></svg>
-    """
+    """A preview as one element."""
     if preview.kind == "line":
         return _line(preview)
     rows, wide = preview.size
@@ -45,23 +40,13 @@ def preview_html(preview: Preview) -> str:
 
 
 def preview_url(preview: Preview) -> str:
-    """A field or an image as a PNG.
-
-    Example:
-        >>> preview_url(Preview("field", (((0.0, 1.0), (2.0, 3.0)),)))[:22]
-        'data:image/png;base64,'
-    """
+    """A field or an image as a PNG in a data URL."""
     pixels = _image(preview) if preview.kind == "image" else _field(preview)
     return f"data:image/png;base64,{b64encode(png(pixels)).decode()}"
 
 
 def histogram_html(counts: tuple[int, ...]) -> str:
-    """A histogram as bars.
-
-    Example:
-        >>> histogram_html((1, 4)).count("<rect")
-        2
-    """
+    """A histogram as bars."""
     top, step = max(counts, default=0) or 1, _WIDE / max(len(counts), 1)
     heights = [_HIGH * n / top for n in counts]
     bars = "".join(
@@ -72,12 +57,7 @@ def histogram_html(counts: tuple[int, ...]) -> str:
 
 
 def lod_html(lod: Offsets, height: int) -> str:
-    """A batch as nested boxes, one for each sequence, the innermost with its number of rows.
-
-    Example:
-        >>> lod_html(((0, 2, 3), (0, 2, 5, 6)), 6).count("inline-block"), lod_html((), 3)
-        (5, '')
-    """
+    """A batch as nested boxes, one for each sequence, the innermost with its number of rows."""
     return f'<div title="{plural(height, "row")}">{_sequences(lod, 0, len(lod[0]) - 1)}</div>' if lod else ""
 
 

@@ -17,7 +17,7 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.values.model import ScopeRow, ScopeVariable, TensorSummary
-from fluidnb.viz.values.preview import read_preview
+from fluidnb.viz.values.preview import even_indices, read_preview
 
 #: Elements used for statistics by default; a larger tensor is sampled evenly.
 _SAMPLE = 1 << 20
@@ -26,23 +26,7 @@ _FEW = 8
 
 
 def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSummary:
-    """The summary of a tensor.
-
-    Args:
-        tensor: a LoDTensor, or an array.
-        name: its variable; default the name of the tensor.
-        sample: elements used for statistics at most, evenly spaced.
-
-    Returns:
-        The summary.
-
-    Example:
-        >>> s = read_tensor(np.arange(100, dtype="float32").reshape(10, 10), "x")
-        >>> s.facts, s.statistics
-        ('float32[10, 10]', '49.5 ± 29 in [0, 99]')
-        >>> read_tensor(np.array([1, 2, 3])).statistics
-        '[1, 2, 3]'
-    """
+    """The summary of a tensor, with statistics of up to ``sample`` evenly spaced elements."""
     name = name or getattr(tensor, "name", "")
     lod = tuple(getattr(tensor, "lod_", ()))
     place = getattr(tensor, "place", None)
@@ -59,18 +43,7 @@ def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSum
 
 
 def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: int = 0) -> ScopeRow:
-    """A tree of scopes as plain data.
-
-    Args:
-        scope: a Scope.
-        title: its name in the picture. Child scopes are named by block, and by iteration (from 0) where a block has
-            several.
-        previews: whether to read a sample of each tensor.
-        most: variables and child scopes read of each scope at most; 0 for all.
-
-    Returns:
-        The row, variables in the order of their names.
-    """
+    """A tree of scopes as plain data; ``most`` of each scope's variables and child scopes, 0 for all."""
     names, inside = sorted(scope.vars), list(zip(scope.kids, child_titles(scope.kids), strict=True))
     end = most or None
     variables = tuple(read_variable(name, scope.vars[name].value, previews) for name in names[:end])
@@ -79,20 +52,11 @@ def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: i
 
 
 def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
-    """Evenly spaced elements of a tensor as heights of a line.
-
-    Returns:
-        The heights, None for non-finite elements; empty for a tensor without numbers.
-
-    Example:
-        >>> levels(LoDTensor(np.array([1.0, 2.0, np.nan, 3.0], "float32")))
-        [0, 10, None, 20]
-    """
+    """Evenly spaced elements as heights of a line, None for non-finite ones; empty for a tensor without numbers."""
     array = array_of(value)
     if array is None or not array.size or array.dtype.kind not in "fiub":
         return []
-    picked = np.linspace(0, array.size - 1, min(count, array.size)).round().astype(np.int64)
-    few = stats_of(array).picked(array.reshape(-1), picked).astype(np.float64)
+    few = stats_of(array).picked(array.reshape(-1), even_indices(array.size, count)).astype(np.float64)
     fine = np.isfinite(few)
     low, top = (few[fine].min(), few[fine].max()) if fine.any() else (0.0, 0.0)
     scaled = (few - low) * (high / ((top - low) or 1.0))
@@ -118,12 +82,7 @@ def child_titles(kids: Sequence[Any]) -> list[str]:
 
 
 def read_variable(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> ScopeVariable:
-    """The value of a variable as plain data.
-
-    Example:
-        >>> read_variable("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_variable("y", None).kind
-        ('[1, 1]', 'nothing yet')
-    """
+    """The value of a variable as plain data."""
     if isinstance(value, LoDTensor):
         return ScopeVariable(
             name, "LoDTensor", read_tensor(value, name, sample), read_preview(array_of(value)) if previews else None

@@ -11,23 +11,11 @@ from fluidnb.viz.values.reader import child_titles
 
 @dataclass(frozen=True, slots=True)
 class ScopeNode:
-    """A node of the scope tree.
+    """A node of the scope tree."""
 
-    Args:
-        path: child indices from the outermost scope.
-        title: its name.
-        names: its variables, sorted.
-        kids: the child scopes.
-
-    Example:
-        >>> scope = fluid.Scope(); _ = scope.var("x"), scope.new_scope().var("y")
-        >>> [(b.path, b.title, b.names) for b in read_scope_tree(scope).each()]
-        [((), 'scope', ('x',)), ((0,), 'scope 0', ('y',))]
-    """
-
-    path: tuple[int, ...]
+    path: tuple[int, ...]  # child indices from the outermost scope
     title: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # its variables, sorted
     kids: tuple[ScopeNode, ...] = ()
 
     def each(self) -> Iterator[ScopeNode]:
@@ -51,16 +39,7 @@ def read_scope_tree(scope: Any, title: str = "scope", path: tuple[int, ...] = ()
 
 
 def value_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
-    """The current value of a variable of a nested scope.
-
-    Returns:
-        Its value; None when it has none, or it or its scope no longer exists.
-
-    Example:
-        >>> scope = fluid.Scope(); scope.new_scope().var("y").value = 3
-        >>> value_at(scope, (0,), "y"), value_at(scope, (7,), "y")
-        (3, None)
-    """
+    """The current value of a variable of a nested scope; None without it or its scope."""
     for i in path:
         kids = list(scope.kids)
         if not 0 <= i < len(kids):

@@ -11,39 +11,14 @@ from fluidnb.viz.values.model import ScopeRow, TensorSummary
 
 
 def scope_lines(scope: ScopeRow, width: int = 0) -> list[Line]:
-    """A tree of scopes with statistics of tensors.
-
-    Args:
-        scope: the outermost one.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-    """
+    """A tree of scopes with statistics of tensors."""
     return columns(_scope_rows(scope, 0), width)
 
 
 def tensor_lines(summary: TensorSummary) -> list[Line]:
-    """A tensor in a line or two: name, dtype, shape, LoD, statistics, device.
-
-    Args:
-        summary: the tensor.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> from fluidnb.viz.base.styled_text import plain
-        >>> print(plain(tensor_lines(TensorSummary("x", "int64", (3,), ((0, 1, 3),), values="[7, 8, 9]"))))
-        x  int64[3]  [7, 8, 9]
-           lod [[0, 1, 3]]  [·][··]
-    """
+    """A tensor in a line or two: name, dtype, shape, LoD, statistics, device."""
     lead: Line = [(summary.name + "  ", "name")] if summary.name else []
-    line = [*lead, (summary.facts if summary.dtype else "no value yet", "")]
-    if summary.statistics:
-        line.append(("  " + summary.statistics, "warn" if summary.nan or summary.inf else ""))
-    if summary.histogram:
-        line.append(("  " + sparkline(summary.histogram), "forward"))
+    line = [*lead, (summary.facts if summary.dtype else "no value yet", ""), *statistics_pieces(summary)]
     if summary.where:
         line.append(("  on " + summary.where, "dim"))
     if not summary.lod:
@@ -53,13 +28,15 @@ def tensor_lines(summary: TensorSummary) -> list[Line]:
     return [line, [(indent, ""), (f"{lod_text(summary.lod)}  {picture}", "dim")]]
 
 
-def lod_text(lod: tuple[tuple[int, ...], ...], most: int = 12) -> str:
-    """Offsets as text; long levels are cut.
+def statistics_pieces(summary: TensorSummary) -> Line:
+    """Statistics and histogram of a tensor, where it has them."""
+    style = "warn" if summary.nan or summary.inf else ""
+    pieces = [("  " + summary.statistics, style)] if summary.statistics else []
+    return [*pieces, ("  " + sparkline(summary.histogram), "forward")] if summary.histogram else pieces
 
-    Example:
-        >>> lod_text(((0, 2, 5),)), lod_text(((0, 1, 2, 3),), most=2)
-        ('lod [[0, 2, 5]]', 'lod [[0, 1, ... 4 offsets]]')
-    """
+
+def lod_text(lod: tuple[tuple[int, ...], ...], most: int = 12) -> str:
+    """Offsets as text; long levels are cut."""
     levels = []
     for level in lod:
         shown = [str(i) for i in level[:most]]

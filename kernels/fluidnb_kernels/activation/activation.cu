@@ -1,9 +1,9 @@
 // Activations and their gradients: y = f(x), dx = f'(v) * g, element by element.
 //
-// Forward moves 2 elements of memory for each of x, backward 3; a handful of arithmetic beside it, so both aim at the
+// Forward moves 2 elements of memory for each of x, backward 3; with little arithmetic, so both aim at the
 // bandwidth of a device copy. v is what the gradient is written against, Out for some and X for the others, as the rows
 // of the table say. a, b and c are the operator's float attributes in the order of its row. No pointer is __restrict__:
-// an output may stand in its input's place.
+// an output may be its input's memory.
 #include "fluid.cuh"
 
 template <class F, class T, int N>

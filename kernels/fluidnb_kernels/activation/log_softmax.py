@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.activation.softmax import along
-from fluidnb_kernels.emit import FLOATS, apply
-
-Array = Any
-
-
-def kept(shape: tuple[int, ...], axis: int) -> list[int]:
-    """A shape with size 1 along one axis.
-
-    Example:
-        >>> kept((2, 3), -1)
-        [2, 1]
-    """
-    out = list(shape)
-    out[axis] = 1
-    return out
+from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, kernel, op
+from fluidnb_kernels.activation.softmax import along, softmax_shape
+from fluidnb_kernels.arithmetic import values
+from fluidnb_kernels.emit import FLOATS
 
 
 def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
@@ -31,20 +16,9 @@ def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
     Args:
         out: of the same shape; not the memory of ``x``.
     """
-    top, total = (b.tmp(kept(x.shape, axis), x.dtype) for _ in range(2))
-    b(np.maximum.reduce, x, axis, None, top, True)
-    b(np.subtract, x, top, out=out)
-    b(np.add.reduce, apply(b, np.exp, out), axis, None, total, True)
-    b(np.subtract, out, apply(b, np.log, total), out=out)
-
-
-def _infer(c: Context) -> None:
-    x, axis = c["X"], c.attr("axis")
-    c.require(
-        -max(x.ndim, 1) <= axis < max(x.ndim, 1), "Attr(axis) of log_softmax must name a dimension of X.",
-        expected=f"{-x.ndim} to {x.ndim - 1}", received=axis,
-    )  # fmt: skip
-    c.set("Out", x.shape, x.dtype, c.lod("X"))
+    v, result = values(b, x, out)
+    (v - v.reduced(np.maximum, axis)).into(out)
+    (result - np.log(np.exp(result).sum(axis))).into(out)
 
 
 @op(
@@ -53,7 +27,7 @@ def _infer(c: Context) -> None:
     outputs={"Out": "logarithms of probabilities, of the shape of X"},
     attrs={"axis": Attr("int", -1, "the dimension along which probabilities sum to one")},
     cost="5 * X",
-    infer=_infer,
+    infer=softmax_shape,
     grad=default_grad("Out", "Out@GRAD"),
     dtypes=FLOATS,
 )
@@ -73,19 +47,16 @@ def log_softmax(b: Binder) -> None:
 @grad_op("log_softmax_grad")
 def log_softmax_grad(b: Binder) -> None:
     """dX = dOut - exp(Out) · sum(dOut) along the axis."""
-    out, g, axis = b["Out"], b["Out@GRAD"], b.attr("axis", -1)
-    total = b.tmp(kept(out.shape, axis), out.dtype)
-    b(np.add.reduce, g, axis, None, total, True)
-    b(np.subtract, g, apply(b, np.multiply, apply(b, np.exp, out), total), out=b["X@GRAD"])
+    out, g = values(b, b["Out"], b["Out@GRAD"])
+    total = g.sum(b.attr("axis", -1))
+    (g - np.exp(out) * total).into(b["X@GRAD"])
 
 
 @kernel("log_softmax", place="cuda", dtypes=FLOATS)
 def log_softmax_on_cuda(b: Binder) -> None:
-    """The maximum and the sum of exponentials in one pass over each line."""
     along(b, "log_softmax", b.attr("axis"), b["X"], b["Out"])
 
 
 @kernel("log_softmax_grad", place="cuda", dtypes=FLOATS)
 def log_softmax_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut - exp(Out) · sum(dOut) along the axis."""
     along(b, "log_softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])

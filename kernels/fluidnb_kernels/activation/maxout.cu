@@ -2,7 +2,7 @@
 //
 // Forward reads each element of x once and writes one of `groups`; the gradient reads x, Out and dOut and writes dx. A
 // thread takes one element of Out, threads side by side take neighbours along inner, and of the groups of one thread
-// the second look at an element finds it in a cache: both aim at the bandwidth of device memory.
+// the second read of an element hits a cache: both aim at the bandwidth of device memory.
 #include "row_grid.cuh"
 
 template <class T>

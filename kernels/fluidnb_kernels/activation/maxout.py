@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _axis(c: Context) -> int:
@@ -74,15 +69,7 @@ def maxout(b: Binder) -> None:
 
 
 def first_only(hits: Array, axis: int) -> None:
-    """Leave of several hits along an axis the first alone.
-
-    Args:
-        hits: bool, changed.
-
-    Example:
-        >>> h = np.array([False, True, True]); first_only(h, 0); h
-        array([False,  True, False])
-    """
+    """Leave of several hits along an axis the first alone."""
     hits &= np.cumsum(hits, axis) == 1
 
 
@@ -97,12 +84,7 @@ def maxout_grad(b: Binder) -> None:
     written(b, b["X@GRAD"], dx)
 
 
-def _kernels() -> Iterator[str]:
-    for name in ("largest_of", "largest_of_grad"):
-        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in FLOATS)
-
-
-CUDA = Source(__file__, "maxout.cu", _kernels)
+CUDA = Source(__file__, "maxout.cu", typed(("largest_of largest_of_grad", FLOATS)))
 
 
 def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:

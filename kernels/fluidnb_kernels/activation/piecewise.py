@@ -6,123 +6,91 @@ of the two pieces.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder
-from fluidnb_kernels.activation.table import STRAIGHT, Backward, Forward, Row, define, number
-from fluidnb_kernels.emit import apply
-
-Array = Any
+from fluidnb.op import Attr
+from fluidnb_kernels.activation.table import STRAIGHT, Backward, Forward, Row, define
+from fluidnb_kernels.arithmetic import Operand
 
 
-def _within(b: Binder, v: Array, low: Array, high: Array) -> Array:
-    """Emit where ``low < v < high``."""
-    return apply(b, np.logical_and, apply(b, np.greater, v, low), apply(b, np.less, v, high))
+def _within(v: Operand, low: float, high: float) -> Operand:
+    """Whether ``low < v < high``."""
+    return np.logical_and(v > low, v < high)
 
 
-def _outside(b: Binder, x: Array, threshold: Array) -> Array:
-    """Emit where ``|x| > threshold``."""
-    return apply(b, np.greater, apply(b, np.absolute, x), threshold)
+def _limited(low: str | float, high: str) -> tuple[Forward, Backward]:
+    """X limited to two bounds, each a number or the name of an attribute."""
 
+    def bound(v: Operand, value: str | float) -> float:
+        return v.attr(value) if isinstance(value, str) else value
 
-def _held(low: str | float, high: str) -> tuple[Forward, Backward]:
-    """X held between two bounds, each a number or the name of an attribute."""
+    def forward(x: Operand) -> Operand:
+        return np.minimum(np.maximum(x, bound(x, low)), bound(x, high))
 
-    def bound(b: Binder, value: str | float, dtype: Any) -> Array:
-        return number(b, value, dtype) if isinstance(value, str) else b.const(value, dtype)
-
-    def forward(b: Binder, x: Array, out: Array) -> None:
-        t = b.like(x)
-        b(np.maximum, x, bound(b, low, x.dtype), out=t)
-        b(np.minimum, t, bound(b, high, x.dtype), out=out)
-
-    def backward(b: Binder, v: Array, g: Array, dx: Array) -> None:
-        b(np.multiply, g, _within(b, v, bound(b, low, v.dtype), bound(b, high, v.dtype)), out=dx)
+    def backward(v: Operand, g: Operand) -> Operand:
+        return g * _within(v, bound(v, low), bound(v, high))
 
     return forward, backward
 
 
-def _leaky_relu(b: Binder, x: Array, out: Array) -> None:
-    lower = apply(b, np.multiply, x, number(b, "alpha", x.dtype))
-    b(np.maximum if b.attr("alpha") < 1 else np.minimum, x, lower, out=out)
+def _beyond(name: str) -> Backward:
+    """The gradient where |X| is larger than an attribute."""
+    return lambda x, g: g * (abs(x) > x.attr(name))
 
 
-def _leaky_relu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    slope = apply(b, np.multiply, g, number(b, "alpha", x.dtype, 0.02))
-    b(np.copyto, slope, g, where=apply(b, np.greater_equal, x, b.const(0, x.dtype)))
-    b(np.copyto, dx, slope)
+def _leaky_relu(x: Operand) -> Operand:
+    alpha = x.attr("alpha")
+    return (np.maximum if alpha < 1 else np.minimum)(x, x * alpha)
 
 
-def _hard_sigmoid(b: Binder, x: Array, out: Array) -> None:
-    t = apply(b, np.multiply, x, number(b, "slope", x.dtype))
-    b(np.add, t, number(b, "offset", x.dtype), out=t)
-    b(np.maximum, t, b.const(0, x.dtype), out=t)
-    b(np.minimum, t, b.const(1, x.dtype), out=out)
+def _leaky_relu_grad(x: Operand, g: Operand) -> Operand:
+    slope = g * x.attr("alpha", 0.02)
+    slope.put(g, x >= 0)
+    return slope
 
 
-def _hard_sigmoid_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    inner = _within(b, out, b.const(0, out.dtype), b.const(1, out.dtype))
-    b(np.multiply, apply(b, np.multiply, g, number(b, "slope", g.dtype)), inner, out=dx)
+def _hard_sigmoid(x: Operand) -> Operand:
+    t = x * x.attr("slope")
+    t += x.attr("offset")
+    np.maximum(t, 0, out=t)
+    return np.minimum(t, 1)
 
 
-def _hard_shrink(b: Binder, x: Array, out: Array) -> None:
-    b(np.multiply, x, _outside(b, x, number(b, "threshold", x.dtype)), out=out)
+def _hard_sigmoid_grad(out: Operand, g: Operand) -> Operand:
+    inner = _within(out, 0, 1)
+    return g * out.attr("slope") * inner
 
 
-def _hard_shrink_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, _outside(b, x, number(b, "threshold", x.dtype)), out=dx)
+def _softshrink(x: Operand) -> Operand:
+    width = x.attr("lambda")
+    t = np.maximum(x, -width)
+    np.minimum(t, width, out=t)
+    return x - t
 
 
-def _softshrink(b: Binder, x: Array, out: Array) -> None:
-    width = b.attr("lambda")
-    t = apply(b, np.maximum, x, b.const(-width, x.dtype))
-    b(np.minimum, t, b.const(width, x.dtype), out=t)
-    b(np.subtract, x, t, out=out)
-
-
-def _softshrink_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, _outside(b, x, number(b, "lambda", x.dtype)), out=dx)
-
-
-def _thresholded_relu(b: Binder, x: Array, out: Array) -> None:
-    b(np.multiply, x, apply(b, np.greater, x, number(b, "threshold", x.dtype)), out=out)
-
-
-def _thresholded_relu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, apply(b, np.greater, x, number(b, "threshold", x.dtype)), out=dx)
-
-
-def _gate(b: Binder, x: Array) -> Array:
-    """Emit ``min(max(x + offset, 0), threshold)``."""
-    t = apply(b, np.add, x, number(b, "offset", x.dtype))
-    b(np.maximum, t, b.const(0, x.dtype), out=t)
-    b(np.minimum, t, number(b, "threshold", x.dtype), out=t)
+def _gate(x: Operand) -> Operand:
+    """``min(max(x + offset, 0), threshold)``."""
+    t = x + x.attr("offset")
+    np.maximum(t, 0, out=t)
+    np.minimum(t, x.attr("threshold"), out=t)
     return t
 
 
-def _hard_swish(b: Binder, x: Array, out: Array) -> None:
-    t = apply(b, np.multiply, _gate(b, x), x)
-    b(np.divide, t, number(b, "scale", x.dtype), out=out)
-
-
-def _hard_swish_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    gate = _gate(b, x)
-    rising = _within(b, gate, b.const(0, x.dtype), number(b, "threshold", x.dtype))
-    t = apply(b, np.add, apply(b, np.multiply, x, rising), gate)
-    b(np.divide, apply(b, np.multiply, t, g), number(b, "scale", x.dtype), out=dx)
+def _hard_swish_grad(x: Operand, g: Operand) -> Operand:
+    gate = _gate(x)
+    rising = _within(gate, 0, x.attr("threshold"))
+    return (x * rising + gate) * g / x.attr("scale")
 
 
 ROWS = {
     "brelu": Row(
-        "min(max(X, t_min), t_max)", _held("t_min", "t_max")[0], "dOut where t_min < X < t_max", ("X",),
-        _held("t_min", "t_max")[1], ("[-1.0, 2.0, 30.0]", "[ 0.,  2., 24.]"),
+        "min(max(X, t_min), t_max)", _limited("t_min", "t_max")[0], "dOut where t_min < X < t_max", ("X",),
+        _limited("t_min", "t_max")[1], ("[-1.0, 2.0, 30.0]", "[ 0.,  2., 24.]"),
         {"t_min": Attr("float", 0.0, "lower bound"), "t_max": Attr("float", 24.0, "upper bound")}, again=STRAIGHT,
     ),
     "relu6": Row(
-        "min(max(X, 0), threshold)", _held(0, "threshold")[0], "dOut where 0 < Out < threshold", ("Out",),
-        _held(0, "threshold")[1], ("[-1.0, 2.0, 30.0]", "[0., 2., 6.]"),
+        "min(max(X, 0), threshold)", _limited(0, "threshold")[0], "dOut where 0 < Out < threshold", ("Out",),
+        _limited(0, "threshold")[1], ("[-1.0, 2.0, 30.0]", "[0., 2., 6.]"),
         {"threshold": Attr("float", 6.0, "upper bound")}, again=STRAIGHT,
     ),
     "leaky_relu": Row(
@@ -137,22 +105,24 @@ ROWS = {
         again=STRAIGHT,
     ),
     "hard_shrink": Row(
-        "X where |X| > threshold, 0 elsewhere", _hard_shrink, "dOut where |X| > threshold", ("X",), _hard_shrink_grad,
+        "X where |X| > threshold, 0 elsewhere", lambda x: x * (abs(x) > x.attr("threshold")),
+        "dOut where |X| > threshold", ("X",), _beyond("threshold"),
         ("[-1.0, 0.2]", "[-1.,  0.]"), {"threshold": Attr("float", 0.5, "what counts as nothing")},
         again=STRAIGHT,
     ),
     "softshrink": Row(
         "X moved towards 0 by lambda, and no further than 0", _softshrink, "dOut where |X| > lambda", ("X",),
-        _softshrink_grad, ("[-1.0, 0.2]", "[-0.5,  0. ]"), {"lambda": Attr("float", 0.5, "how far X is moved")},
+        _beyond("lambda"), ("[-1.0, 0.2]", "[-0.5,  0. ]"), {"lambda": Attr("float", 0.5, "how far X is moved")},
         again=STRAIGHT,
     ),
     "thresholded_relu": Row(
-        "X where X > threshold, 0 elsewhere", _thresholded_relu, "dOut where X > threshold", ("X",),
-        _thresholded_relu_grad, ("[0.5, 2.0]", "[0., 2.]"),
+        "X where X > threshold, 0 elsewhere", lambda x: x * (x > x.attr("threshold")),
+        "dOut where X > threshold", ("X",),
+        lambda x, g: g * (x > x.attr("threshold")), ("[0.5, 2.0]", "[0., 2.]"),
         {"threshold": Attr("float", 1.0, "below it nothing passes")}, again=STRAIGHT,
     ),
     "hard_swish": Row(
-        "X · min(max(X + offset, 0), threshold) / scale", _hard_swish,
+        "X · min(max(X + offset, 0), threshold) / scale", lambda x: _gate(x) * x / x.attr("scale"),
         "dOut · (gate + X where 0 < gate < threshold) / scale, with gate = min(max(X + offset, 0), threshold)", ("X",),
         _hard_swish_grad, ("[-4.0, 0.0, 3.0]", "[-0.,  0.,  3.]"),
         {"threshold": Attr("float", 6.0, "upper bound"), "scale": Attr("float", 6.0, "divisor"),

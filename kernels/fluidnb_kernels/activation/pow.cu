@@ -2,7 +2,7 @@
 //
 // Forward moves 2 elements for each of x, backward 3. A power is some tens of operations, so single precision is bound
 // by memory and arithmetic alike. The power comes as a number, or as the one element of `given`. No pointer is
-// __restrict__: an output may stand in its input's place.
+// __restrict__: an output may be its input's memory.
 #include "fluid.cuh"
 
 __device__ __forceinline__ float power(float x, float p) { return p == 2.f ? x * x : powf(x, p); }

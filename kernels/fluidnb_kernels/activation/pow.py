@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
+from fluidnb_kernels.arithmetic import values
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.tensor.strided_copy import fill
 
-Array = Any
+_NUMBERS = (*FLOATS, "int32", "int64")
 
 
 @op(
@@ -75,8 +75,8 @@ def _slope(b: Binder, x: Array, g: Array, dx: Array, factor: Array | None) -> No
     """Emit dx = g · factor · x^(factor - 1); 0 without a factor."""
     if factor is None:
         return zeros(b, dx)
-    t = apply(b, np.power, x, apply(b, np.subtract, factor, b.const(1, x.dtype)))
-    return b(np.multiply, apply(b, np.multiply, t, factor), g, out=dx)
+    v, to, f = values(b, x, g, factor)
+    return (np.power(v, f - 1) * f * to).into(dx)
 
 
 @grad_op("pow_double_grad", infer=aliases({"X@GRAD": "X", "grad_out@GRAD": "grad_out"}), dtype_slot="X")
@@ -91,12 +91,7 @@ def pow_double_grad(b: Binder) -> None:
         _slope(b, x, g, b["X@GRAD"], None if _without(b, 0, 1) else apply(b, np.subtract, factor, one))
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"powers<{CTYPES[dtype]}>" for dtype in (*FLOATS, "int32", "int64"))
-    yield from (f"powers_grad<{CTYPES[dtype]}>" for dtype in FLOATS)
-
-
-CUDA = Source(__file__, "pow.cu", _kernels)
+CUDA = Source(__file__, "pow.cu", typed(("powers", _NUMBERS), ("powers_grad", FLOATS)))
 
 
 def _given(b: Binder, dtype: Any) -> tuple[Array | None, np.float64]:
@@ -105,7 +100,7 @@ def _given(b: Binder, dtype: Any) -> tuple[Array | None, np.float64]:
     return given, np.float64(b.attr("factor", 1.0))
 
 
-@kernel("pow", place="cuda", dtypes=(*FLOATS, "int32", "int64"))
+@kernel("pow", place="cuda", dtypes=_NUMBERS)
 def _on_cuda(b: Binder) -> None:
     x = b["X"]
     each(b, CUDA, f"powers<{ctype(x.dtype)}>", x.size, x, b["Out"], *_given(b, x.dtype))

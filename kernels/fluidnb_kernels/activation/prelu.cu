@@ -1,7 +1,7 @@
 // prelu and its gradients.
 //
 // Forward reads x and writes one element for each, the gradient of x reads x and dOut: both aim at the bandwidth of a
-// device copy; slopes come from caches. Threads stand in rows and along them: a row has one slope, of `count` in turn, or
+// device copy; slopes come from caches. Threads are arranged in rows and along them: a row has one slope, of `count` in turn, or
 // one for each of its elements where count is 0. The gradient of the slopes is a fold of x [outer, count, inner] and
 // dOut over all but the second dimension: see axis_reduction.cuh.
 #include "axis_reduction.cuh"

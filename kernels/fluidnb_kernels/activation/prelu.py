@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.arithmetic import values
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 MODES = ("all", "channel", "element")
 
@@ -80,10 +76,10 @@ def prelu(b: Binder) -> None:
 
     Source: He et al., Delving deep into rectifiers (2015); Fluid's prelu_op.
     """
-    x = b["X"]
-    t = apply(b, np.minimum, x, b.const(0, x.dtype))
-    b(np.multiply, t, _slopes(b), out=t)
-    b(np.add, apply(b, np.maximum, x, b.const(0, x.dtype)), t, out=b["Out"])
+    x, slopes = values(b, b["X"], _slopes(b))
+    t = np.minimum(x, 0)
+    t *= slopes
+    (np.maximum(x, 0) + t).into(b["Out"])
 
 
 @grad_op("prelu_grad", dtype_slot="X")
@@ -92,23 +88,20 @@ def prelu_grad(b: Binder) -> None:
     x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
     slopes = _slopes(b)
     if dx is not None:
-        t = apply(b, np.multiply, g, slopes)
-        b(np.copyto, t, g, where=apply(b, np.greater, x, b.const(0, x.dtype)))
-        b(np.copyto, dx, t)
+        v, to, slope = values(b, x, g, slopes)
+        t = to * slope
+        t.put(to, v > 0)
+        t.into(dx)
     if dalpha is not None:
         t = apply(b, np.multiply, apply(b, np.minimum, x, b.const(0, x.dtype)), g)
         axes = tuple(i for i, n in enumerate(slopes.shape) if n == 1)
         b(np.add.reduce, t, axes, None, dalpha.reshape(slopes.shape), True)
 
 
-def _kernels() -> Iterator[str]:
-    for name in ("prelu", "prelu_grad"):
-        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in FLOATS)
-    for name in ("slope", "total"):
-        yield from (f"fold<r::{name}, {types}>" for types in fold_types(FLOATS))
-
-
-CUDA = Source(__file__, "prelu.cu", _kernels)
+CUDA = Source(__file__, "prelu.cu", typed(
+    ("prelu prelu_grad", FLOATS),
+    ("fold", ("r::slope", "r::total"), tuple(fold_types(FLOATS))),
+))  # fmt: skip
 _SLOPES = Fold("r::slope", then="r::total")
 
 

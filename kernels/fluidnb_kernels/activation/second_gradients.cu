@@ -1,9 +1,9 @@
 // Gradients of the gradients of activations: what the slope's own argument v gets, bend(v) * given * ddx.
 //
 // The other half, what dOut gets, is the gradient's own kernel with ddx in the place of dOut. Reads 3 elements and
-// writes 1 for each of v, a handful of arithmetic beside it: the bound is the bandwidth of a device copy. `bend` is the
+// writes 1 for each of v, with little arithmetic: the bound is the bandwidth of a device copy. `bend` is the
 // change of the slope with v, divided by the slope where `given` is dX; `a` is a number of the activation. Loads are 16 bytes wide where `wide` says that
-// all addresses allow it. No pointer is __restrict__: an output may stand in its input's place.
+// all addresses allow it. No pointer is __restrict__: an output may be its input's memory.
 #include "fluid.cuh"
 
 template <class F, class T>

@@ -3,7 +3,7 @@
 // Forward moves 2 elements of memory for each of x, one in and one out: the maximum and the sum of exponentials come
 // from one pass, and the second pass over a line finds it in a cache. Backward moves 3, softmax's result, dOut and dX.
 // Both aim at the bandwidth of a device copy. A difference to the maximum below LOWEST counts as LOWEST; in the sum that
-// is less than its last digit. The maximum has to be finite: what comes of an infinite one is no number, as on the host.
+// is less than its last digit. The maximum has to be finite: an infinite one gives NaN, as on the host.
 #include "reduce.cuh"
 
 template <class C> __device__ __forceinline__ C above(C x, C low) { return x < low ? low : x; }  // NaN stays
@@ -80,7 +80,7 @@ __global__ void log_softmax_grad(const T* y, const T* g, T* dx, long long lines,
   }
 }
 
-// ---- softmax_with_cross_entropy: p is null where nobody wants the probabilities
+// ---- softmax_with_cross_entropy: p is null where the probabilities are not requested
 
 // Labels are class numbers. A line whose label is `ignore` counts nothing; a label that is no class makes its loss NaN,
 // because a kernel cannot raise.

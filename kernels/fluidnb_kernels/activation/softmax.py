@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, elements
+from fluidnb_kernels.arithmetic import values
+from fluidnb_kernels.cuda import Source, ctype, elements, typed
 from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS
@@ -16,55 +16,38 @@ from fluidnb_kernels.emit import FLOATS
 #: Differences to the maximum below this one count as it: exp of less is nothing beside the maximum's 1.
 LOWEST = -64
 
-_KERNELS = (
-    "softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "hard_loss", "soft_loss", "hard_loss_grad",
-    "soft_loss_grad",
-)  # fmt: skip
 _OF_ROWS = ("softmax", "softmax_grad")
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in _KERNELS for dtype in FLOATS)
-
-
-def _row_kernels() -> Iterator[str]:
-    yield from (f"{name}<{types}>" for name in _OF_ROWS for dtype in elements(FLOATS) for types in held_types(dtype))
-
-
 #: softmax, and what is made of it, for GPUs; and softmax of rows that are not too long.
-CUDA = Source(__file__, "softmax.cu", _kernels)
-ROWS = Source(__file__, "softmax_rows.cu", _row_kernels)
-
-
-def _kept(shape: tuple[int, ...], axis: int) -> list[int]:
-    out = list(shape)
-    out[axis] = 1
-    return out
+CUDA = Source(__file__, "softmax.cu", typed((
+    "softmax softmax_grad log_softmax log_softmax_grad hard_loss soft_loss hard_loss_grad soft_loss_grad", FLOATS
+)))  # fmt: skip
+ROWS = Source(__file__, "softmax_rows.cu", lambda: [
+    f"{name}<{types}>" for name in _OF_ROWS for dtype in elements(FLOATS) for types in held_types(dtype)
+])  # fmt: skip
 
 
 def emit_softmax(b: Binder, x: Any, out: Any, axis: int) -> tuple[Any, Any]:
     """Emit ``out = softmax(x)``.
 
-    Args:
-        out: the result, of the same shape.
-
     Returns:
         x less its maximum (not below LOWEST), and the sums of exponentials, for what a loss makes of them.
     """
-    top, total, t = b.tmp(_kept(x.shape, axis), x.dtype), b.tmp(_kept(x.shape, axis), x.dtype), b.like(x)
-    b(np.maximum.reduce, x, axis, None, top, True)
-    b(np.subtract, x, top, out=t)
-    b(np.maximum, t, b.const(LOWEST, x.dtype), out=t)
-    b(np.exp, t, out=out)
-    b(np.add.reduce, out, axis, None, total, True)
+    v, result = values(b, x, out)
+    t = v - v.reduced(np.maximum, axis)
+    np.maximum(t, LOWEST, out=t)
+    np.exp(t).into(out)
+    total = result.sum(axis).array
     b(np.divide, out, total, out=out)
-    return t, total
+    return t.array, total
 
 
-def _infer(c: Context) -> None:
+def softmax_shape(c: Context) -> None:
+    """Rule: Out is like X, which has the axis."""
     x, axis = c["X"], c.attr("axis")
     c.require(
-        -max(x.ndim, 1) <= axis < max(x.ndim, 1), "Attr(axis) of softmax must name a dimension of X.",
+        -max(x.ndim, 1) <= axis < max(x.ndim, 1), f"Attr(axis) of {c.definition.type} must name a dimension of X.",
         expected=f"{-x.ndim} to {x.ndim - 1}", received=axis,
     )  # fmt: skip
     c.set("Out", x.shape, x.dtype, c.lod("X"))
@@ -80,7 +63,7 @@ def _infer(c: Context) -> None:
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     cost="5 * X",
-    infer=_infer,
+    infer=softmax_shape,
     grad=default_grad("Out", "Out@GRAD"),
 )
 def softmax(b: Binder) -> None:
@@ -99,19 +82,16 @@ def softmax(b: Binder) -> None:
 @grad_op("softmax_grad")
 def softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - sum(dOut · Out)) along the axis."""
-    out, g, axis = b["Out"], b["Out@GRAD"], b.attr("axis", -1)
-    t, total = b.like(out), b.tmp(_kept(out.shape, axis), out.dtype)
-    b(np.multiply, out, g, out=t)
-    b(np.add.reduce, t, axis, None, total, True)
-    b(np.subtract, g, total, out=t)
-    b(np.multiply, t, out, out=b["X@GRAD"])
+    out, g = values(b, b["Out"], b["Out@GRAD"])
+    t = out * g
+    np.subtract(g, t.sum(b.attr("axis", -1)), out=t)
+    (t * out).into(b["X@GRAD"])
 
 
 def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
     """Emit a kernel of ``softmax.cu`` over the lines along an axis.
 
     Args:
-        name: the kernel, without its dtype.
         operands: what it gets; the first one is an array and says shape and dtype.
     """
     x, (lines, n, inner) = operands[0], split(operands[0].shape, axis)
@@ -122,11 +102,9 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
 
 @kernel("softmax", place="cuda", dtypes=FLOATS)
 def softmax_on_cuda(b: Binder) -> None:
-    """The maximum and the sum of exponentials in one pass over each line."""
     along(b, "softmax", b.attr("axis"), b["X"], b["Out"])
 
 
 @kernel("softmax_grad", place="cuda", dtypes=FLOATS)
 def softmax_grad_on_cuda(b: Binder) -> None:
-    """dX = Out · (dOut - sum(dOut · Out)) along the axis."""
     along(b, "softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])

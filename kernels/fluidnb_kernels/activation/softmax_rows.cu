@@ -11,7 +11,7 @@ __global__ void softmax(const T* x, T* y, long long lines, int n, int way) {
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
     const int count = line < lines ? n : 0;
-    share<T, N, K> v = held<T, N, K>(x + line * n, count, way);
+    share<T, N, K> v = load_share<T, N, K>(x + line * n, count, way);
     C top = ends<C>::low(), total = 0;
     EACH_HELD(k, i) if (is_held<N>(k, count, way)) top = join::largest::both(top, v.at[k][i]);
     top = over_line<join::largest>(top, way);
@@ -30,8 +30,8 @@ __global__ void softmax_grad(const T* y, const T* g, T* dx, long long lines, int
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
     const int count = line < lines ? n : 0;
-    const share<T, N, K> v = held<T, N, K>(y + line * n, count, way);
-    share<T, N, K> slope = held<T, N, K>(g + line * n, count, way);
+    const share<T, N, K> v = load_share<T, N, K>(y + line * n, count, way);
+    share<T, N, K> slope = load_share<T, N, K>(g + line * n, count, way);
     C total = 0;
     EACH_HELD(k, i) total += v.at[k][i] * slope.at[k][i];
     total = over_line<join::sum>(total, way);

@@ -7,15 +7,12 @@ reflection at 1/2 for those below it; they compute in float64 whatever the dtype
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder
-from fluidnb_kernels.activation.table import Row, define, number
-from fluidnb_kernels.emit import apply
-
-Array = Any
+from fluidnb.op import Array, Attr
+from fluidnb_kernels.activation.table import Row, define
+from fluidnb_kernels.arithmetic import Operand
 
 #: Bernoulli's numbers B2, B4, … B14.
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
@@ -36,7 +33,7 @@ def _series(z: Array, factors: Sequence[float]) -> Array:
 
 
 def _apart(x: Array) -> tuple[Array, Array, Array]:
-    """Which numbers are below 1/2, all of them reflected above it, and how far each is from a whole number."""
+    """A mask of the numbers below 1/2, all reflected above it, and their distances to whole numbers."""
     x = x.astype(np.float64)
     low = x < 0.5
     return low, np.where(low, 1 - x, x), x - np.round(x)
@@ -53,16 +50,7 @@ def _climb(z: Array, term: Callable[[Array], Array]) -> tuple[Array, Array]:
 
 
 def lgamma(x: Array, out: Array) -> None:
-    """Write the logarithm of |Γ(x)|.
-
-    Args:
-        x: any shape; infinite where it is a whole number below 1.
-        out: the same shape, written.
-
-    Example:
-        >>> y = np.zeros(2); lgamma(np.array([1.0, 5.0]), y); np.exp(y).round(9)
-        array([ 1., 24.])
-    """
+    """Write the logarithm of |Γ(x)|; infinite where x is a whole number below 1."""
     with np.errstate(all="ignore"):  # poles and infinite numbers
         low, up, fraction = _apart(x)
         z, passed = _climb(up, np.log)
@@ -72,15 +60,7 @@ def lgamma(x: Array, out: Array) -> None:
 
 
 def digamma(x: Array, out: Array) -> None:
-    """Write the slope of the logarithm of Γ(x).
-
-    Args:
-        out: the same shape, written; not a number where x is a whole number below 1.
-
-    Example:
-        >>> y = np.zeros(2); digamma(np.array([1.0, 2.0]), y); y.round(4)
-        array([-0.5772,  0.4228])
-    """
+    """Write the slope of the logarithm of Γ(x); NaN where x is a whole number below 1."""
     with np.errstate(all="ignore"):  # poles and infinite numbers
         low, up, fraction = _apart(x)
         z, passed = _climb(up, np.reciprocal)
@@ -90,16 +70,7 @@ def digamma(x: Array, out: Array) -> None:
 
 
 def trigamma(x: Array, out: Array) -> None:
-    """Write the slope of `digamma`.
-
-    Args:
-        x: any shape; infinite where it is a whole number below 1.
-        out: the same shape, written.
-
-    Example:
-        >>> y = np.zeros(1); trigamma(np.array([1.0]), y); bool(abs(y[0] - np.pi**2 / 6) < 1e-12)
-        True
-    """
+    """Write the slope of `digamma`; infinite where x is a whole number below 1."""
     with np.errstate(all="ignore"):  # poles and infinite numbers
         low, up, fraction = _apart(x)
         z, passed = _climb(up, lambda n: 1 / (n * n))
@@ -108,56 +79,27 @@ def trigamma(x: Array, out: Array) -> None:
         np.copyto(out, np.where(low, mirrored, value), casting="same_kind")
 
 
-def _lgamma(b: Binder, x: Array, out: Array) -> None:
-    b(lgamma, x, out)
+def _limited(x: Operand) -> tuple[Operand, Operand]:
+    """X limited to [eps, 1 - eps], and 1 - that."""
+    eps = x.attr("eps", 1e-6)
+    inner = np.minimum(np.maximum(x, eps), 1 - eps) if eps else x
+    return inner, 1 - inner
 
 
-def _lgamma_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    slope = b.like(x)
-    b(digamma, x, slope)
-    b(np.multiply, g, slope, out=dx)
-
-
-def _digamma(b: Binder, x: Array, out: Array) -> None:
-    b(digamma, x, out)
-
-
-def _digamma_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    slope = b.like(x)
-    b(trigamma, x, slope)
-    b(np.multiply, g, slope, out=dx)
-
-
-def _bounds(b: Binder, x: Array) -> tuple[Array, Array, Array]:
-    """eps, 1 - eps and 1 as constants."""
-    eps = b.attr("eps", 1e-6)
-    return number(b, "eps", x.dtype, 1e-6), b.const(1 - eps, x.dtype), b.const(1, x.dtype)
-
-
-def _inside(b: Binder, x: Array) -> tuple[Array, Array]:
-    """Emit X limited to [eps, 1 - eps], and 1 - that."""
-    low, high, one = _bounds(b, x)
-    inner = apply(b, np.minimum, apply(b, np.maximum, x, low), high) if b.attr("eps", 1e-6) else x
-    return inner, apply(b, np.subtract, one, inner)
-
-
-def _logit(b: Binder, x: Array, out: Array) -> None:
-    b(np.log, apply(b, np.divide, *_inside(b, x)), out=out)
-
-
-def _logit_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    low, high, _ = _bounds(b, x)
-    slope = apply(b, np.divide, g, apply(b, np.multiply, *_inside(b, x)))
-    free = apply(b, np.logical_and, apply(b, np.greater_equal, x, low), apply(b, np.less_equal, x, high))
-    b(np.multiply, slope, free, out=dx)
+def _logit_grad(x: Operand, g: Operand) -> Operand:
+    eps, (inner, rest) = x.attr("eps", 1e-6), _limited(x)
+    slope = g / (inner * rest)
+    return slope * np.logical_and(x >= eps, x <= 1 - eps)
 
 
 ROWS = {
-    "lgamma": Row("the logarithm of |Γ(X)|", _lgamma, "dOut · digamma(X)", ("X",), _lgamma_grad,
-                  ("[0.5, 5.0]", "[0.5724, 3.1781]"), source="Paddle's lgamma_op"),
-    "digamma": Row("the slope of the logarithm of Γ(X)", _digamma, "dOut times the slope of digamma at X", ("X",),
-                   _digamma_grad, ("[0.5, 5.0]", "[-1.9635,  1.5061]"), source="Paddle's digamma_op"),
-    "logit": Row("log(X / (1 - X)), with X limited to [eps, 1 - eps]", _logit,
+    "lgamma": Row("the logarithm of |Γ(X)|", lambda x: x.through(lgamma), "dOut · digamma(X)", ("X",),
+                  lambda x, g: g * x.through(digamma), ("[0.5, 5.0]", "[0.5724, 3.1781]"), source="Paddle's lgamma_op"),
+    "digamma": Row("the slope of the logarithm of Γ(X)", lambda x: x.through(digamma),
+                   "dOut times the slope of digamma at X", ("X",),
+                   lambda x, g: g * x.through(trigamma), ("[0.5, 5.0]", "[-1.9635,  1.5061]"),
+                   source="Paddle's digamma_op"),
+    "logit": Row("log(X / (1 - X)), with X limited to [eps, 1 - eps]", lambda x: np.log(np.divide(*_limited(x))),
                  "dOut / (X · (1 - X)), 0 where X was limited", ("X",), _logit_grad,
                  ("[0.5, 0.8]", "[0.    , 1.3863]"),
                  {"eps": Attr("float", 1e-6, "how far X is kept from 0 and 1; 0 for no limits", ge=0)},

@@ -1,76 +1,68 @@
-"""What the tables of activations have in common: a row, and how it becomes an operator with its gradient."""
+"""The rows of the tables of activations, and their registration as operators with gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
+from fluidnb.op import GRAD, Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb.op.grad import GradMaker
+from fluidnb_kernels.arithmetic import Operand, Value, values
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each, elementwise
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, zeros
 
-Array = Any
-#: ``forward(b, x, out)`` emits the function; ``out`` may be the memory of ``x``, so it is written last.
-Forward = Callable[[Binder, Array, Array], None]
-#: ``backward(b, v, g, dx)`` emits the gradient; v is the first of the slots that it reads beside Out@GRAD.
-Backward = Callable[[Binder, Array, Array, Array], None]
+#: The function as a formula of X; Out may be the memory of X, so the last call alone writes it.
+Forward = Callable[[Operand], Operand]
+#: The gradient as a formula of the first slot that it reads beside Out@GRAD, and of Out@GRAD.
+Backward = Callable[[Operand, Operand], Operand]
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The gradient of a gradient: dX = slope(v) · dOut, where v is the slot that the gradient reads.
+    """The gradient of a gradient: dX = slope(v) · dOut, where v is the slot that the gradient reads."""
 
-    Args:
-        bend: ``bend(b, v)`` emits the change of the slope with v, divided by the slope if ``given`` is dX.
-        given: what Paddle's operator calls the gradient that it reads beside v: dOut, or dX in ``grad_x``.
-        suffix: what follows the activation in Paddle's name of the operator.
-    """
-
-    bend: Callable[[Binder, Array], Array]
+    bend: Callable[[Operand], Operand]  # the change of the slope with v, divided by the slope if ``given`` is dX
+    # what Paddle's operator calls the gradient that it reads beside v: dOut, or dX in ``grad_x``
     given: str = "grad_out"
-    suffix: str = "_grad_grad"
+    suffix: str = "_grad_grad"  # what follows the activation in Paddle's name of the operator
 
 
 #: For functions whose slope does not change where it has one.
-STRAIGHT = Again(lambda b, v: b.const(0, v.dtype), "")
+STRAIGHT = Again(lambda v: 0, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One activation.
+    """One activation."""
 
-    Args:
-        formula: what it computes.
-        forward: emits it, or the numpy function that is it.
-        slope: formula of the gradient of X.
-        needs: slots that the gradient reads beside Out@GRAD; none where it is zero.
-        backward: emits the gradient.
-        example: an input and the result, for the documentation.
-        attrs: its attributes.
-        settings: their values in the example, where they are not the defaults.
-        dtypes: the dtypes that it takes.
-        source: who described it, where that is not Fluid alone.
-        again: the gradient of its gradient, where there is one.
-        numbers: what its CUDA kernels get for a, b and c, where that is not its attributes in order.
-    """
-
-    formula: str
-    forward: Forward | np.ufunc
-    slope: str
-    needs: tuple[str, ...]
-    backward: Backward
-    example: tuple[str, str]
-    attrs: Mapping[str, Attr] = field(default_factory=dict)
-    settings: str = ""
-    dtypes: tuple[str, ...] = FLOATS
-    source: str = ""
-    again: Again | None = None
+    formula: str  # what it computes
+    forward: Forward  # the function
+    slope: str  # formula of the gradient of X
+    needs: tuple[str, ...]  # slots that the gradient reads beside Out@GRAD; none where it is zero
+    backward: Backward  # the gradient; 0 where it is zero
+    example: tuple[str, str]  # an input and the result, for the documentation
+    attrs: Mapping[str, Attr] = field(default_factory=dict)  # its attributes
+    settings: str = ""  # their values in the example, where they are not the defaults
+    dtypes: tuple[str, ...] = FLOATS  # the dtypes that it takes
+    source: str = ""  # who described it, where that is not Fluid alone
+    again: Again | None = None  # the gradient of its gradient, where there is one
+    # what its CUDA kernels get for a, b and c, where that is not its attributes in order
     numbers: Callable[[Binder], tuple[float, ...]] | None = None
+
+    def emit(self, b: Binder, x: Array, out: Array) -> None:
+        """Emit the function."""
+        self.forward(*values(b, x)).into(out)
+
+    def emit_grad(self, b: Binder, v: Array, g: Array, dx: Array) -> None:
+        """Emit the gradient from the slot that it reads and the gradient of Out."""
+        slope = self.backward(*values(b, v, g))
+        if isinstance(slope, Value):
+            slope.into(dx)
+        else:
+            zeros(b, dx)
 
 
 #: The rows of all tables.
@@ -110,13 +102,7 @@ _DOC = """Out = {formula}, element by element; Out inherits X's LoD.
 
 
 def define(type: str, row: Row) -> None:
-    """Register an activation and its gradient.
-
-    Example:
-        >>> from fluidnb.op import get_op
-        >>> get_op("softsign").outputs["Out"].doc
-        'X / (1 + |X|)'
-    """
+    """Register an activation and its gradient."""
 
     @op(
         type,
@@ -134,13 +120,10 @@ def define(type: str, row: Row) -> None:
         ),
     )  # fmt: skip
     def activation(b: Binder) -> None:
-        if isinstance(row.forward, np.ufunc):
-            b(row.forward, b["X"], out=b["Out"])
-        else:
-            row.forward(b, b["X"], b["Out"])
+        row.emit(b, b["X"], b["Out"])
 
     def activation_grad(b: Binder) -> None:
-        row.backward(b, b[row.needs[0]] if row.needs else None, b["Out@GRAD"], b["X@GRAD"])
+        row.emit_grad(b, b[row.needs[0]] if row.needs else None, b["Out@GRAD"], b["X@GRAD"])
 
     activation_grad.__doc__ = f"dX = {row.slope}."
     grad_op(type + "_grad", grad=None if row.again is None else _define_again(type, row, row.again))(activation_grad)
@@ -178,9 +161,10 @@ def _define_again(type: str, row: Row, again: Again) -> GradMaker:
     def activation_grad_grad(b: Binder) -> None:
         v, ddx = b[slot], b["grad_x@GRAD"]
         if b.wants(back):
-            row.backward(b, v, ddx, b[back])
+            row.emit_grad(b, v, ddx, b[back])
         if b.wants(slot + GRAD):
-            b(np.multiply, apply(b, np.multiply, again.bend(b, v), b[given]), ddx, out=b[slot + GRAD])
+            x, g, to = values(b, v, b[given], ddx)
+            (again.bend(x) * g * to).into(b[slot + GRAD])
 
     name = type + again.suffix
     activation_grad_grad.__doc__ = f"The gradients of dX = {row.slope} with respect to dOut and {slot}."
@@ -198,16 +182,3 @@ def _define_again(type: str, row: Row, again: Again) -> GradMaker:
 
     gives = {back: "Out@GRAD"} if given == "" else {back: "Out@GRAD", slot + GRAD: slot}
     return second_grad(name, {**{s: s for s in row.needs}, **sources}, {"grad_x@GRAD": "X@GRAD"}, gives)
-
-
-def number(b: Binder, name: str, dtype: Any, default: float | None = None) -> Array:
-    """A float attribute as a constant.
-
-    Args:
-        dtype: dtype of the constant.
-        default: its value where a gradient operator does not carry it.
-
-    Returns:
-        A constant of one element.
-    """
-    return b.const(b.attr(name, default), dtype)

@@ -1,4 +1,4 @@
-"""What several operators do with the elements of an array of tensors."""
+"""Copies and sums of the elements of arrays of tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb.values import DeviceContext, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import copy_between
 from fluidnb_kernels.cuda import ctype
@@ -17,18 +17,9 @@ from fluidnb_kernels.elementwise.launch import CUDA
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.tensor.strided_copy import move
 
-Array = Any
-
 
 def array_now(b: Binder) -> LoDTensorArray | None:
-    """The array X as a guard must see it: it may have been made since the binder looked.
-
-    Returns:
-        The array, or None where there is none yet.
-
-    Raises:
-        RuleError: it is something else.
-    """
+    """The array X as a guard must see it, created after the binder perhaps; None where there is none yet."""
     array: LoDTensorArray | None = b["X"]
     if array is None:
         array = b.scope.cell(b.inputs["X"][0])[0].value
@@ -41,11 +32,7 @@ def array_now(b: Binder) -> LoDTensorArray | None:
 
 
 def shapes_of(b: Binder) -> Any:
-    """The guard of operators that read the whole array X: shape, dtype and LoD of each of its elements.
-
-    Returns:
-        A row for each element, None for one that was never written; None where there is no array.
-    """
+    """The guard of operators that read the array X: shape, dtype and LoD of each element, None if never written."""
     array = array_now(b)
     if array is None:
         return None
@@ -53,25 +40,12 @@ def shapes_of(b: Binder) -> Any:
 
 
 def fill(array: LoDTensorArray, tensors: list[LoDTensor]) -> None:
-    """Let an array hold these tensors and no others.
-
-    Example:
-        >>> a = LoDTensorArray([np.ones(3)]); fill(a, [LoDTensor(np.ones(2))]); a
-        LoDTensorArray([LoDTensor(shape=[2], dtype=float64, place=CPUPlace)])
-    """
+    """Let an array hold these tensors and no others."""
     array[:] = tensors
 
 
 def copied(source: Array, target: Array) -> None:
-    """Copy an array to another one, of the host or of a device.
-
-    Args:
-        target: one of its shape and dtype, written.
-
-    Example:
-        >>> x = np.zeros(2); copied(np.ones(2), x); x
-        array([1., 1.])
-    """
+    """Copy an array to another one, of the host or of a device."""
     if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
         np.copyto(target, source)
     else:
@@ -83,63 +57,24 @@ def _kind(array: Array) -> str:
 
 
 def beside(x: Array, place: Place) -> Array:
-    """New memory for a copy of an array.
-
-    Args:
-        place: where variables live.
-
-    Returns:
-        An array of the same kind, its content undefined.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> beside(np.zeros((2, 3)), CPUPlace()).shape
-        (2, 3)
-    """
+    """New memory for a copy of an array, its content undefined."""
     if _kind(x) == place.kind:
         return DeviceContext.get(place).empty(x.shape, x.dtype)
     return type(x)(x.shape, x.dtype)
 
 
 def within_reach(x: Array, kernel_reads: Array) -> Array:
-    """An element of an array where a kernel can read it.
-
-    Args:
-        x: the element; what the host has made lies in its memory.
-
-    Returns:
-        The element, or a copy.
-
-    Example:
-        >>> x = np.ones(2); within_reach(x, np.zeros(2)) is x
-        True
-    """
+    """An element of an array where a kernel can read it."""
     return uploaded(x, kernel_reads) if _kind(x) != _kind(kernel_reads) else x
 
 
 def copy_element(array: LoDTensorArray, index: int, out: Array) -> None:
-    """Copy an element of an array.
-
-    Args:
-        index: from 0.
-
-    Example:
-        >>> x = np.zeros(2); copy_element(LoDTensorArray([np.ones(2)]), 0, x); x
-        array([1., 1.])
-    """
+    """Copy an element of an array."""
     np.copyto(out, np.asarray(array[index]))
 
 
 def add_to(total: Array, x: Array) -> None:
-    """Add an array to another one, of the host or of a device.
-
-    Args:
-        x: of its shape and dtype.
-
-    Example:
-        >>> total = np.ones(2); add_to(total, np.ones(2)); total
-        array([2., 2.])
-    """
+    """Add an array to another one, of the host or of a device."""
     if isinstance(total, np.ndarray):
         np.add(total, x, total)
     else:
@@ -147,18 +82,7 @@ def add_to(total: Array, x: Array) -> None:
 
 
 def add_arrays_on_cuda(out: LoDTensorArray, arrays: list[LoDTensorArray], place: Place) -> None:
-    """Sum arrays of tensors element by element; one that has no value at an index counts as zero there.
-
-    Args:
-        out: the result; its elements are made anew.
-        place: where variables live.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> a, b, c = (LoDTensorArray([np.ones(2)]) for _ in range(3))
-        >>> add_arrays_on_cuda(c, [a, b], CPUPlace()); np.asarray(c[0])
-        array([2., 2.])
-    """
+    """Sum arrays of tensors element by element; one that has no value at an index counts as zero there."""
     sums: list[LoDTensor] = []
     for i in range(max(map(len, arrays))):
         there = [a[i] for a in arrays if i < len(a) and a[i].array is not None]
@@ -175,17 +99,7 @@ def add_arrays_on_cuda(out: LoDTensorArray, arrays: list[LoDTensorArray], place:
 
 
 def copy_array_on_cuda(source: LoDTensorArray, target: LoDTensorArray, place: Place) -> None:
-    """Make one array of tensors a copy of another.
-
-    Args:
-        target: changed; its elements are made anew.
-        place: where variables live.
-
-    Example:
-        >>> from fluidnb.values import CPUPlace
-        >>> a, b = LoDTensorArray([np.ones(2)]), LoDTensorArray(); copy_array_on_cuda(a, b, CPUPlace()); len(b)
-        1
-    """
+    """Make one array of tensors a copy of another."""
     made = [LoDTensor(None if t.array is None else beside(t.array, place), t.lod_, place) for t in source]
     for old, new in zip(source, made, strict=True):
         if old.array is not None:
@@ -194,18 +108,10 @@ def copy_array_on_cuda(source: LoDTensorArray, target: LoDTensorArray, place: Pl
 
 
 def put_rows(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
-    """Copy an element's rows to where they belong.
-
-    Args:
-        rows: int64, where each of its rows belongs; where kernels can read them.
-    """
+    """Copy an element's rows to where they belong."""
     row_maps.place(NOW, within_reach(array[step].array, out), rows, out)
 
 
 def put_part(array: LoDTensorArray, index: int, part: Array, out: Array) -> None:
-    """Copy an element to a part of a tensor.
-
-    Args:
-        part: which part, a view of ``lay(out)``.
-    """
+    """Copy an element to a part of a tensor."""
     move(NOW, out, within_reach(array[index].array, out), to=part)

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import fill, put_rows, shapes_of
 from fluidnb_kernels.lod.rank_table import steps
 from fluidnb_kernels.lod.reorder import ranks
-from fluidnb_kernels.lod.take_sequences import Offsets, cut, offsets
+from fluidnb_kernels.lod.take_sequences import Offsets, cut
 from fluidnb_kernels.sequence import row_maps
-
-Array = Any
+from fluidnb_kernels.sequences import as_level
 
 _TABLE = {"RankTable": "a table that lod_rank_table made"}
 
@@ -35,16 +34,7 @@ def _grad(type: str, *like: str) -> Any:
 
 
 def at_step(table: LoDRankTable, starts: Sequence[int], step: int) -> list[int]:
-    """Which elements of the ranked sequences come at a step, longest sequence first.
-
-    Args:
-        starts: where each sequence begins, by its index.
-        step: from 0.
-
-    Example:
-        >>> at_step(LoDRankTable(((0, 1, 4, 6),)), [0, 1, 4], 1)
-        [2, 5]
-    """
+    """The rows of the ranked sequences at a step, longest sequence first."""
     return [starts[i] + step for i, length in table.items() if length > step]
 
 
@@ -82,7 +72,7 @@ def lod_tensor_to_array(b: Binder) -> None:
     """
     x, table, lod = b["X"], b["RankTable"], b.lod("X")
     lengths = [length for _, length in sorted(table.items())]
-    starts = offsets(lengths)
+    starts = as_level(lengths)
     level, below = _ranked(b, table, lod, starts)
     b.require(
         level == starts, f"The sequences of {b.name('X')} are not those of the table.",
@@ -116,15 +106,7 @@ def _elements(b: Binder) -> Any:
 
 
 def place(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
-    """Copy an element's rows to where they belong.
-
-    Args:
-        rows: int64, where each of its rows belongs.
-
-    Example:
-        >>> out = np.zeros(3); place(LoDTensorArray([np.array([7.0])]), 0, np.array([1]), out); out
-        array([0., 7., 0.])
-    """
+    """Copy an element's rows to where they belong."""
     out[rows] = np.asarray(array[step])
 
 
@@ -186,7 +168,7 @@ def array_to_lod_tensor(b: Binder) -> None:
         return _gradient(b, array, table)
     b.require(len(array) > 0, "There's no element in the input array.", expected="an element for each step")
     first = _checked(b, array, table)
-    starts = offsets(length for _, length in sorted(table.items()))
+    starts = as_level([length for _, length in sorted(table.items())])
     where = [at_step(table, starts, t) for t in range(len(array))]
     below, dest = _inside(array, where)
     out = b.set("Out", (sum(map(len, array)), *first.shape[1:]), first.dtype, (*table.coarse_lod, starts, *below))
@@ -234,10 +216,10 @@ def _inside(array: LoDTensorArray, where: list[list[int]]) -> tuple[Offsets, lis
         return (), [np.array(rows, np.int64) for rows in where]
     # all elements one after another, then cut in the order of the sequences
     stacked = tuple(
-        offsets(b - a for t in array for a, b in zip(t.lod_[k], t.lod_[k][1:], strict=False)) for k in range(depth)
+        as_level([b - a for t in array for a, b in zip(t.lod_[k], t.lod_[k][1:], strict=False)]) for k in range(depth)
     )
     order = np.argsort([i for rows in where for i in rows]).tolist()
     below, source = cut(stacked, order)
     dest = np.argsort(source)
-    ends = offsets(map(len, array))
+    ends = as_level([*map(len, array)])
     return below, [dest[a:b] for a, b in zip(ends, ends[1:], strict=False)]

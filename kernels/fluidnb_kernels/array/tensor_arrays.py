@@ -8,43 +8,20 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import Array, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import add_to, array_now, beside, copied
-from fluidnb_kernels.rules import whole_numbers
-
-Array = Any
 
 _CPU = CPUPlace()
-
-
-def _index_rule(c: Context) -> None:
-    index = c["I"]
-    whole_numbers(c, "I")
-    c.require(
-        index.size in (1, -1), f"The number of elements of the subscript I of {c.definition.type} should be 1.",
-        expected="int64 of shape [1]", received=f"{index.dtype} of shape {list(index.shape)}",
-    )  # fmt: skip
 
 
 def write_item(
     array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: dict[int, LoDTensor], accumulate: bool = False,
     place: Place = _CPU,
 ) -> None:  # fmt: skip
-    """Put a copy of a tensor into an array; the array grows to hold it.
-
-    Args:
-        index: int64, one element.
-        spare: the tensors that this call wrote in the run before, by index; their memory serves again.
-        accumulate: whether to add to what is there.
-        place: where variables live.
-
-    Example:
-        >>> a = LoDTensorArray(); write_item(a, np.array([1]), np.ones(2), (), {}); len(a), a[1]
-        (2, LoDTensor(shape=[2], dtype=float64, place=CPUPlace))
-    """
+    """Put a copy of a tensor into an array, in the memory of the run before where ``spare`` has it for the index."""
     i = on_host(index).item()
     tensor, before = spare.get(i), element_at(array, i)
     if tensor is None or before is tensor or tensor.array is None or tensor.array.shape != x.shape:
@@ -55,8 +32,8 @@ def write_item(
     array.write(i, tensor)
 
 
-def _write_infer(c: Context) -> None:
-    _index_rule(c)
+def _item_infer(c: Context) -> None:
+    c.check_inputs("I")
     if not c.runtime:
         x = c["X"]
         c.set("Out", x.shape, x.dtype, c.lod("X"))
@@ -73,7 +50,7 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     "write_to_array",
     inputs={"X": "a tensor", "I: int64[1]": "the index, from 0"},
     outputs={"Out": "the array; it grows to hold the tensor"},
-    infer=_write_infer,
+    infer=_item_infer,
     grad=_write_grad,
     dtype_slot="X",
 )
@@ -93,12 +70,7 @@ def write_to_array(b: Binder) -> None:
 
 
 def element_at(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
-    """The tensor at an index, or None where none has been written.
-
-    Example:
-        >>> element_at(LoDTensorArray(), 3) is None
-        True
-    """
+    """The tensor at an index, or None where none has been written."""
     found = array[index] if array is not None and 0 <= index < len(array) else None
     return None if found is None or found.array is None else found
 
@@ -110,36 +82,13 @@ def _element(b: Binder) -> Any:
 
 
 def read_item(array: LoDTensorArray, index: Array, out: Array) -> None:
-    """Copy an element of an array.
-
-    Args:
-        index: int64, one element.
-
-    Example:
-        >>> x = np.zeros(2); read_item(LoDTensorArray([np.ones(2)]), np.array([0]), x); x
-        array([1., 1.])
-    """
+    """Copy an element of an array."""
     copied(array[on_host(index).item()].array, out)
 
 
 def take_out(array: LoDTensorArray, index: Array) -> None:
-    """Leave nothing at an index of an array.
-
-    Args:
-        index: int64, one element.
-
-    Example:
-        >>> a = LoDTensorArray([np.ones(2)]); take_out(a, np.array([0])); a
-        LoDTensorArray([LoDTensor(no value)])
-    """
+    """Leave nothing at an index of an array."""
     array[on_host(index).item()] = LoDTensor()
-
-
-def _read_infer(c: Context) -> None:
-    _index_rule(c)
-    if not c.runtime:
-        x = c["X"]
-        c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
 def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
@@ -153,7 +102,7 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     "read_from_array",
     inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "what an unwritten element is like"},
     outputs={"Out": "the element"},
-    infer=_read_infer,
+    infer=_item_infer,
     grad=_read_grad,
     guard=_element,
     unset=("X",),
@@ -190,24 +139,15 @@ def read_from_array(b: Binder) -> None:
 
 
 def measure(array: LoDTensorArray, out: Array) -> None:
-    """Write how many elements an array has.
-
-    Example:
-        >>> n = np.zeros(1, int); measure(LoDTensorArray([np.ones(2)]), n); n
-        array([1])
-    """
+    """Write how many elements an array has."""
     out[...] = len(array)
-
-
-def _length(c: Context) -> None:
-    c.set("Out", (1,), np.int64)
 
 
 @op(
     "lod_array_length",
     inputs={"X: array": "the array"},
     outputs={"Out": "int64 [1]: how many elements it has"},
-    infer=_length,
+    infer=lambda c: c.set("Out", (1,), np.int64),
     host_only="works on offsets and lengths, which are kept on the host",
 )
 def lod_array_length(b: Binder) -> None:

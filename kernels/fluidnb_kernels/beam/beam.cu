@@ -1,11 +1,11 @@
 // Beam search: the best candidates of each source, and whole sentences followed back through their parents.
 //
-// beam_select looks through the candidates of a source once for each that it keeps, a block for a source: beam_size
+// beam_select scans the candidates of a source once for each that it keeps, a block for a source: beam_size
 // reads of every score, all but the first from caches. Candidates have a strict order, so the next one is the first
 // behind the one found last, and nothing is marked. beam_write and gather_tree read and write each element once; all
 // three are small, and bound by what a launch costs.
 //
-// Candidates of a row lie side by side. A row that has ended is one candidate, itself, where scores so far are known.
+// Candidates of a row are adjacent. A row that has ended is one candidate, itself, where scores so far are known.
 #include "reduce.cuh"
 
 // ---- one step

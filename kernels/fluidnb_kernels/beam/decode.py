@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values import LoDTensorArray
+from fluidnb_kernels.emit import store
 from fluidnb_kernels.sequences import all_given, as_level
-
-Array = Any
 
 #: A sentence: its words and the score after each.
 Sentence = tuple[list[int], list[float]]
 
 
 def sentences(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int) -> list[list[Sentence]]:
-    """The sentences of each source, the best one first.
-
-    Each is followed back from its last word: the LoD of a step says which word of the step before a word came from.
-    An ended sentence is carried along by the search; what it repeats of the end word is left out.
-
-    Args:
-        ids: what `beam_search` selected at each step.
-
-    Returns:
-        For each source a list of (words, scores).
-
-    Example:
-        >>> from fluidnb.testing.values import value_of
-        >>> step = [value_of((np.array([[n]]), [[1], [1]])) for n in (1, 5)]
-        >>> sentences(LoDTensorArray(step), LoDTensorArray(step), 0)
-        [[([1, 5], [1, 5])]]
-    """
-    found: list[list[Sentence]] = []
+    """The sentences of each source, best first: each followed back by the LoD, without repeated end words."""
+    result: list[list[Sentence]] = []
     steps = [(np.asarray(i).reshape(-1), np.asarray(s).reshape(-1), i.lod_) for i, s in zip(ids, scores, strict=True)]
     for source in range(len(steps[0][2][0]) - 1):
         mine: list[Sentence] = []
@@ -48,24 +29,14 @@ def sentences(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int) -> list[
                     text.append(words[row].item())
                     score.append(numbers[row].item())
             rows = (np.searchsorted(counts, rows, side="right") - 1).tolist()
-        found.append([(t[::-1], s[::-1]) for t, s in sorted(mine, key=lambda x: -x[1][0])])
-    return found
+        result.append([(t[::-1], s[::-1]) for t, s in sorted(mine, key=lambda x: -x[1][0])])
+    return result
 
 
 def decode(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int, words: Array, numbers: Array) -> None:
-    """Write all sentences one after the other.
-
-    Args:
-        ids: see `sentences`.
-        scores: see `sentences`.
-        end_id: see `sentences`.
-        words: int64 [n], written where wanted.
-        numbers: [n], written where wanted.
-    """
-    found = [s for source in sentences(ids, scores, end_id) for s in source]
-    for out, column in ((words, 0), (numbers, 1)):
-        if out is not None:
-            out[...] = [w for sentence in found for w in sentence[column]]
+    """Write all sentences one after the other; outputs without a consumer are None."""
+    result = [s for source in sentences(ids, scores, end_id) for s in source]
+    store((words, numbers), ([w for s in result for w in s[column]] for column in (0, 1)))
 
 
 def _lod(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -93,8 +64,8 @@ def _lod(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...]]:
                 expected="2 levels at every step", received=f"a LoD of {len(step.lod_)} levels at step {i}",
                 hint="write selected_ids and selected_scores of layers.beam_search as they are.",
             )  # fmt: skip
-    found = sentences(ids, scores, b.attr("end_id"))
-    return as_level([len(s) for s in found]), as_level([len(words) for s in found for words, _ in s])
+    result = sentences(ids, scores, b.attr("end_id"))
+    return as_level([len(s) for s in result]), as_level([len(words) for s in result for words, _ in s])
 
 
 def _infer(c: Context) -> None:

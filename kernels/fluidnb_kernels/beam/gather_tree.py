@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.beam.search import CUDA
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.rules import same_shape, whole_numbers
-
-Array = Any
 
 
 def follow(ids: Array, parents: Array, out: Array) -> None:
-    """Write the words of each beam, followed back from its last step.
-
-    Args:
-        ids: [steps, batch, beams]: the word of each beam at each step.
-        parents: the same shape: which beam of the step before each one continues from.
-        out: the same shape, written.
-
-    Example:
-        >>> y = np.zeros((2, 1, 2), int)
-        >>> follow(np.array([[[2, 3]], [[4, 5]]]), np.array([[[0, 0]], [[1, 0]]]), y); y.tolist()
-        [[[3, 2]], [[4, 5]]]
-    """
+    """Write the words of each beam, followed back from its last step by the parents."""
     beams = np.broadcast_to(np.arange(ids.shape[2]), ids.shape[1:])
     for words, origin, row in zip(ids[::-1], parents[::-1], out[::-1], strict=True):
         row[...] = np.take_along_axis(words, beams, 1)
@@ -37,15 +22,11 @@ def follow(ids: Array, parents: Array, out: Array) -> None:
 
 def _infer(c: Context) -> None:
     ids = c["Ids"]
-    same_shape(c, "Ids", "Parents")
-    whole_numbers(c, "Ids")
-    c.require(
-        ids.ndim == 3, "Input(Ids) of gather_tree must have three dimensions.", expected="[steps, batch, beams]",
-        received=list(ids.shape),
-    )  # fmt: skip
+    c.check_inputs()
     c.set("Out", ids.shape, ids.dtype)
 
 
+@kernel("gather_tree", place="cuda", dtypes=("int32", "int64"))
 @op(
     "gather_tree",
     inputs={
@@ -66,13 +47,10 @@ def gather_tree(b: Binder) -> None:
 
     Source: Paddle's gather_tree_op.
     """
-    b(follow, b["Ids"], b["Parents"], b["Out"])
-
-
-@kernel("gather_tree", place="cuda", dtypes=("int32", "int64"))
-def gather_tree_on_cuda(b: Binder) -> None:
-    """Emit whole sentences."""
+    if not verbs.on_cuda(b):
+        return b(follow, b["Ids"], b["Parents"], b["Out"])
     ids, (steps, batch, beams) = b["Ids"], b["Ids"].shape
     sizes = np.int64(steps), np.int64(beams)
     parents = of_dtype(b, b["Parents"], ids.dtype)
-    each(b, CUDA, f"gather_tree<{ctype(ids.dtype)}>", batch * beams if steps else 0, ids, parents, b["Out"], *sizes)
+    count = batch * beams if steps else 0
+    return each(b, CUDA, f"gather_tree<{ctype(ids.dtype)}>", count, ids, parents, b["Out"], *sizes)

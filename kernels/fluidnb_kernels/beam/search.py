@@ -2,125 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb.values.copies import on_host
 from fluidnb.values.lod import to_absolute
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import THREADS
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.cuda.grid import block_of
+from fluidnb_kernels.emit import FLOATS, store
+from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequences import all_given, as_level
-
-Array = Any
+from fluidnb_kernels.verbs import on_cuda
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Parameters of a step beside its tensors.
+    """Parameters of a step beside its tensors."""
 
-    Args:
-        sources: rows of each source: offsets.
-        beam_size: how many candidates a source keeps at most.
-        end_id: the word that ends a sentence.
-        is_accumulated: whether ``scores`` has the score of the sentence so far in it.
-
-    Example:
-        >>> Step((0, 2), 2, 0, True).sources
-        (0, 2)
-    """
-
-    sources: tuple[int, ...]
-    beam_size: int
-    end_id: int
-    is_accumulated: bool
+    sources: tuple[int, ...]  # rows of each source: offsets
+    beam_size: int  # how many candidates a source keeps at most
+    end_id: int  # the word that ends a sentence
+    is_accumulated: bool  # whether ``scores`` has the score of the sentence so far in it
 
 
 def choose(
     step: Step, pre_ids: Array, pre_scores: Array | None, ids: Array | None, scores: Array
 ) -> tuple[Array, Array, Array]:
-    """The best candidates of each source.
-
-    A sentence that has ended is one candidate, itself. Of equal scores that of the later row wins, then the one named
-    first. A source all of whose candidates had ended before keeps none: it is done.
-
-    Args:
-        pre_ids: int64 [rows, 1], the last word of each sentence so far.
-        pre_scores: [rows, 1], its score; None where ended sentences compete with what follows them, and then go.
-        ids: int64 [rows, width], words it may continue with; None for 0, 1, ….
-        scores: [rows, width], their scores or probabilities.
-
-    Returns:
-        Rows, words and scores of the candidates kept: by row, the best of a row first.
-
-    Example:
-        >>> rows, words, scores = choose(
-        ...     Step((0, 2), 2, 0, True), np.array([[1], [2]]), np.zeros((2, 1)), None,
-        ...     np.array([[0.1, 0.5], [0.9, 0.2]]))
-        >>> rows, words, scores
-        (array([0, 1]), array([1, 0]), array([0.5, 0.9]))
-    """
-    if pre_scores is None:
-        return _choose_without(step, pre_ids, ids, scores)
+    """The best candidates of each source: rows, words and scores, by row, the best of a row first."""
     count, width = scores.shape
-    before, ended = pre_scores.reshape(count, 1), pre_ids.reshape(count) == step.end_id
-    score = scores if step.is_accumulated else before + np.log(scores)
-    word = np.broadcast_to(np.arange(width), score.shape) if ids is None else ids
-    score = np.where(ended[:, None], before, score).reshape(-1)
-    word = np.where(ended[:, None], step.end_id, word).reshape(-1)
-    row = np.repeat(np.arange(count), width)
-    source = np.repeat(np.arange(len(step.sources) - 1), np.diff(step.sources) * width)
-    candidates = np.flatnonzero(~ended[row] | (np.arange(count * width) % max(width, 1) == 0))
-    order = candidates[np.lexsort((-row[candidates], -score[candidates], source[candidates]))]
-    first = np.searchsorted(source[order], np.arange(len(step.sources) - 1))
+    row, numbers = np.repeat(np.arange(count), width), np.arange(len(step.sources) - 1)
+    source, ended = np.repeat(numbers, np.diff(step.sources) * width), pre_ids.reshape(count) == step.end_id
+    word, score = np.broadcast_to(np.arange(width), scores.shape) if ids is None else ids, scores
+    candidates = np.arange(count * width)
+    if pre_scores is not None:  # an ended sentence is one candidate, itself
+        before = pre_scores.reshape(count, 1)
+        score = np.where(ended[:, None], before, scores if step.is_accumulated else before + np.log(scores))
+        word = np.where(ended[:, None], step.end_id, word)
+        candidates = np.flatnonzero(~ended[row] | (candidates % max(width, 1) == 0))
+    score, word = score.reshape(-1), word.reshape(-1)
+    ties = row if pre_scores is None else -row
+    order = candidates[np.lexsort((ties[candidates], -score[candidates], source[candidates]))]
+    first = np.searchsorted(source[order], numbers)
     order = order[np.arange(len(order)) - first[source[order]] < step.beam_size]
-    going_on = np.zeros(len(step.sources) - 1, bool)
+    if pre_scores is None:  # versions 0.11 to 0.13 drop ended sentences after they competed, and order words by number
+        order = order[~ended[row[order]]]
+        order = order[np.lexsort((word[order], row[order]))]
+        return row[order], word[order], score[order]
+    going_on = np.zeros(len(numbers), bool)  # a source all of whose candidates had ended before keeps none
     going_on[source[order[~(ended[row[order]] & (word[order] == step.end_id))]]] = True
     order = order[going_on[source[order]]]
     order = order[np.argsort(row[order], kind="stable")]
     return row[order], word[order], score[order]
 
 
-def _choose_without(step: Step, pre_ids: Array, ids: Array | None, scores: Array) -> tuple[Array, Array, Array]:
-    """As `choose` in versions 0.11 to 0.13, which did not know the scores so far: the words of a row by number."""
-    count, width = scores.shape
-    score, row = scores.reshape(-1), np.repeat(np.arange(count), width)
-    word = np.broadcast_to(np.arange(width), scores.shape).reshape(-1) if ids is None else ids.reshape(-1)
-    source = np.repeat(np.arange(len(step.sources) - 1), np.diff(step.sources) * width)
-    order = np.lexsort((-score, source))
-    first = np.searchsorted(source[order], np.arange(len(step.sources) - 1))
-    order = order[np.arange(len(order)) - first[source[order]] < step.beam_size]
-    order = order[pre_ids.reshape(-1)[row[order]] != step.end_id]
-    order = order[np.lexsort((word[order], row[order]))]
-    return row[order], word[order], score[order]
-
-
 def search(step: Step, operands: tuple[Array, ...], ids: Array, scores: Array, parents: Array) -> None:
-    """Write the best candidates of each source.
-
-    Args:
-        step: see `choose`.
-        operands: pre_ids, pre_scores, ids or None, scores; see `choose`.
-        ids: int64 [n, 1], written where wanted.
-        scores: [n, 1], written where wanted.
-        parents: int32 [n], written where wanted.
-
-    Example:
-        >>> words = np.zeros((1, 1), int)
-        >>> operands = np.array([[1]]), np.zeros((1, 1)), None, np.array([[0.1, 0.9]])
-        >>> search(Step((0, 1), 1, 0, True), operands, words, None, None); words
-        array([[1]])
-    """
+    """Write the best candidates (see `choose`) of each source; outputs without a consumer are None."""
     rows, word, score = choose(step, *operands)
-    for out, value in ((ids, word), (scores, score), (parents, rows)):
-        if out is not None:
-            out.reshape(-1)[...] = value
+    outs = [None if out is None else out.reshape(-1) for out in (ids, scores, parents)]
+    store(outs, (word, score, rows))
 
 
 def _operands(b: Binder) -> tuple[Array, ...]:
@@ -144,39 +89,20 @@ def _step(c: Context) -> Step:
     return Step(sources, c.attr("beam_size"), c.attr("end_id"), bool(c.attr("is_accumulated", True)))
 
 
-def _on_device(b: Binder) -> bool:
-    """Whether the kernel for GPUs is taken."""
-    return b.memory.place_kind == "cuda" and b["scores"].dtype.name in FLOATS
-
-
-def _search(b: Binder, at_once: bool = False) -> Search:
-    step = _step(b)
-    return Search(b, step.sources, step.beam_size, step.end_id, step.is_accumulated, at_once)
-
-
 def _counts(b: Binder) -> tuple[int, ...]:
-    """How many candidates each row keeps: the LoD of the result."""
+    """The number of candidates kept of each row: the LoD of the result."""
     if not all_given(b, "pre_ids", *(["pre_scores"] if b.has("pre_scores") else []), "scores"):
         return ()
     _check(b)
-    if _on_device(b):
-        return _search(b, at_once=True).kept()
+    if b.memory.place_kind == "cuda" and b["scores"].dtype.name in FLOATS:  # the kernel for GPUs is taken
+        return tuple(on_host(_select(b, _step(b), _Immediate(b))[-1]).tolist())
     rows, _, _ = choose(_step(b), *_operands(b))
     return tuple(np.bincount(rows, minlength=len(b["scores"])).tolist())
 
 
 def _check(c: Context) -> None:
+    c.check_inputs("scores", "ids")
     scores = c["scores"]
-    c.require(
-        scores.ndim == 2, "Input(scores) of beam_search must have a row of candidates for each sentence.",
-        expected="[sentences, candidates]", received=list(scores.shape),
-    )  # fmt: skip
-    if c.has("ids") and c["ids"] is not None:
-        whole_numbers(c, "ids")
-        c.require(
-            agree(c["ids"].shape, scores.shape), "Input(ids) of beam_search must name a word for each score.",
-            expected=list(scores.shape), received=list(c["ids"].shape),
-        )  # fmt: skip
     whole_numbers(c, "pre_ids")
     c.require(
         c.has("pre_scores") or c.attr("is_accumulated", True),
@@ -203,6 +129,7 @@ def _set(c: Context, count: int, lod: Any) -> None:
     c.set("parent_idx", (count,), np.int32)
 
 
+@kernel("beam_search", place="cuda", dtypes=FLOATS)
 @op(
     "beam_search",
     inputs={
@@ -244,93 +171,48 @@ def beam_search(b: Binder) -> None:
     """
     step, counts = _step(b), _counts(b)
     _set(b, sum(counts), (step.sources, as_level(counts)))
+    if on_cuda(b):
+        return _emit_on_cuda(b, step, counts)
     b(search, step, _operands(b), b["selected_ids"], b["selected_scores"], b["parent_idx"])
 
 
-@kernel("beam_search", place="cuda", dtypes=FLOATS)
-def _beam_search_on_cuda(b: Binder) -> None:
-    counts = _counts(b)
-    _set(b, sum(counts), (_step(b).sources, as_level(counts)))
-    _search(b).write(counts)
+CUDA = Source(__file__, "beam.cu", typed(
+    ("beam_select beam_write", FLOATS), ("gather_tree", ("int32", "int64")),
+))  # fmt: skip
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("beam_select", "beam_write") for dtype in FLOATS)
-    yield from ("gather_tree<int>", "gather_tree<long long>")
-
-
-CUDA = Source(__file__, "beam.cu", _kernels)
-
-
-class _AtOnce:
-    """Does at once what a binder would emit, in memory that is gone afterwards: for guards."""
+class _Immediate:
+    """A binder for a guard: does what is emitted, in memory that is freed afterwards."""
 
     def __init__(self, b: Binder) -> None:
-        self._b = b
-
-    def tmp(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        return self._b.memory.alloc_on("cuda", shape, dtype)
-
-    def table(self, numbers: Array) -> Array:
-        return self._b.table(numbers)
+        self.table = b.table
+        self.tmp = partial(b.memory.alloc_on, "cuda")
 
     def __call__(self, function: Any, *args: Any) -> None:
         function(*args)
 
 
-class Search:
-    """A step of a beam search.
+def _select(b: Binder, step: Step, emit: Any) -> tuple[tuple[Any, ...], Array, tuple[Any, ...], Array]:
+    """Emit the selection: operands, picks of each source, settings, and the number of candidates kept of each row."""
+    scores, before, last = b["scores"], b["pre_scores"], of_dtype(emit, b["pre_ids"], np.dtype(np.int64))
+    operands = last, None if before is None else of_dtype(emit, before, scores.dtype), scores
+    (rows, width), count = scores.shape, len(step.sources) - 1
+    settings = np.int64(width), np.int64(step.end_id), np.int32(step.is_accumulated), np.int64(step.beam_size)
+    picks, counts = emit.tmp((count, step.beam_size), np.int64), emit.tmp((rows,), np.int64)
+    if count:
+        most = max(1, int(np.diff(step.sources).max()) * width)
+        arrays = *operands, emit.table(np.array(step.sources, np.int64)), picks, counts
+        emit(CUDA[f"beam_select<{ctype(scores.dtype)}>"], (count,), block_of(most), 0, *arrays, *settings)
+    return operands, picks, settings, counts
 
-    Args:
-        b: the binder of a beam_search.
-        sources: rows of each source: offsets.
-        beam_size: how many candidates a source keeps at most.
-        end_id: the word that ends a sentence.
-        is_accumulated: whether ``scores`` has the score of the sentence so far in it.
-        at_once: whether it is done now and not when the operator runs.
 
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> out = run_op("beam_search", {
-        ...     "pre_ids": [[1]], "pre_scores": [[0.0]], "ids": [[4, 2, 5]], "scores": ([[0.5, 0.3, 0.2]], [[1], [1]]),
-        ... }, {"level": 0, "beam_size": 2, "end_id": 0})
-        >>> out["selected_ids"].array.ravel()
-        array([4, 2])
-    """
-
-    def __init__(
-        self, b: Binder, sources: Sequence[int], beam_size: int, end_id: int, is_accumulated: bool,
-        at_once: bool = False,
-    ) -> None:  # fmt: skip
-        self._b, self._emit = b, _AtOnce(b) if at_once else b
-        emit: Any = self._emit
-        scores, before, last = b["scores"], b["pre_scores"], of_dtype(emit, b["pre_ids"], np.dtype(np.int64))
-        self._operands = last, None if before is None else of_dtype(emit, before, scores.dtype), scores
-        (rows, width), count = scores.shape, len(sources) - 1
-        numbers = np.int64(width), np.int64(end_id), np.int32(is_accumulated), np.int64(beam_size)
-        self._numbers, self._sources, self._picks = numbers, sources, emit.tmp((count, beam_size), np.int64)
-        self.counts = emit.tmp((rows,), np.int64)
-        if count:
-            most = max(1, int(np.diff(sources).max()) * width)
-            kernel = CUDA[f"beam_select<{ctype(scores.dtype)}>"]
-            arrays = *self._operands, emit.table(np.array(sources, np.int64)), self._picks, self.counts
-            emit(kernel, (count,), (min(THREADS, -(-most // 32) * 32),), 0, *arrays, *numbers)
-
-    def kept(self) -> tuple[int, ...]:
-        """How many candidates each row keeps, of a step that is done at once."""
-        return tuple(on_host(self.counts).tolist())
-
-    def write(self, counts: Sequence[int]) -> None:
-        """Emit the outputs.
-
-        Args:
-            counts: how many candidates each row keeps.
-        """
-        b, count = self._b, len(self._sources) - 1
-        words = None if b["ids"] is None else of_dtype(b, b["ids"], np.dtype(np.int64))
-        starts = np.concatenate([[0], np.cumsum(np.asarray(counts, np.int64))])[list(self._sources[:-1])]
-        if sum(counts):
-            kernel, threads = CUDA[f"beam_write<{ctype(b['scores'].dtype)}>"], int(self._numbers[-1])
-            outs = b["selected_ids"], b["selected_scores"], b["parent_idx"]
-            arrays = *self._operands, words, self._picks, b.table(starts.astype(np.int64)), *outs
-            b(kernel, (count,), (min(THREADS, -(-threads // 32) * 32),), 0, *arrays, *self._numbers)
+def _emit_on_cuda(b: Binder, step: Step, counts: Sequence[int]) -> None:
+    """Emit the selection again, and the outputs."""
+    operands, picks, settings, _ = _select(b, step, b)
+    words = None if b["ids"] is None else of_dtype(b, b["ids"], np.dtype(np.int64))
+    starts = np.array(as_level(counts))[list(step.sources[:-1])]
+    if sum(counts):
+        outs = b["selected_ids"], b["selected_scores"], b["parent_idx"]
+        arrays = *operands, words, picks, b.table(starts.astype(np.int64)), *outs
+        kernel = CUDA[f"beam_write<{ctype(b['scores'].dtype)}>"]
+        b(kernel, (len(step.sources) - 1,), block_of(step.beam_size), 0, *arrays, *settings)

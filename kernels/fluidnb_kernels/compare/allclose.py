@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import THREADS
@@ -16,20 +15,14 @@ from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import same_shape
 from fluidnb_kernels.tensor.strided_copy import fill
 
-Array = Any
-
 #: Blocks at most: each leaves one element, which one block joins.
 _BLOCKS = 1024
 
 
-def _kernels() -> Iterator[str]:
-    yield "everywhere"
-    yield from (f"same<{own}>" for own in CTYPES.values())
-    yield from (f"close<{CTYPES[dtype]}, double>" for dtype in NUMBERS)
-    yield from (f"close<{CTYPES[dtype]}, float>" for dtype in ("float16", "bfloat16", "float32"))
-
-
-CUDA = Source(__file__, "allclose.cu", _kernels)
+CUDA = Source(__file__, "allclose.cu", typed(
+    ("everywhere",), ("same", CTYPES), ("close", NUMBERS, ("double",)),
+    ("close", ("float16", "bfloat16", "float32"), ("float",)),
+))  # fmt: skip
 
 
 def _close_infer(c: Context) -> None:
@@ -38,18 +31,7 @@ def _close_infer(c: Context) -> None:
 
 
 def close(x: Array, y: Array, rtol: Any, atol: Any, equal_nan: bool, out: Array) -> None:
-    """Write whether two arrays are close everywhere: |x - y| <= atol + rtol · |y|.
-
-    Args:
-        y: the same shape.
-        rtol: relative tolerance, a number or an array of one.
-        equal_nan: whether what is not a number is close to its like.
-        out: bool of one element, written.
-
-    Example:
-        >>> y = np.zeros(1, bool); close(np.array([1.0]), np.array([1.1]), 0.2, 0.0, False, y); y
-        array([ True])
-    """
+    """Write whether two arrays are close everywhere: |x - y| <= atol + rtol · |y|."""
     out[...] = np.allclose(x, y, rtol, atol, equal_nan)
 
 
@@ -95,20 +77,8 @@ def allclose(b: Binder) -> None:
     b(close, b["Input"], b["Other"], rtol, atol, b.attr("equal_nan"), b["Out"])
 
 
-def _equal_infer(c: Context) -> None:
-    c.set("Out", (1,), bool)
-
-
 def equal(x: Array, y: Array, out: Array) -> None:
-    """Write whether two arrays have one shape and the same elements.
-
-    Args:
-        out: bool of one element, written.
-
-    Example:
-        >>> y = np.zeros(1, bool); equal(np.array([1]), np.array([1]), y); y
-        array([ True])
-    """
+    """Write whether two arrays have one shape and the same elements."""
     out[...] = np.array_equal(x, y)
 
 
@@ -117,7 +87,7 @@ def equal(x: Array, y: Array, out: Array) -> None:
     inputs={"X": "any shape", "Y": "any shape"},
     outputs={"Out": "bool [1]"},
     cost="X",
-    infer=_equal_infer,
+    infer=lambda c: c.set("Out", (1,), bool),
 )
 def equal_all(b: Binder) -> None:
     """Out = whether X and Y have one shape and the same elements.

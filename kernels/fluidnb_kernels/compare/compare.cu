@@ -1,6 +1,6 @@
 // Comparisons and logic with Fluid's broadcast; the results are bool.
 //
-// Each moves two elements in, one where Y is a band that the caches hold, and a byte out, and aims at the bandwidth of a
+// Each moves two elements in, one where Y is a band that fits into the caches, and a byte out, and aims at the bandwidth of a
 // device copy.
 #include "broadcast.cuh"
 

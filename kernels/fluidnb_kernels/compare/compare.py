@@ -1,4 +1,4 @@
-"""Comparisons of two tensors: one row for each operator."""
+"""Comparisons of two tensors and logic of bool tensors: one row for each operator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Attr, Binder, kernel, op, same
 from fluidnb_kernels.cuda import CTYPES, Source, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
@@ -23,31 +23,43 @@ ROWS = {
     "equal": ("X == Y", np.equal, "[False,  True, False]"),
     "not_equal": ("X != Y", np.not_equal, "[ True, False,  True]"),
 }
+#: type -> (formula, numpy's function, result for [True, False] and [True])
+LOGIC = {
+    "logical_and": ("X and Y", np.logical_and, "[ True, False]"),
+    "logical_or": ("X or Y", np.logical_or, "[ True,  True]"),
+    "logical_xor": ("X or Y, but not both", np.logical_xor, "[False,  True]"),
+}
 
-_DOC = """Out = ({formula}), element by element, as bool; Out inherits X's LoD.
+_DOC = """Out = {formula}, element by element{to}; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("{type}", {{"X": [1, 2, 3], "Y": [2]}})["Out"]
+        >>> run_op("{type}", {{"X": {x}, "Y": {y}}})["Out"]
         array({result})
 
-    Source: Fluid's compare_op.
+    Source: Fluid's {source}_op.
     """
 
 
-def _infer(c: Context) -> None:
-    c.set("Out", joined(c)[2], bool, c.lod("X"))
+def _kernels() -> Iterator[str]:
+    yield from function_kernels([f"f::{name}" for name in ROWS], CTYPES, "bool")
+    yield from function_kernels([f"f::{name}" for name in LOGIC], ["bool"])
+    yield from (f"logical_not<{width}>" for width in widths(np.dtype(bool)))
 
 
-def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
+CUDA = Source(__file__, "compare.cu", _kernels)
+
+
+def _define(type: str, formula: str, ufunc: np.ufunc, doc: str, dtype: Any = None, **declared: Any) -> None:
+    """Register a comparison, or logic with the dtype in which operands meet."""
+
     @op(
         type,
-        inputs={"X": "first operand", "Y": "second operand, a slice of X from dimension axis on"},
         outputs={"Out": f"bool: {formula}"},
-        attrs={"axis": AXIS, "force_cpu": Attr("bool", False, "keep the result on the CPU, as a condition of a loop")},
         cost="Out",
-        infer=_infer,
-        doc=_DOC.format(type=type, formula=formula, result=result),
+        infer=lambda c: c.set("Out", joined(c)[2], bool, c.lod("X")),
+        doc=doc,
+        **declared,
     )
     def compare(b: Binder) -> None:
         x, y = operands(b)
@@ -55,40 +67,50 @@ def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
 
     @kernel(type, place="cuda", dtypes=tuple(CTYPES))
     def on_cuda(b: Binder) -> None:
-        holds(b, type)
+        x, y = b["X"], b["Y"]
+        common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0] if dtype is None else np.dtype(dtype)
+        binary(b, CUDA, f"f::{type}", of_dtype(b, x, common), of_dtype(b, y, common), b["Out"], joined(b))
 
 
-for _type, _row in ROWS.items():
-    _define(_type, *_row)
+for _type, (_formula, _ufunc, _result) in ROWS.items():
+    _define(
+        _type, _formula, _ufunc,
+        _DOC.format(type=_type, formula=f"({_formula})", to=", as bool", x="[1, 2, 3]", y="[2]", result=_result,
+                    source="compare"),
+        inputs={"X": "first operand", "Y": "second operand, a slice of X from dimension axis on"},
+        attrs={"axis": AXIS, "force_cpu": Attr("bool", False, "keep the result on the CPU, as a condition of a loop")},
+    )  # fmt: skip
+for _type, (_words, _test, _result) in LOGIC.items():
+    _define(
+        _type, _words, _test,
+        _DOC.format(type=_type, formula=_words, to="", x="[True, False]", y="[True]", result=_result,
+                    source="logical"),
+        bool, inputs={"X: bool": "any shape", "Y: bool": "any shape"}, inplace=True,
+    )  # fmt: skip
 
 
-_COMPARISONS = ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")
-_LOGIC = ("logical_and", "logical_or", "logical_xor")
-_BOOL = np.dtype(bool)
+@op(
+    "logical_not",
+    inputs={"X: bool": "any shape"},
+    outputs={"Out": "bool: not X"},
+    cost="Out",
+    infer=same(),
+    inplace=True,
+)
+def logical_not(b: Binder) -> None:
+    """Out = not X, element by element; Out inherits X's LoD.
 
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("logical_not", {"X": [True, False]})["Out"]
+        array([False,  True])
 
-def _kernels() -> Iterator[str]:
-    yield from function_kernels([f"f::{name}" for name in _COMPARISONS], CTYPES, "bool")
-    yield from function_kernels([f"f::{name}" for name in _LOGIC], ["bool"])
-    yield from (f"logical_not<{width}>" for width in widths(_BOOL))
-
-
-CUDA = Source(__file__, "compare.cu", _kernels)
-
-
-def holds(b: Binder, name: str, dtype: Any = None) -> None:
-    """Emit a comparison or logic of X and Y.
-
-    Args:
-        dtype: the dtype in which operands meet; default the one in which numpy compares them.
+    Source: Fluid's logical_op.
     """
-    x, y = b["X"], b["Y"]
-    common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0] if dtype is None else np.dtype(dtype)
-    binary(b, CUDA, f"f::{name}", of_dtype(b, x, common), of_dtype(b, y, common), b["Out"], joined(b))
+    b(np.logical_not, b["X"], out=b["Out"])
 
 
-def opposite(b: Binder) -> None:
-    """Emit Out = not X."""
-    x, out = b["X"], b["Out"]
-    width = vector(x, out)
-    each(b, CUDA, f"logical_not<{width}>", out.size, x, out, per_thread=width)
+@kernel("logical_not", place="cuda", dtypes=["bool"])
+def _not_on_cuda(b: Binder) -> None:
+    width = vector(b["X"], b["Out"])
+    each(b, CUDA, f"logical_not<{width}>", b["Out"].size, b["X"], b["Out"], per_thread=width)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fluidnb.op import Attr, Binder, Branch, Context, Control, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.control.while_grad import block_grad
+from fluidnb_kernels.control.while_grad import block_grad, require_bool
 
 
 def _infer(c: Context) -> None:
-    if c.runtime or not c.attr("is_scalar_condition"):
-        return
-    condition = c["Cond"]
-    c.require(
-        condition.dtype == bool and condition.size in (1, -1),
-        "The condition of conditional_block must be a bool of one element.",
-        expected="bool[1]", received=f"{condition.dtype}{list(condition.shape)}",
-        hint="compare two variables of shape [1]; IfElse takes a bool for each row.",
-    )  # fmt: skip
+    if not c.runtime and c.attr("is_scalar_condition"):
+        require_bool(c, "Cond", "compare two variables of shape [1]; IfElse takes a bool for each row.")
 
 
 class _Taken:
@@ -30,7 +21,7 @@ class _Taken:
         self._cells = [b.scope.cell(n)[0] for n in b.inputs["Cond"]]
 
     def __call__(self) -> bool:
-        arrays = [self._array(c.value) for c in self._cells]
+        arrays = [getattr(c.value, "array", None) for c in self._cells]
         self._b.require(
             any(a is not None for a in arrays),
             "conditional_block should have one initialized input as condition.",
@@ -43,10 +34,6 @@ class _Taken:
             )
             return bool(on_host(arrays[0]).item())
         return all(a is not None and a.size > 0 for a in arrays)
-
-    @staticmethod
-    def _array(value: Any) -> Any:
-        return getattr(value, "array", None)
 
 
 @op(

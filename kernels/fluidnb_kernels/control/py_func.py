@@ -9,12 +9,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, OpDef, OpDesc, grad_names, op
+from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, OpDef, OpDesc, grad_names, op
 from fluidnb.op.callables import callable_of
 from fluidnb.op.grad import grad_desc
 from fluidnb.values.tensor import LoDTensor
 
-Array = Any
 #: What was returned for an output, with its LoD; None where nobody wants it.
 Result = tuple[Array, Any] | None
 
@@ -33,14 +32,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 
 
 def call(b: Binder) -> list[Result]:
-    """Call the function with copies of the inputs.
-
-    Returns:
-        What it returned for each output.
-
-    Raises:
-        EnforceNotMet: it returned another number of values, nothing for an output, or a gradient of another shape.
-    """
+    """Call the function with copies of the inputs."""
     given = []
     for x, lod in zip(b.all("X"), b.lods("X"), strict=True):
         copy = LoDTensor(np.array(x))
@@ -60,7 +52,7 @@ def call(b: Binder) -> list[Result]:
 
 
 def _checked(b: Binder, name: str, result: Any) -> Result:
-    """What was returned for an output, as an array."""
+    """The value that was returned for an output, as an array."""
     if name == EMPTY:
         return None
     forward = None
@@ -81,46 +73,31 @@ def _checked(b: Binder, name: str, result: Any) -> Result:
 
 
 class Kept:
-    """What a function returned, between the guard that called it and the calls that write it.
+    """The results of a function, from the guard that called it to the calls that write them."""
 
-    Attributes:
-        walker: whose guard it was; another walker, or one without guards, calls the function itself.
-        results: for each output.
-    """
-
-    __slots__ = ("results", "walker")
+    __slots__ = ("memory", "results")
 
     def __init__(self) -> None:
-        self.walker: Any = None
+        self.memory: Any = None  # of the executor with the guard; others, or one without, call the function themselves
         self.results: list[Result] = []
 
 
 def deliver(kept: Kept, *outs: Array | None) -> None:
-    """Write what the function returned, and forget it.
-
-    Args:
-        kept: has a result for each output.
-        outs: an array for each, written; None where nobody wants it.
-
-    Example:
-        >>> kept, out = Kept(), np.zeros(2); kept.results = [(np.ones(2), ())]
-        >>> deliver(kept, out); out, kept.results
-        (array([1., 1.]), [])
-    """
+    """Write what the function returned where it is wanted, and forget it."""
     for result, out in zip(kept.results, outs, strict=True):
         if result is not None and out is not None:
             np.copyto(out, result[0])
-    kept.walker, kept.results = None, []
+    kept.memory, kept.results = None, []
 
 
-#: By operator, whoever walks it.
+#: By operator, for all executors.
 _kept: WeakKeyDictionary[OpDesc, Kept] = WeakKeyDictionary()
 
 
 def _guard(b: Binder) -> Any:
     """The function is called here, once in every run: what it returns says which shapes follow."""
     kept = _kept.setdefault(b.op.desc, Kept())
-    kept.walker, kept.results = b.memory, call(b)
+    kept.memory, kept.results = b.memory, call(b)
     return tuple(r and (r[0].shape, str(r[0].dtype), tuple(map(tuple, r[1]))) for r in kept.results)
 
 
@@ -155,7 +132,7 @@ def py_func(b: Binder) -> None:
     Source: Fluid's py_func_op.
     """
     kept = _kept.setdefault(b.op.desc, Kept())
-    if kept.walker is not b.memory:
+    if kept.memory is not b.memory:
         kept.results = call(b)
     outs = [r and b.set("Out", r[0].shape, r[0].dtype, r[1], i) for i, r in enumerate(kept.results)]
     b(deliver, kept, *outs)

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import (
     GRAD,
+    Array,
     Attr,
     Backward,
     Binder,
@@ -24,11 +25,9 @@ from fluidnb.op import (
 from fluidnb.values import LoDTensor
 from fluidnb.values.copies import put
 
-Array = Any
-
 
 def _check(b: Binder) -> int:
-    """How many steps there are; every sequence must have as many, and every memory its start."""
+    """The number of steps, after a check that every sequence has as many."""
     sequences, names = b.all("inputs"), b.inputs["inputs"]
     lengths = {n: x.shape[0] if x.ndim else 0 for n, x in zip(names, sequences, strict=True)}
     steps = next(iter(lengths.values()))
@@ -52,7 +51,7 @@ class _Recurrent(Control):
         self.previous, self.states = list(b.attr("ex_states")), list(b.attr("states"))
         self.starts = b.all("initial_states") if b.has("initial_states") else []
         self.carried = [b.keep(s.shape, s.dtype) for s in self.starts]
-        self.given = tuple(
+        self.inputs_key = tuple(
             [(n, x.shape[1:], x.dtype) for n, x in self.sequences]
             + [(n, x.shape, x.dtype) for n, x in zip(self.previous, self.carried, strict=True)]
         )
@@ -68,7 +67,7 @@ class _Recurrent(Control):
         return self.scope if k < self.count else None
 
     def at(self, k: int) -> int:
-        """Which place of the sequences iteration ``k`` is about."""
+        """The index into the sequences of iteration ``k``."""
         return self.count - 1 - k if self.reverse else k
 
     def prepare(self, k: int, scope: Any) -> None:
@@ -78,8 +77,8 @@ class _Recurrent(Control):
             self.put(scope, name, carried)
 
     def _made(self, scope: Any, name: str) -> Array:
-        """What the step net has computed under a name."""
-        value = self.held(scope, name)
+        """The value that the step net has computed under a name."""
+        value = self.local_value(scope, name)
         if not isinstance(getattr(value, "shape", None), tuple):
             raise EnforceNotMet(
                 f"The step net of a recurrent operator must compute {name}, which is one of its memories or outputs.",
@@ -102,9 +101,9 @@ class _Recurrent(Control):
             value = self._made(scope, name)
             tensor, shape = variable.value, (self.count, *value.shape)
             if type(tensor) is not LoDTensor:
-                tensor = variable.value = LoDTensor(place=self.walker.place)
+                tensor = variable.value = LoDTensor(place=self.executor.place)
             if tensor.array is None or tensor.array.shape != shape or tensor.array.dtype != value.dtype:
-                tensor.array = self.walker.real(shape, value.dtype)
+                tensor.array = self.executor.real(shape, value.dtype)
                 self.context.clear(tensor.array)  # who looks between two steps sees no remains of other values
             put(tensor.array[self.at(k) : self.at(k) + 1], value[None])
 
@@ -182,7 +181,7 @@ class _Backward(Backward):
         self.carried = [
             wanted[p] if p in wanted else b.keep(s.shape, s.dtype) for p, s in zip(self.previous, starts, strict=True)
         ]
-        self.given = tuple(
+        self.inputs_key = tuple(
             [(n, x.shape[1:], x.dtype) for n, x in self.arriving.items()]
             + [(n, x.shape, x.dtype) for n, x in zip(self.states, self.carried, strict=True)]
         )
@@ -204,7 +203,7 @@ class _Backward(Backward):
             self.context.clear(array)
 
     def at(self, k: int) -> int:
-        """Which place of the sequences the ``k``-th gradient step is about."""
+        """The index into the sequences of the ``k``-th gradient step."""
         return k if self.reverse else len(self.steps) - 1 - k
 
     def prepare(self, k: int, scope: Any) -> None:
@@ -220,12 +219,12 @@ class _Backward(Backward):
     def leave(self, k: int, scope: Any) -> None:
         super().leave(k, scope)
         for name, array in self.inputs:
-            gradient = self.held(scope, name + GRAD)
+            gradient = self.local_value(scope, name + GRAD)
             if gradient is not None:
                 put(array[self.at(k) : self.at(k) + 1], gradient[None])
         for name, carried in zip(self.previous, self.carried, strict=True):
             self.context.clear(carried)
-            self.add(carried, self.held(scope, name + GRAD))
+            self.add(carried, self.local_value(scope, name + GRAD))
 
     def changes(self) -> Iterable[Array]:
         return [*super().changes(), *(a for _, a in self.inputs), *self.carried]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
-
-Array = Any
 
 _MASK = {"Mask": "int32 of one element: which, from 0"}
 

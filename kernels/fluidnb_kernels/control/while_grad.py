@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fluidnb.op import GRAD, Backward, Binder, Control, OpDef, OpDesc, grad_desc, grad_names, grad_op, sums_of
+from fluidnb.op import GRAD, Backward, Binder, Context, Control, OpDef, OpDesc, grad_desc, grad_names, grad_op, sums_of
 from fluidnb.op.grad import GradMaker
 
 
+def require_bool(c: Context, slot: str, hint: str) -> None:
+    """Require that a condition is a bool of one element, as far as it is known."""
+    x = c[slot]
+    c.require(
+        x.dtype == bool and x.size in (1, -1), f"The condition of {c.definition.type} must be a bool of one element.",
+        expected="bool[1]", received=f"{x.dtype}{list(x.shape)}", hint=hint,
+    )  # fmt: skip
+
+
 def block_grad(*reads: str) -> GradMaker:
-    """Maker of the gradient operator of an operator that runs a block; backward gives it the gradient block.
-
-    Args:
-        reads: slots of the outer variables that the block reads.
-
-    Returns:
-        The maker.
-
-    Example:
-        >>> block_grad("X")  # doctest: +ELLIPSIS
-        <function block_grad.<locals>.maker at ...>
-    """
+    """Maker of the gradient operator of an operator that runs a block; backward gives it the gradient block."""
 
     def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
         ins = {slot: list(names) for slot, names in (*desc.ins.items(), *desc.outs.items()) if names}

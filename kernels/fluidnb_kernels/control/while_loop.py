@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Context, Control, Loop, op
-from fluidnb_kernels.control.while_grad import block_grad
+from fluidnb_kernels.control.while_grad import block_grad, require_bool
 
 
 def _infer(c: Context) -> None:
-    if c.runtime:
-        return
-    condition = c["Condition"]
-    c.require(
-        condition.dtype == bool and condition.size in (1, -1),
-        "The condition of while must be a bool of one element.",
-        expected="bool[1]", received=f"{condition.dtype}{list(condition.shape)}",
-        hint="compare two variables of shape [1], for example with less_than.",
-    )  # fmt: skip
+    if not c.runtime:
+        require_bool(c, "Condition", "compare two variables of shape [1], for example with less_than.")
 
 
 @op(

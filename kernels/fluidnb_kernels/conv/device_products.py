@@ -1,7 +1,7 @@
 """Convolutions on a GPU: products of matrices with the windows unrolled into columns, or each channel by itself.
 
-Images are taken as [n, c, …]; others are brought into that order first. Columns are made for a few images at a time, so
-that a large batch needs no large workspace. A window of one element needs no columns.
+Columns are computed for a few images at a time, so that a large batch needs no large workspace. A window of one element
+needs no columns.
 """
 
 from __future__ import annotations
@@ -12,41 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-from fluidnb_kernels.conv.depthwise import convolve_apart, filter_apart, images_apart
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.conv.im2col import depth_of, to_columns, to_images
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
+from fluidnb_kernels.cuda.grid import THREADS, each
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.elementwise.launch import CUDA as ELEMENTWISE
 from fluidnb_kernels.elementwise.launch import binary
-from fluidnb_kernels.sliding import CHANNEL_LAST, Axis
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.sliding import Axis
 from fluidnb_kernels.tensor.strided_copy import fill, lay, move
 
-Array = Any
+#: Convolutions whose channels are a group each.
+CUDA = Source(__file__, "depthwise.cu", typed(("apart apart_images apart_filter", FLOATS)))
 
-#: Bytes of columns that are made at once.
+#: Bytes of columns that are computed at once.
 COLUMNS = 1 << 28
-
-
-def reading(b: Binder, x: Array, layout: str) -> Array:
-    """Images as [n, c, …]: themselves, or a workspace into which they are brought."""
-    if layout not in CHANNEL_LAST:
-        return x
-    first = writing(b, x, layout)
-    move(b, first, x, of=np.moveaxis(lay(x), -1, 1))
-    return first
-
-
-def writing(b: Binder, out: Array, layout: str) -> Array:
-    """What is written for images of a layout: themselves, or a workspace [n, c, …] that `written` brings back."""
-    return b.tmp((len(out), out.shape[-1], *out.shape[1:-1]), out.dtype) if layout in CHANNEL_LAST else out
-
-
-def written(b: Binder, out: Array, view: Array) -> None:
-    """Bring back what `writing` gave, where it is a workspace."""
-    if view is not out:
-        move(b, out, view, of=np.moveaxis(lay(view), 1, -1))
 
 
 def _is_image(axes: Sequence[Axis]) -> bool:
@@ -72,64 +56,57 @@ def _products(b: Binder, w: Array, x: Array, out: Array, tx: bool = False) -> No
             gemm(b, w[group], x[:, group], out[:, group], tx)
 
 
-def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], groups: int) -> None:
-    """Emit the convolution of images with a filter.
+def _sizes(x: Array, w: Array, axes: Sequence[Axis]) -> tuple[Any, ...]:
+    """The windows, how many filters there are, and how many of them each channel has."""
+    return *numbers_of(axes), np.int64(len(w)), np.int64(len(w) // x.shape[1])
 
-    Args:
-        x: images [n, c, …].
-        w: filter [f, c / groups, window…].
-        out: [n, f, …], written.
-    """
-    if x.shape[1] == groups:
-        return convolve_apart(b, x, w, out, axes)
-    depth, places = depth_of(x, axes), prod(a.out for a in axes)
-    weights, parts = w.reshape(groups, -1, depth // groups), _parts(x, axes)
-    room = None if _is_image(axes) or not parts else b.tmp((parts[0].stop, depth, places), x.dtype)
+
+def _by_parts(b: Binder, x: Array, y: Array, axes: Sequence[Axis], groups: int) -> Iterator[tuple[Array, ...]]:
+    """For each part of a batch its images, a workspace for their columns, and columns and results as matrices."""
+    depth, places, parts = depth_of(x, axes), prod(a.out for a in axes), _parts(x, axes)
+    room = None if _is_image(axes) or not parts else b.tmp((parts[0].stop, depth, places), y.dtype)
     for part in parts:
         n = part.stop - part.start
         columns = x[part] if room is None else room[:n]
-        if room is not None:
-            to_columns(b, x[part], columns, axes)
-        made = out[part].reshape(n, groups, len(w) // groups, places)
-        _products(b, weights, columns.reshape(n, groups, depth // groups, places), made)
+        result = y[part].reshape(n, groups, y.shape[1] // groups, places)
+        yield x[part], columns, columns.reshape(n, groups, depth // groups, places), result
+
+
+def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], groups: int) -> None:
+    """Emit the convolution of images [n, c, …] with a filter [f, c / groups, window…]."""
+    if x.shape[1] == groups:
+        return each(b, CUDA, f"apart<{ctype(x.dtype)}>", out.size, x, w, out, *_sizes(x, w, axes))
+    weights = w.reshape(groups, -1, depth_of(x, axes) // groups)
+    for images, columns, matrix, result in _by_parts(b, x, out, axes, groups):
+        if not _is_image(axes):
+            to_columns(b, images, columns, axes)
+        _products(b, weights, matrix, result)
     return None
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
-    """Emit the gradient of a convolution's images, which is the transposed convolution of ``g``.
-
-    Args:
-        g: gradient of the result [n, f, …].
-        w: filter [f, c / groups, window…].
-        dx: gradient of the images [n, c, …], written.
-    """
+    """Emit the gradient of a convolution's images, which is the transposed convolution of ``g``."""
     if dx.shape[1] == groups:
-        return images_apart(b, g, w, dx, axes)
-    depth, places, direct = depth_of(dx, axes), prod(a.out for a in axes), _is_image(axes)
-    if not direct:  # products are rounded once, after they are added up
+        return each(b, CUDA, f"apart_images<{ctype(g.dtype)}>", dx.size, g, w, dx, *_sizes(dx, w, axes))
+    if not _is_image(axes):  # products are rounded once, after they are added up
         g, w = (of_dtype(b, v, wide_dtype(dx.dtype)) for v in (g, w))
-    weights, parts = w.reshape(groups, -1, depth // groups), _parts(dx, axes)
-    room = None if direct or not parts else b.tmp((parts[0].stop, depth, places), g.dtype)
-    for part in parts:
-        n = part.stop - part.start
-        columns = dx[part] if room is None else room[:n]
-        slopes = g[part].reshape(n, groups, len(w) // groups, places)
-        _products(b, weights, slopes, columns.reshape(n, groups, depth // groups, places), True)
-        if room is not None:
-            to_images(b, columns, dx[part], axes)
+    weights = w.reshape(groups, -1, depth_of(dx, axes) // groups)
+    for images, columns, matrix, slopes in _by_parts(b, dx, g, axes, groups):
+        _products(b, weights, slopes, matrix, True)
+        if not _is_image(axes):
+            to_images(b, columns, images, axes)
     return None
 
 
 def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis], groups: int) -> None:
-    """Emit the gradient of a convolution's filter.
-
-    Args:
-        x: images [n, c, …].
-        g: gradient of the result [n, f, …].
-        dw: gradient of the filter [f, c / groups, window…], written.
-    """
+    """Emit the gradient of a convolution's filter."""
+    places = prod(a.out for a in axes)
     if x.shape[1] == groups:
-        return filter_apart(b, x, g, dw, axes)
+        if dw.size:
+            threads = min(THREADS, max(32, 1 << max(len(x) * places - 1, 0).bit_length()))
+            kernel = CUDA[f"apart_filter<{ctype(x.dtype)}>"]
+            b(kernel, (dw.size,), (threads,), 0, x, g, dw, *_sizes(x, dw, axes), np.int64(len(x)))
+        return None
     parts = _parts(x, axes)
     if not parts:
         return fill(b, dw)
@@ -138,29 +115,23 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
         x, g = (of_dtype(b, v, wide_dtype(dw.dtype)) for v in (x, g))
         total = writing_as(b, dw, x.dtype)
     result = total.reshape(groups, len(dw) // groups, -1)
-    for part, columns, slopes in _side_by_side(b, parts, x, g, axes):
-        columns, slopes = (v.reshape(groups, len(v) // groups, -1) for v in (columns, slopes))
-        gemm(b, slopes, columns, result, ty=True, beta=float(part > 0))
-    written_as(b, dw, total)
-    return None
-
-
-def _side_by_side(
-    b: Binder, parts: Sequence[slice], x: Array, g: Array, axes: Sequence[Axis]
-) -> Iterator[tuple[int, Array, Array]]:
-    """Emit for each part of a batch its columns [depth, places of all images], and its gradients likewise."""
-    most, depth, places = parts[0].stop, depth_of(x, axes), prod(a.out for a in axes)
-    room, slope_room = (b.tmp((rows * most * places,), x.dtype) for rows in (depth, g.shape[1]))
-    for k, part in enumerate(parts):
+    # the columns of all images side by side, and their gradients likewise
+    depths = depth_of(x, axes), g.shape[1]
+    rooms = [b.tmp((depth * parts[0].stop * places,), x.dtype) for depth in depths]
+    for part in parts:
         n = part.stop - part.start
-        columns, slopes = (v[: rows * n * places] for v, rows in ((room, depth), (slope_room, g.shape[1])))
-        columns, slopes = columns.reshape(depth, n, places), slopes.reshape(-1, n, places)
+        columns, slopes = (
+            room[: depth * n * places].reshape(depth, n, places) for room, depth in zip(rooms, depths, strict=True)
+        )
         if _is_image(axes):
-            move(b, columns, x[part], of=lay(x[part], (n, depth, places)).swapaxes(0, 1))
+            move(b, columns, x[part], of=lay(x[part], (n, depths[0], places)).swapaxes(0, 1))
         else:
             to_columns(b, x[part], columns, axes, together=True)
-        move(b, slopes, g[part], of=lay(g[part], (n, g.shape[1], places)).swapaxes(0, 1))
-        yield k, columns, slopes
+        move(b, slopes, g[part], of=lay(g[part], (n, depths[1], places)).swapaxes(0, 1))
+        columns, slopes = (v.reshape(groups, len(v) // groups, -1) for v in (columns, slopes))
+        gemm(b, slopes, columns, result, ty=True, beta=float(part.start > 0))
+    written_as(b, dw, total)
+    return None
 
 
 def add(b: Binder, out: Array, more: Array) -> None:

@@ -1,10 +1,7 @@
 """The three products of a convolution: with the filter, and with the gradient of either side.
 
-All of them are products of matrices with the image's windows unrolled into columns. The columns are made a few rows at
-a time, so that they stay in the cache and a large image needs no large workspace.
-
-Images are [n, c, …] arrays whatever their memory order. Where the batch is innermost in memory, a column is one run of
-the image and one product serves the whole batch; otherwise there is a product for each image.
+Windows are unrolled into columns a few rows at a time, so that they stay in the cache. Where the batch is innermost in
+memory, one product serves the whole batch; otherwise there is a product for each image.
 """
 
 from __future__ import annotations
@@ -12,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from fluidnb.memory import strided
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 #: Bytes of columns that are made at once: what stays in the cache.
 COLUMNS = 1 << 19
@@ -30,16 +24,7 @@ SMALL = 1_000_000
 
 
 class Unrolled:
-    """How the windows of a batch of images are cut into columns.
-
-    Args:
-        b: the binder.
-        x: the images [n, c, …] that the windows slide over.
-        axes: the windows.
-        filters: how many there are.
-        groups: of channels.
-        inner: whether columns have the batch innermost.
-    """
+    """The windows of a batch of images [n, c, …] as columns."""
 
     def __init__(self, b: Binder, x: Array, axes: Sequence[Axis], filters: int, groups: int, inner: bool) -> None:
         self.b, self.axes, self.count, self.groups, self.inner = b, axes, filters, groups, inner
@@ -135,13 +120,7 @@ class Unrolled:
 
 
 def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], groups: int) -> None:
-    """Emit the convolution of images with a filter.
-
-    Args:
-        x: images [n, c, …].
-        w: filter [f, c / groups, window…].
-        out: [n, f, …], written.
-    """
+    """Emit the convolution of images [n, c, …] with a filter [f, c / groups, window…]."""
     if x.dtype.itemsize < 4:
         return _widened(b, convolve, x, w, out, axes, groups)
     part = Unrolled(b, x, axes, w.shape[0], groups, batch_inner(x) or batch_inner(out))
@@ -155,13 +134,7 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
 
 
 def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis], groups: int) -> None:
-    """Emit the gradient of a convolution's filter.
-
-    Args:
-        x: images [n, c, …].
-        g: gradient of the result [n, f, …].
-        dw: gradient of the filter [f, c / groups, window…], written.
-    """
+    """Emit the gradient of a convolution's filter."""
     if x.dtype.itemsize < 4:
         return _widened(b, filter_gradient, x, g, dw, axes, groups)
     part = Unrolled(b, x, axes, dw.shape[0], groups, batch_inner(x) or batch_inner(g))
@@ -189,13 +162,7 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
-    """Emit the gradient of a convolution's images, which is the transposed convolution of ``g``.
-
-    Args:
-        g: gradient of the result [n, f, …].
-        w: filter [f, c / groups, window…].
-        dx: gradient of the images [n, c, …], written.
-    """
+    """Emit the gradient of a convolution's images, which is the transposed convolution of ``g``."""
     if g.dtype.itemsize < 4:
         return _widened(b, image_gradient, g, w, dx, axes, groups)
     part = Unrolled(b, dx, axes, w.shape[0], groups, batch_inner(g) or batch_inner(dx))
@@ -241,7 +208,7 @@ def _widened(
 def _row_by_row(b: Binder, part: Unrolled, g: Array, w: Array, dx: Array) -> None:
     """Emit the gradient of images row by row: the rows of ``g`` that reach one, with their filters, are one product.
 
-    So each element of a filter's width alone is added up, not each of the filter.
+    So only a filter's width is added up element by element, not its height.
     """
     rows, *others = part.axes
     groups, filters, channels = part.groups, part.count // part.groups, part.c // part.groups

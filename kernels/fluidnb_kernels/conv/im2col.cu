@@ -1,8 +1,8 @@
 // The windows of images as columns, and columns added up where they came from.
 //
 // columns[image, channel and element of the window, place] = the element of the image, 0 beside it; images and rows of
-// columns lie any steps apart. Making columns reads an element of the image as often as windows see it, mostly from
-// caches, and writes each column once; the way back reads each column once and gathers, so that an element is added up
+// columns have any stride. Making columns reads an element of the image as often as windows see it, mostly from
+// caches, and writes each column once; the gradient reads each column once and gathers, so that an element is added up
 // in the same order every time. Both aim at the bandwidth of a device copy.
 #include "sliding_windows.cuh"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import each
@@ -16,8 +15,6 @@ from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import Axis
 from fluidnb_kernels.tensor.strided_copy import WORDS
-
-Array = Any
 
 
 def _kernels() -> Iterator[str]:
@@ -31,26 +28,12 @@ CUDA = Source(__file__, "im2col.cu", _kernels)
 
 
 def depth_of(x: Array, axes: Sequence[Axis]) -> int:
-    """How many rows columns have: elements of a window in all channels.
-
-    Args:
-        x: images [n, c, …].
-
-    Example:
-        >>> depth_of(np.zeros((2, 3, 7)), [Axis(7, 3, 2, 1, 1, 4)])
-        9
-    """
+    """The number of rows of columns: elements of a window in all channels."""
     return int(x.shape[1]) * prod(a.window for a in axes)
 
 
 def to_columns(b: Binder, x: Array, columns: Array, axes: Sequence[Axis], together: bool = False) -> None:
-    """Emit the windows of images as columns.
-
-    Args:
-        x: images [n, c, …].
-        columns: [n, depth, places], written; [depth, n, places] where images go together.
-        together: whether a row has the places of all images.
-    """
+    """Emit the windows of images as columns [n, depth, windows], or [depth, n, windows] with ``together``."""
     n, channels, places = len(x), x.shape[1], prod(a.out for a in axes)
     steps = (places, n * places) if together else (depth_of(x, axes) * places, places)
     count = n * channels * places
@@ -59,11 +42,6 @@ def to_columns(b: Binder, x: Array, columns: Array, axes: Sequence[Axis], togeth
 
 
 def to_images(b: Binder, columns: Array, x: Array, axes: Sequence[Axis]) -> None:
-    """Emit images whose elements are the sums of those of columns that came from them.
-
-    Args:
-        columns: [n, depth, places], of the dtype of the images or the one in which they are computed.
-        x: images [n, c, …], written.
-    """
+    """Emit images whose elements are the sums of those of columns that came from them."""
     kernel = f"images<{ctype(columns.dtype)}, {ctype(x.dtype)}>"
     each(b, CUDA, kernel, x.size, columns, x, *numbers_of(axes))

@@ -1,10 +1,11 @@
-"""What a convolution takes and gives: slots, attributes, shape rules."""
+"""Slots, attributes and shape rules of convolutions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fluidnb.op import Attr, Context, product
+from fluidnb_kernels.rules import image_rank, per_axis
 from fluidnb_kernels.sliding import Axis, padding_pairs, same_padding, shape_in, slide, split_shape, window_attrs
 
 #: Attributes that choose a library's algorithm; results do not depend on them.
@@ -15,18 +16,7 @@ _HINTS = {
 
 
 def conv_attrs(rank: int, layout: str) -> dict[str, Attr]:
-    """The attributes of a convolution.
-
-    Args:
-        layout: the default layout.
-
-    Returns:
-        Attributes by name.
-
-    Example:
-        >>> conv_attrs(2, "NCHW")["dilations"].default
-        [1, 1]
-    """
+    """The attributes of a convolution."""
     return {
         **window_attrs(rank, layout),
         "dilations": Attr("ints", [1] * rank, "from element to element of a window, one for each axis", gt=0),
@@ -44,11 +34,7 @@ def layout_of(c: Context) -> str:
 def _operands(c: Context, transposed: bool) -> tuple[Any, Any, tuple[int, int, tuple[int, ...]]]:
     """Input, Filter, and (batch, channels, sizes) of the input, checked for rank and dtype."""
     name, x, w = c.definition.type.removesuffix("_grad"), c["Input"], c["Filter"]
-    rank = 3 if "3d" in name else 2
-    c.require(
-        x.ndim == rank + 2, f"The input of {name} must be a {rank + 2}-D tensor.",
-        expected=f"[batch, channels, {'depth, ' * (rank - 2)}height, width]", received=list(x.shape),
-    )  # fmt: skip
+    rank = image_rank(c, x, name)
     side = "[channels, filters / groups, …]" if transposed else "[filters, channels / groups, …]"
     c.require(
         w.ndim == rank + 2, f"The filter of {name} must have as many dimensions as its input.",
@@ -59,25 +45,13 @@ def _operands(c: Context, transposed: bool) -> tuple[Any, Any, tuple[int, int, t
         expected=str(x.dtype), received=str(w.dtype), hint="cast one of them with layers.cast.",
     )  # fmt: skip
     for attr in ("strides", "dilations", "paddings"):
-        given = c.attr(attr, [1] * rank)
-        allowed = (rank, 2 * rank) if attr == "paddings" else (rank,)
-        c.require(
-            len(given) in allowed, f"Attr({attr}) of {name} must have one number for each axis of the image.",
-            expected=" or ".join(f"{n} numbers" for n in allowed), received=given,
-        )  # fmt: skip
-    c.require(
-        not c.has("Bias"), f"{name} takes no Bias here.",
-        hint="add it with elementwise_add, axis=1.",
-    )  # fmt: skip
+        per_axis(c, name, attr, rank, (rank, 2 * rank) if attr == "paddings" else (rank,))
+    c.require(not c.has("Bias"), f"{name} takes no Bias here.", hint="add it with elementwise_add, axis=1.")
     return x, w, split_shape(x.shape, layout_of(c))
 
 
 def conv_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...]) -> tuple[Axis, ...]:
-    """The windows of a convolution on an image.
-
-    Returns:
-        One for each axis.
-    """
+    """The windows of a convolution along each axis of an image."""
     rank = len(sizes)
     return slide(
         sizes, window, c.attr("strides", [1] * rank), c.attr("paddings", [0] * rank), c.attr("dilations", [1] * rank),
@@ -111,11 +85,7 @@ def conv_infer(c: Context) -> None:
 
 
 def transposed_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...]) -> tuple[Axis, ...]:
-    """The windows on the *output* of a transposed convolution; each element of its input fills one.
-
-    Returns:
-        One for each axis; -1 where the input's size is unknown.
-    """
+    """The windows on the *output* of a transposed convolution, one for each element of its input; -1 unknown."""
     rank = len(sizes)
     strides, dilations = c.attr("strides", [1] * rank), c.attr("dilations", [1] * rank)
     algorithm, pairs = c.attr("padding_algorithm", "EXPLICIT"), padding_pairs(c.attr("paddings", [0] * rank), rank)

@@ -5,7 +5,7 @@
 #pragma once
 #include "reduce.cuh"
 
-// A fold: what stands for an element x (and y beside it), how two of these are joined, and what the joined ones give. a
+// A fold: the value of an element x (and y beside it), how two of these are joined, and what the joined ones give. a
 // is the operator's number.
 #define FOLD_OF(name, two_of_them, joined, of_x, of_total)                                        \
   struct name {                                                                                   \

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import BLOCKS, COLUMNS, at_once, each_line, way_of
 from fluidnb_kernels.cuda.source import Source
 from fluidnb_kernels.cuda.types import CTYPES, ctype
-
-Array = Any
 
 #: Blocks that keep a device busy, and the elements that a thread's line at least has when lines are cut for them.
 _BUSY, _LEAST = 1024, 16
@@ -24,28 +22,15 @@ _HALF = ("float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What folds use where a reduction takes one launch, and where it takes several.
+    """The folds of a reduction that takes one launch, or several."""
 
-    Args:
-        only: for one launch.
-        first: for the first of several; default ``only``.
-        then: for the others; default ``only``.
-        last: for the last one; default ``then``.
-    """
-
-    only: str
-    first: str = ""
-    then: str = ""
-    last: str = ""
+    only: str  # for one launch
+    first: str = ""  # for the first of several; default ``only``
+    then: str = ""  # for the others; default ``only``
+    last: str = ""  # for the last one; default ``then``
 
     def names(self, count: int) -> list[str]:
-        """The folds of so many launches.
-
-        Example:
-            >>> how = Fold("r::length", "r::squares", "r::total", "r::root")
-            >>> how.names(1), how.names(3)
-            (['r::length'], ['r::squares', 'r::total', 'r::root'])
-        """
+        """The folds of so many launches."""
         if count == 1:
             return [self.only]
         then = self.then or self.only
@@ -53,18 +38,7 @@ class Fold:
 
 
 def groups(shape: Any, axes: Iterable[int]) -> list[tuple[int, bool]]:
-    """A shape with neighbours joined: sizes, and whether they are reduced.
-
-    Args:
-        axes: the axes that are reduced, none negative.
-
-    Returns:
-        Groups of axes; reduced and kept ones take turns.
-
-    Example:
-        >>> groups((2, 3, 1, 4), (1, 3))
-        [(2, False), (12, True)]
-    """
+    """A shape with neighbours joined: (size, whether it is reduced), reduced and kept axes by turns."""
     gone, out = set(axes), list[tuple[int, bool]]()
     for i, n in enumerate(shape):
         if n == 1:
@@ -96,12 +70,7 @@ def fold(
     b: Binder, source: Source, how: Fold, x: Array, axes: Iterable[int], out: Array, a: float = 1.0,
     y: Array | None = None,
 ) -> None:  # fmt: skip
-    """Emit a reduction.
-
-    Args:
-        axes: the axes that go, none negative.
-        y: what stands beside ``x``, of its shape and dtype.
-    """
+    """Emit a reduction over axes, none negative; ``y`` is a second operand of the shape and dtype of ``x``."""
     steps = list(_steps(x.shape, axes))
     wide = np.dtype(np.float32) if x.dtype.name in _HALF else x.dtype
     for i, (name, (lines, n, piece, inner)) in enumerate(zip(how.names(len(steps)), steps, strict=True)):
@@ -113,18 +82,7 @@ def fold(
 
 
 def fold_types(dtypes: Iterable[str]) -> Iterator[str]:
-    """Types between which a fold is needed for some dtypes.
-
-    Args:
-        dtypes: names of dtypes.
-
-    Yields:
-        The last two template arguments.
-
-    Example:
-        >>> list(fold_types(["float16"]))
-        ['__half, __half', '__half, float', 'float, __half', 'float, float']
-    """
+    """Types between which a fold is needed for some dtypes: ``__half, float`` and others."""
     for dtype in dtypes:
         own = CTYPES[dtype]
         yield f"{own}, {own}"
@@ -136,15 +94,7 @@ def spread(
     b: Binder, source: Source, name: str, axes: Iterable[int], x: Array | None, y: Array | None, g: Array, dx: Array,
     numbers: tuple[float, float] = (0.0, 0.0),
 ) -> None:  # fmt: skip
-    """Emit the gradient of a reduction.
-
-    Args:
-        source: the file with the gradients; it has ``s::share``.
-        axes: the axes that are gone, none negative.
-        x: what was reduced, where the gradient reads it.
-        y: the result, where it does.
-        dx: the gradient of ``x``, written.
-    """
+    """Emit the gradient of a reduction over axes."""
     parts = groups(dx.shape, axes)
     order = sorted((i for i, part in enumerate(parts) if part[1]), key=lambda i: parts[i][0])
     sizes = [1 if reduced else size for size, reduced in parts]

@@ -2,7 +2,7 @@
 //
 // `binary` takes X and Y of one size. In `banded` X is (outer, mid, inner) and Y is (mid): a bias has inner 1, channels
 // have an inner above 1, one number has mid 1. `strided` takes any other pair, with up to six dimensions. No pointer is
-// __restrict__: an output may stand in its input's place.
+// __restrict__: an output may be its input's memory.
 #pragma once
 #include "fluid.cuh"
 
@@ -35,7 +35,7 @@ __device__ __forceinline__ pack<T, N> bands(const T* y, long long i, long long m
 
 struct spot { long long x, y, out; };
 
-// Where element i of the sizes d lies in three tensors.
+// The offsets of element i of the sizes d in three tensors.
 __device__ __forceinline__ spot locate(long long i, const long long (&d)[6], const long long (&x)[6],
                                        const long long (&y)[6], const long long (&out)[6]) {
   spot s = {0, 0, 0};

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.source import Source
 from fluidnb_kernels.cuda.types import CTYPES, ctype
-
-Array = Any
 
 
 def _kernels() -> Iterator[str]:
@@ -26,14 +24,7 @@ CUDA = Source(__file__, "cast.cu", _kernels)
 
 
 def of_dtype(b: Binder, x: Array, dtype: Any) -> Array:
-    """An array in a dtype.
-
-    Args:
-        dtype: numpy dtype.
-
-    Returns:
-        The array itself, or a workspace into which it is cast first.
-    """
+    """An array in a dtype: itself, or a workspace into which it is cast."""
     if x.dtype == dtype:
         return x
     out = b.tmp(x.shape, dtype)
@@ -42,9 +33,5 @@ def of_dtype(b: Binder, x: Array, dtype: Any) -> Array:
 
 
 def cast(b: Binder, x: Array, out: Array) -> None:
-    """Emit a cast.
-
-    Args:
-        out: as many elements of another dtype, written.
-    """
+    """Emit a cast."""
     each(b, CUDA, f"cast<{ctype(np.dtype(x.dtype))}, {ctype(np.dtype(out.dtype))}>", x.size, x, out)

@@ -6,42 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda.cast import cast
-
-Array = Any
 
 
 def wide_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype in which kernels compute with a floating dtype: ``wide_t`` of ``fluid.cuh``.
-
-    Args:
-        dtype: a numpy dtype.
-
-    Example:
-        >>> wide_dtype(np.dtype("float16")), wide_dtype(np.dtype("float64"))
-        (dtype('float32'), dtype('float64'))
-    """
+    """The dtype in which kernels compute with a floating dtype: ``wide_t`` of ``fluid.cuh``."""
     return np.dtype(np.float32) if dtype.itemsize < 4 else np.dtype(dtype)
 
 
 def writing_as(b: Binder, out: Array, dtype: Any) -> Array:
-    """Array that a kernel writes for an output: the output, or a workspace that `written_as` casts.
-
-    Args:
-        dtype: the dtype in which the kernel writes.
-
-    Returns:
-        An array of that dtype.
-    """
+    """Array that a kernel writes for an output: the output, or a workspace that `written_as` casts."""
     return out if out.dtype == dtype else b.tmp(out.shape, dtype)
 
 
-def written_as(b: Binder, out: Array, given: Array) -> None:
-    """Cast what `writing_as` gave, where it was a workspace.
+def allocate(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """The array that kernels write for an output: itself, or a workspace if it has another dtype or no consumer."""
+    return b.tmp(shape, dtype) if b[slot] is None else writing_as(b, b[slot], dtype)
 
-    Args:
-        given: what `writing_as` gave for it.
-    """
-    if given.dtype != out.dtype:
-        cast(b, given, out)
+
+def settle(b: Binder, slot: str, array: Array) -> None:
+    """Cast what `allocate` gave to its output, where it was a workspace for one."""
+    if b[slot] is not None:
+        written_as(b, b[slot], array)
+
+
+def written_as(b: Binder, out: Array, array: Array) -> None:
+    """Cast what `writing_as` gave, where it was a workspace."""
+    if array.dtype != out.dtype:
+        cast(b, array, out)

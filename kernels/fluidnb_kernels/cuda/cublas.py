@@ -16,15 +16,7 @@ def gemm(
     dtype: str, addresses: Sequence[int], sizes: Sequence[int], rows: Sequence[int], steps: Sequence[int], tx: bool,
     ty: bool, alpha: float, beta: float, batch: int,
 ) -> None:  # fmt: skip
-    """Put a product into the current stream; half precision is added up in float32, float32 as it is (no TF32).
-
-    Args:
-        dtype: name of the dtype.
-        rows: how far the rows of each lie apart, in elements.
-        steps: how far the matrices of a batch lie apart, in elements; 0 for one that meets each.
-        tx: whether x lies transposed.
-        ty: whether y lies transposed.
-    """
+    """Put a product into the current stream; half precision is added up in float32, float32 as it is (no TF32)."""
     library, cuda = backend.cublas(), backend.cupy().cuda
     handle = cuda.device.get_cublas_handle()
     library.setStream(handle, cuda.get_current_stream().ptr)

@@ -1,9 +1,9 @@
 // Products of matrices: out = alpha · x · y + beta · out, for each matrix of a batch.
 //
-// This is the product where cuBLAS is not at hand. A block makes a tile of SIDE x SIDE elements, a thread PART x PART of
+// The product without cuBLAS. A block makes a tile of SIDE x SIDE elements, a thread PART x PART of
 // them in registers: SIDE * DEPTH elements of x and of y are read for SIDE * SIDE * DEPTH products, so large matrices
-// are bound by arithmetic. X_DOWN and Y_DOWN say that an operand lies transposed; either way the threads of a warp read
-// elements that lie side by side. Half precision is added up in float.
+// are bound by arithmetic. X_DOWN and Y_DOWN say that an operand is transposed in memory; either way the threads of a warp read
+// contiguous elements. Half precision is added up in float.
 #include "fluid.cuh"
 
 const int SIDE = 64, DEPTH = 16, PART = 4, LINE = SIDE / PART;

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import cublas
 from fluidnb_kernels.cuda.source import Function, Source
 from fluidnb_kernels.cuda.types import CTYPES
-
-Array = Any
 
 #: Dtypes that have products.
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -44,17 +42,7 @@ def gemm(
 
 
 def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, beta: float) -> None:
-    """What `gemm` emits: cuBLAS's product of matrices on a device, the kernel of ``gemm.cu`` of those on the host.
-
-    Args:
-        x: as in `gemm`.
-        y: as in `gemm`.
-        out: as in `gemm`.
-        tx: as in `gemm`.
-        ty: as in `gemm`.
-        alpha: as in `gemm`.
-        beta: as in `gemm`.
-    """
+    """Launches a product: by cuBLAS on a device, by the kernel of ``gemm.cu`` on the host."""
     (m, n), k = out.shape[-2:], x.shape[-2] if tx else x.shape[-1]
     batch = out.shape[0] if out.ndim == 3 else 1
     rows, steps = [_row(a) for a in (x, y, out)], [_step(a) for a in (x, y, out)]
@@ -79,19 +67,7 @@ def call_of(
     dtype: str, addresses: Sequence[int], sizes: Sequence[int], rows: Sequence[int], steps: Sequence[int], tx: bool,
     ty: bool, alpha: float, beta: float, batch: int,
 ) -> Launch:  # fmt: skip
-    """The launch of ``gemm.cu`` that makes a product.
-
-    Args:
-        dtype: name of the dtype.
-        addresses: of x, y and out: rows that lie apart are not contiguous, which a launch would ask of arrays.
-        rows: how far the rows of each lie apart, in elements.
-        steps: how far the matrices of a batch lie apart, in elements; 0 for one that meets each.
-        tx: whether x lies transposed.
-        ty: whether y lies transposed.
-
-    Returns:
-        The launch.
-    """
+    """The launch of ``gemm.cu`` that makes a product; addresses, since a launch refuses arrays with gaps."""
     m, n, _ = sizes
     return Launch(
         CUDA[f"gemm<{CTYPES[dtype]}, {_FLAGS[tx]}, {_FLAGS[ty]}>"],

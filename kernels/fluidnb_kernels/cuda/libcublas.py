@@ -39,11 +39,7 @@ def _function(name: str) -> Any:
 
 
 def setStream(handle: int, stream: int) -> None:
-    """Where products go.
-
-    Raises:
-        RuntimeError: what cuBLAS says, as cupy's CUBLASError.
-    """
+    """Sets the stream of a handle."""
     _cupys().check_status(_function("cublasSetStream_v2")(handle, stream))
 
 
@@ -52,11 +48,7 @@ def gemmStridedBatchedEx(
     strideA: int, B: int, Btype: int, ldb: int, strideB: int, beta: int, C: int, Ctype: int, ldc: int, strideC: int,
     batchCount: int, computeType: int, algo: int,
 ) -> None:  # fmt: skip
-    """C = alpha · op(A) · op(B) + beta · C for matrices in column order; see cuBLAS's documentation.
-
-    Raises:
-        RuntimeError: what cuBLAS says, as cupy's CUBLASError.
-    """
+    """C = alpha · op(A) · op(B) + beta · C for matrices in column order; see cuBLAS's documentation."""
     status = _function("cublasGemmStridedBatchedEx")(
         handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc,
         strideC, batchCount, computeType, algo,

@@ -18,40 +18,19 @@ _MOST, _WARP, _SHORT = 1 << 16, 1024, 16
 
 
 def way_of(n: int, inner: int) -> int:
-    """How a block should work at lines.
-
-    Returns:
-        WARPS for lines of a warp each, BLOCKS for lines of a block, COLUMNS for lines beside each other.
-
-    Example:
-        >>> way_of(100, 1), way_of(100_000, 1), way_of(100, 7)
-        (0, 1, 2)
-    """
+    """The assignment of threads to lines: a warp or a block for each, or lines beside each other."""
     if inner > 1 or n <= _SHORT:
         return COLUMNS
     return WARPS if n <= _WARP else BLOCKS
 
 
 def at_once(way: int) -> int:
-    """How many lines a block works at.
-
-    Args:
-        way: see `way_of`.
-
-    Example:
-        >>> at_once(BLOCKS)
-        1
-    """
+    """The number of lines that a block works at."""
     return {WARPS: TEAM, BLOCKS: 1, COLUMNS: 32}[way]
 
 
 def each_line(b: Binder, source: Source, kernel: str, lines: int, n: int, inner: int, *args: Any) -> None:
-    """Emit a launch in which threads work at lines together.
-
-    Args:
-        kernel: the kernel; ``lines, n, inner, way`` come as its last arguments.
-        lines: how many lines; nothing is launched for none.
-    """
+    """Emit a launch in which threads work at lines together."""
     if lines:
         way = way_of(n, inner)
         blocks = min(_MOST, -(-lines // at_once(way)))
@@ -62,18 +41,7 @@ def each_line(b: Binder, source: Source, kernel: str, lines: int, n: int, inner:
 
 
 def split(shape: Any, axis: int) -> tuple[int, int, int]:
-    """The lines along an axis.
-
-    Args:
-        axis: the axis; from the end when negative.
-
-    Returns:
-        How many lines there are, how long they are, and how far apart their elements lie.
-
-    Example:
-        >>> split((2, 3, 4), 1)
-        (8, 3, 4)
-    """
+    """The number of lines along an axis, their length, and the distance of their elements."""
     axis %= max(len(shape), 1)
     inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
     return int(np.prod(shape[:axis], dtype=np.int64)) * inner, shape[axis] if shape else 1, inner

@@ -18,36 +18,24 @@ _FLAGS = ("--std=c++17", "-default-device", "--ptxas-options=-v")
 
 
 class CompileError(EnforceNotMet):
-    """A kernel's text that NVRTC refuses.
+    """A kernel's text that NVRTC refuses."""
 
-    Attributes:
-        log: all that it says.
-    """
-
-    log: str = ""
+    log: str = ""  # all that it says
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What came of a compilation.
+    """The result of a compilation."""
 
-    Args:
-        cubin: machine code.
-        registers: registers that the largest kernel uses.
-        spilled: bytes that kernels store and load again because registers do not suffice.
-        warnings: what the compiler warns of, a line each.
-        log: all that the compiler says.
-    """
-
-    cubin: bytes
-    registers: int
-    spilled: int
-    warnings: tuple[str, ...]
-    log: str = ""
+    cubin: bytes  # machine code
+    registers: int  # registers that the largest kernel uses
+    spilled: int  # bytes that kernels store and load again because registers do not suffice
+    warnings: tuple[str, ...]  # what the compiler warns of, a line each
+    log: str = ""  # all that the compiler says
 
 
 def missing() -> str:
-    """What NVRTC lacks on this machine, as a sentence; empty when it can run."""
+    """The missing part of NVRTC, as a sentence; empty when it can run."""
     try:
         _nvrtc()
     except NotFound as error:
@@ -56,18 +44,7 @@ def missing() -> str:
 
 
 def compile_for(architecture: int, text: str, name: str, kernels: Sequence[str]) -> Compiled:
-    """Compile kernels for an architecture.
-
-    Args:
-        architecture: 90 for sm_90.
-
-    Returns:
-        What came of it.
-
-    Raises:
-        NotFound: NVRTC is not installed.
-        CompileError: what NVRTC says, at the lines of the file.
-    """
+    """Compile kernels for an architecture."""
     nvrtc = _nvrtc()
     program = _value(nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
     try:

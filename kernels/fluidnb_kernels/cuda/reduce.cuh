@@ -71,13 +71,13 @@ template <class F, class S> __device__ __forceinline__ S over_warp(S x) {
   return x;
 }
 
-// ---- a block of a multiple of 32 threads, in one or two dimensions; all its threads come here
+// ---- a block of a multiple of 32 threads, in one or two dimensions; called by all its threads
 
 template <class F, class S> __device__ __forceinline__ S over_block(S x) {
   __shared__ S parts[32];
   int thread = threadIdx.x + blockDim.x * threadIdx.y, warps = blockDim.x * blockDim.y >> 5;
   x = over_warp<F>(x);
-  __syncthreads();  // nobody still reads what the call before this one left
+  __syncthreads();  // the results of the previous call are read until here
   if ((thread & 31) == 0) parts[thread >> 5] = x;
   __syncthreads();
   return over_warp<F>((thread & 31) < warps ? parts[thread & 31] : F::template none<S>());
@@ -99,7 +99,7 @@ __device__ __forceinline__ int member(int way) {
 __device__ __forceinline__ int members(int way) { return way == WARPS ? 32 : way == COLUMNS ? TEAM : 32 * TEAM; }
 
 // `line` goes over a thread's lines; it may be `lines` or more where others of the block still have one, and the thread
-// has to come along to over_line.
+// has to call over_line, too.
 #define EACH_LINE(line, lines, way)                                                                        \
   for (long long first = blockIdx.x * (long long)lines_at_once(way), line = first + line_of_thread(way);   \
        first < (lines); first += gridDim.x * (long long)lines_at_once(way), line = first + line_of_thread(way))

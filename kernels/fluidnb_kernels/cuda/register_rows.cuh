@@ -1,5 +1,5 @@
-// Lines whose elements lie side by side, held in registers: what a line needs more than once is read from memory once,
-// and a thread asks for all of its share before it waits for any of it.
+// Lines of contiguous elements, held in registers: what a line needs more than once is read from memory once,
+// and a thread issues all of its loads before it waits for the first.
 //
 // A line has n elements, a multiple of N, and begins where N of them can be loaded at once.
 #pragma once
@@ -16,9 +16,9 @@ template <class T, int N, int K> struct share {
 template <int N> __device__ __forceinline__ int pack_of(int k, int way) { return member(way) + k * members(way); }
 template <int N> __device__ __forceinline__ bool is_held(int k, int n, int way) { return pack_of<N>(k, way) * N < n; }
 
-// Zeros stand where the line has no more.
+// Zeros fill the end of the line.
 template <class T, int N, int K>
-__device__ __forceinline__ share<T, N, K> held(const T* line, int n, int way) {
+__device__ __forceinline__ share<T, N, K> load_share(const T* line, int n, int way) {
   share<T, N, K> v;
 #pragma unroll
   for (int k = 0; k < K; ++k) {

@@ -23,35 +23,14 @@ def _many(dtype: Any) -> int:
 
 
 def held_types(dtype: Any) -> Iterator[str]:
-    """The template arguments that kernels over held rows come with.
-
-    Args:
-        dtype: a numpy dtype.
-
-    Yields:
-        The element, how many of them are loaded at once, and how many loads.
-
-    Example:
-        >>> list(held_types(np.dtype("float16")))
-        ['__half, 8, 1', '__half, 8, 4']
-    """
+    """The template arguments of kernels over register rows: element, elements of a load, loads."""
     wide = widths(dtype)[-1]
     for elements in sorted({_FEW, _many(dtype)}):
         yield f"{ctype(dtype)}, {wide}, {elements // wide}"
 
 
 def held_rows(b: Binder, source: Source, kernel: str, rows: int, n: int, arrays: tuple[Any, ...], *args: Any) -> bool:
-    """Emit a launch in which each row is held by a warp or a block, if rows are such.
-
-    Args:
-        kernel: the kernel without its template arguments; ``rows, n, way`` come as its last arguments.
-        rows: how many rows; nothing is launched for none.
-        arrays: all arrays that are read or written several elements at once, the first one of the kernel's dtype.
-        args: what the kernel gets: arrays and numpy scalars.
-
-    Returns:
-        Whether they are, and it is emitted.
-    """
+    """Emit a launch in which a warp or a block has each row in registers, if rows fit; gives whether they do."""
     dtype = arrays[0].dtype
     wide = vector(*arrays)
     way = WARPS if n <= 32 * _many(dtype) else BLOCKS

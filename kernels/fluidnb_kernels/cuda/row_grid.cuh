@@ -1,4 +1,4 @@
-// Threads that stand in rows and along them, so that what a row needs is computed once and no element costs a division.
+// Threads arranged in rows and along them, so that what a row needs is computed once and no element costs a division.
 #pragma once
 #include "fluid.cuh"
 

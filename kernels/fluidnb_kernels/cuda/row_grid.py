@@ -12,27 +12,13 @@ from fluidnb_kernels.cuda.source import Source
 
 
 def by_rows(b: Binder, source: Source, kernel: str, rows: int, width: int, *args: Any) -> None:
-    """Emit a launch in which threads take rows, and elements along them.
-
-    Args:
-        kernel: the kernel; the number of rows comes as its last argument.
-        rows: how many rows; nothing is launched for none.
-    """
+    """Emit a launch in which threads take rows, and elements along them."""
     if rows and width:
         b(source[kernel], *threads_of(rows, width), 0, *args, np.int64(rows))
 
 
 def threads_of(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The grid and the block in which threads take rows, and elements along them.
-
-    Args:
-        rows: how many rows, not 0.
-        width: elements or words of a row, not 0.
-
-    Example:
-        >>> threads_of(1000, 20)
-        ((125, 1), (32, 8))
-    """
+    """The grid and the block in which threads take rows, and elements along them."""
     x = min(THREADS, 1 << (width - 1).bit_length())
     down = min(BLOCKS, -(-rows * x // THREADS))
     return (down, max(1, min(-(-width // x), BLOCKS // down))), (x, THREADS // x)

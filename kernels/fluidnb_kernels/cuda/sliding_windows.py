@@ -14,14 +14,6 @@ _FLAT = Axis(1, 1, 1, 1, 0, 1)
 
 
 def numbers_of(axes: Sequence[Axis]) -> tuple[Any, ...]:
-    """The axes of an image as arguments of a kernel.
-
-    Returns:
-        Six numbers for each of three axes.
-
-    Example:
-        >>> [int(n) for n in numbers_of([Axis(7, 3, 2, 1, 1, 4)])[-6:]]
-        [7, 3, 2, 1, 1, 4]
-    """
+    """The axes of an image as arguments of a kernel: six numbers for each of three axes."""
     three = [_FLAT] * (3 - len(axes)) + list(axes)
     return tuple(np.int32(n) for a in three for n in (a.size, a.window, a.stride, a.dilation, a.low, a.out))

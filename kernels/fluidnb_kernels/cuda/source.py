@@ -29,19 +29,7 @@ sources: list[Source] = []
 
 
 class Source:
-    """The kernels of one file.
-
-    Args:
-        beside: ``__file__`` of the module that uses it.
-        name: the file's name.
-        kernels: gives the names and name expressions of all its kernels; called when the first one is asked for. What
-            is not among them cannot be launched, so that whoever compiles these has compiled everything.
-
-    Example:
-        >>> from fluidnb_kernels.activation.table import CUDA
-        >>> CUDA["unary<f::relu, float, 4>"]
-        <kernel unary<f::relu, float, 4> of activation.cu>
-    """
+    """The kernels of one file; ``kernels`` lists all names, so that whoever compiles these compiles everything."""
 
     def __init__(self, beside: str, name: str, kernels: Callable[[], Iterable[str]]) -> None:
         self.path, self._kernels = Path(beside).with_name(name), kernels
@@ -49,14 +37,7 @@ class Source:
         sources.append(self)
 
     def __getitem__(self, name: str) -> Function:
-        """A kernel.
-
-        Args:
-            name: its name, or the name expression of an instantiation.
-
-        Raises:
-            NotFound: the file has no such kernel.
-        """
+        """A kernel."""
         found = self._functions.get(name)
         if found is None:
             if name not in self.kernels:
@@ -76,12 +57,7 @@ class Source:
 
 
 class Function:
-    """One kernel; called, it is launched: ``function(grid, block, shared bytes, *arguments)``.
-
-    Args:
-        source: its file.
-        name: its name, or a name expression.
-    """
+    """One kernel; called, it is launched: ``function(grid, block, shared bytes, *arguments)``."""
 
     __slots__ = ("_compiled", "name", "source")
 
@@ -90,17 +66,7 @@ class Function:
         self._compiled: dict[str, Any] = {}
 
     def on(self, backend: str) -> Any:
-        """It, compiled.
-
-        Args:
-            backend: ``emulator``, or another name in `backends`.
-
-        Returns:
-            Something with the call shape of ``cupy.RawKernel``.
-
-        Raises:
-            NotFound: no such backend.
-        """
+        """It, compiled by a backend; called as a ``cupy.RawKernel``."""
         found = self._compiled.get(backend)
         if found is None:
             if backend not in backends:
@@ -109,14 +75,7 @@ class Function:
         return found
 
     def near(self, array: Any) -> Any:
-        """It, compiled for where an array is.
-
-        Args:
-            array: of the host, for which the emulator serves, or of a device.
-
-        Returns:
-            Something with the call shape of ``cupy.RawKernel``.
-        """
+        """It, compiled for where an array is; called as a ``cupy.RawKernel``."""
         on_host = isinstance(array, np.ndarray | np.generic | None)
         return self.on("emulator" if on_host else f"{flags.values['cuda_backend']} device")
 
@@ -125,14 +84,7 @@ class Function:
         function(*given)
 
     def launch(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Any, Any]:
-        """A reusable launch: the kernel is looked up and arguments are converted once.
-
-        Args:
-            args: arrays, None for a pointer to nothing, numpy scalars.
-
-        Returns:
-            (function, its arguments).
-        """
+        """A reusable launch: the kernel is looked up and arguments (None: a null pointer) are converted once."""
         there = next((a for a in args if not isinstance(a, np.ndarray | np.generic | None)), None)
         if there is not None:
             args = tuple(_NULL if a is None else a for a in args)
@@ -144,15 +96,7 @@ class Function:
 
 
 def included(text: str, path: Path, seen: set[str], first: int = 1) -> list[str]:
-    """The lines of a text; an included file is expanded in place, once.
-
-    Args:
-        path: its file; headers are looked for beside it, then beside ``fluid.cuh``.
-        seen: names of headers that are there already; grows.
-
-    Returns:
-        Lines, with those that tell compilers where each comes from.
-    """
+    """The lines of a text with each included file expanded once, and ``#line`` marks."""
     out = [f'#line {first} "{path.name}"']
     for number, line in enumerate(text.splitlines(), first):
         match = _INCLUDE.match(line)

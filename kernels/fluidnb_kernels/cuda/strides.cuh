@@ -1,4 +1,4 @@
-// Tensors whose dimensions lie anywhere: the number of an element taken apart, and where that element lies.
+// Tensors of any strides: the coordinates of an element by its number, and its offset.
 //
 // A launch has six dimensions at most. The size of each but the outermost comes as n | m << 32, where m and five bits
 // of `shifts` divide by n: i / n = (high half of i * m, plus i) >> s, for all i below 2^31. Steps are in elements.
@@ -13,7 +13,7 @@
 #define ALL_SIZES {n1, n2, n3, n4, n5}
 #define ALL_STEPS(name) {name##0, name##1, name##2, name##3, name##4, name##5}
 
-// Where element i lies in two tensors; only the first D dimensions are in use.
+// The offsets of element i in two tensors; only the first D dimensions are in use.
 template <int D>
 __device__ __forceinline__ void locate(unsigned i, const unsigned long long (&sizes)[5], unsigned shifts,
                                        const long long (&f)[6], const long long (&t)[6], long long& from,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,73 +27,46 @@ class _Named:
 
 
 def elements(names: Iterable[str]) -> list[Any]:
-    """The dtypes of a list of kernels; it names those for bfloat16 without ml_dtypes, too.
-
-    Args:
-        names: names of dtypes.
-
-    Returns:
-        Numpy dtypes, and for bfloat16 something with its name and size.
-
-    Example:
-        >>> [(ctype(each), each.itemsize) for each in elements(["float32", "bfloat16"])]
-        [('float', 4), ('__nv_bfloat16', 2)]
-    """
+    """The dtypes of a list of kernels; one with the name and size of bfloat16 without ml_dtypes, too."""
     return [_Named(name, 2) if name == "bfloat16" else np.dtype(name) for name in names]
 
 
-def ctype(dtype: Any) -> str:
-    """The C++ type of an element.
+def typed(*rows: tuple[Any, ...]) -> Callable[[], Iterator[str]]:
+    """Kernels of a source: for each row, its names with each combination of template arguments.
 
     Args:
-        dtype: a numpy dtype.
+        rows: names with spaces between, then for each template argument the dtypes or C++ types.
 
     Example:
-        >>> ctype(np.dtype("int64"))
-        'long long'
+        >>> list(typed(("ways joined",), ("dots", ("float32", "float16"), ("true", "false")))())
+        ['ways', 'joined', 'dots<float, true>', 'dots<float, false>', 'dots<__half, true>', 'dots<__half, false>']
     """
+
+    def names() -> Iterator[str]:
+        for kernels, *types in rows:
+            for arguments in product(*types):
+                suffix = f"<{', '.join(CTYPES.get(t, t) for t in arguments)}>" if arguments else ""
+                yield from (name + suffix for name in kernels.split())
+
+    return names
+
+
+def ctype(dtype: Any) -> str:
+    """The C++ type of an element."""
     return CTYPES[dtype.name]
 
 
 def widths(dtype: Any) -> tuple[int, ...]:
-    """How many elements of a dtype a thread may take at once, for kernels that come in both widths.
-
-    Args:
-        dtype: a numpy dtype.
-
-    Example:
-        >>> widths(np.dtype("float16"))
-        (1, 8)
-    """
+    """The two numbers of elements that a thread may take at once."""
     return 1, _WIDE // dtype.itemsize
 
 
 def vector(*arrays: Any) -> int:
-    """How many elements a thread takes at once: as many as fit 16 bytes where all arrays are aligned so, else one.
-
-    Args:
-        arrays: contiguous arrays; the first one's dtype counts.
-
-    Returns:
-        One of its `widths`.
-
-    Example:
-        >>> a = np.zeros(64, np.float32)
-        >>> sorted({vector(a[i:]) for i in range(4)})
-        [1, 4]
-    """
+    """Elements per thread: as many as fit 16 bytes where all arrays are aligned, else one."""
     one, wide = widths(arrays[0].dtype)
     return one if any(address_of(a) % _WIDE for a in arrays) else wide
 
 
 def address_of(array: Any) -> int:
-    """Where an array begins.
-
-    Returns:
-        The address.
-
-    Example:
-        >>> a = np.zeros(2); address_of(a[1:]) - address_of(a)
-        8
-    """
+    """The address of an array."""
     return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)

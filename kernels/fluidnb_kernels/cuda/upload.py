@@ -8,21 +8,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb import memory
+from fluidnb.op import Array
 from fluidnb.values import CUDAPlace, DeviceContext
-
-Array = Any
 
 
 def upload(numbers: Array, out: Array) -> None:
-    """Copy numbers of the host to an array of any place.
-
-    Args:
-        out: of its shape and dtype, written.
-
-    Example:
-        >>> x = np.zeros(2); upload(np.ones(2), x); x
-        array([1., 1.])
-    """
+    """Copy numbers of the host to an array of any place."""
     if isinstance(out, np.ndarray):
         np.copyto(out, numbers)
     else:
@@ -30,33 +21,14 @@ def upload(numbers: Array, out: Array) -> None:
 
 
 def room_beside(array: Array, shape: Sequence[int], dtype: Any) -> Array:
-    """New memory where an array is: of the pool from which it comes, where it comes from one.
-
-    Args:
-        dtype: its numpy dtype.
-
-    Returns:
-        An array whose content is not defined.
-
-    Example:
-        >>> room_beside(np.zeros(0), (2, 3), np.int32).shape
-        (2, 3)
-    """
+    """New memory where an array is: of the pool from which it comes, where it comes from one."""
     if isinstance(array, np.ndarray) or memory.owner(array) is None:
         return type(array)(tuple(shape), dtype)
     return DeviceContext.get(CUDAPlace(array.data.device_id)).empty(shape, dtype)
 
 
 def uploaded(numbers: Array, near: Array) -> Array:
-    """Numbers of the host in new memory where an array is.
-
-    Returns:
-        An array.
-
-    Example:
-        >>> uploaded(np.ones(2), np.zeros(0))
-        array([1., 1.])
-    """
+    """Numbers of the host in new memory where an array is."""
     out = room_beside(near, numbers.shape, numbers.dtype)
     upload(numbers, out)
     return out

@@ -35,15 +35,7 @@ class _Own(UnownedMemory):
 
 
 class ndarray:  # noqa: N801  (cupy's name)
-    """An array in device memory; the host knows its address and strides, and cannot read it.
-
-    Args:
-        shape: sizes.
-        dtype: numpy dtype.
-        memptr: where it begins; default memory of its own.
-        strides: bytes between elements along each axis; default those of C order.
-        order: ``C``.
-    """
+    """An array in device memory; the host knows its address and strides, and cannot read it."""
 
     __slots__ = ("__weakref__", "_base", "_lies", "data")
     __array_priority__ = 100
@@ -124,17 +116,7 @@ class ndarray:  # noqa: N801  (cupy's name)
     def get(
         self, stream: Any = None, order: str = "C", out: np.ndarray[Any, Any] | None = None, blocking: bool = True
     ) -> np.ndarray[Any, Any]:
-        """Copy it to the host.
-
-        Args:
-            stream: where; default the current stream.
-            order: ``C``.
-            out: where to; default a new array.
-            blocking: whether to wait until it is there.
-
-        Returns:
-            The copy.
-        """
+        """Copy it to the host."""
         if not self.flags.c_contiguous:
             raise TypeError("the CUDA emulator backend copies contiguous arrays alone")
         stream = get_current_stream() if stream is None else stream
@@ -161,15 +143,7 @@ class ndarray:  # noqa: N801  (cupy's name)
         return made
 
     def set(self, arr: np.ndarray[Any, Any], stream: Any = None) -> None:
-        """Copy from the host, when the stream comes to it.
-
-        Memory that is not pinned may change as soon as this returns: CUDA has put its content aside. Pinned memory is
-        read later.
-
-        Args:
-            arr: an array of its shape and dtype.
-            stream: where; default the current stream.
-        """
+        """Copy from the host when the stream comes to it; of memory that is not pinned the present content."""
         self._check(arr)
         if not self.flags.c_contiguous:
             raise RuntimeError("Cannot set to non-contiguous array")

@@ -26,12 +26,7 @@ _handles = _Handles()
 
 
 def setStream(handle: int, stream: int) -> None:
-    """Where products go.
-
-    Args:
-        handle: the handle.
-        stream: number of the stream.
-    """
+    """Sets the stream of a handle."""
     _handles.stream = stream
 
 
@@ -40,12 +35,7 @@ def gemmStridedBatchedEx(
     strideA: int, B: int, Btype: int, ldb: int, strideB: int, beta: int, C: int, Ctype: int, ldc: int, strideC: int,
     batchCount: int, computeType: int, algo: int,
 ) -> None:  # fmt: skip
-    """C = alpha · op(A) · op(B) + beta · C for matrices in column order; see cuBLAS's documentation.
-
-    Raises:
-        TypeError: an argument that is no int of Python's.
-        CUDARuntimeError: sizes or addresses that cuBLAS would refuse.
-    """
+    """C = alpha · op(A) · op(B) + beta · C for matrices in column order; see cuBLAS's documentation."""
     for given in (
         handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc,
         strideC, batchCount, computeType, algo,

@@ -1,4 +1,4 @@
-"""What is under ``cupy.cuda``."""
+"""The names under ``cupy.cuda``."""
 
 from __future__ import annotations
 

@@ -8,11 +8,7 @@ from fluidnb_kernels.cuda_emulator_backend import runtime
 
 
 class Device:
-    """A device.
-
-    Args:
-        device: its number; default the current one.
-    """
+    """A device."""
 
     def __init__(self, device: int | None = None) -> None:
         self.id = runtime.getDevice() if device is None else int(device)

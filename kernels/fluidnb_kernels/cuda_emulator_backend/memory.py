@@ -51,11 +51,7 @@ chosen = _Chosen()
 
 
 class CUDARuntimeError(RuntimeError):
-    """What cupy raises for an error code of CUDA's runtime.
-
-    Args:
-        text: the code's name, and more.
-    """
+    """An error code of CUDA's runtime, as cupy raises it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -63,17 +59,7 @@ class CUDARuntimeError(RuntimeError):
 
 
 def malloc(size: int) -> int:
-    """Memory of the current device.
-
-    Args:
-        size: bytes.
-
-    Returns:
-        Its address; 0 for no bytes.
-
-    Raises:
-        CUDARuntimeError: there is not so much.
-    """
+    """Memory of the current device; address 0 for no bytes."""
     if not size:
         return 0
     with lock:
@@ -97,14 +83,7 @@ def malloc(size: int) -> int:
 
 
 def free(ptr: int) -> None:
-    """Give device memory back, when all work that waits is done.
-
-    Args:
-        ptr: what `malloc` gave.
-
-    Raises:
-        CUDARuntimeError: no memory begins there.
-    """
+    """Give device memory back, when all work that waits is done."""
     if not ptr:
         return
     with lock:
@@ -128,11 +107,7 @@ def _sweep() -> None:
 
 
 def used(device: int = 0) -> int:
-    """Bytes that are allocated.
-
-    Args:
-        device: of which device.
-    """
+    """Bytes that are allocated."""
     with lock:
         _sweep()
         with holding():
@@ -140,24 +115,14 @@ def used(device: int = 0) -> int:
 
 
 def on_device(address: int, size: int = 0) -> bool:
-    """Whether bytes are a device's.
-
-    Args:
-        address: where they begin.
-        size: how many.
-    """
+    """Whether bytes are a device's."""
     with lock, holding():
         at = bisect_right(_starts, address) - 1
         return at >= 0 and address + max(size, 1) <= _starts[at] + _regions[_starts[at]]
 
 
 def touches_device(address: int, size: int) -> bool:
-    """Whether any of some bytes is a device's.
-
-    Args:
-        address: where they begin.
-        size: how many.
-    """
+    """Whether any of some bytes is a device's."""
     with lock, holding():
         at = bisect_right(_starts, address + size - 1) - 1
         return at >= 0 and address < _starts[at] + _regions[_starts[at]]
@@ -198,26 +163,14 @@ def _protect(start: int, size: int, how: int) -> None:
 
 
 class UnownedMemory:
-    """Device memory that somebody else keeps, as of a pool.
-
-    Args:
-        ptr: its address.
-        size: bytes.
-        owner: what must live as long.
-        device_id: the device.
-    """
+    """Device memory that somebody else keeps, as of a pool."""
 
     def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
         self.ptr, self.size, self.device_id, self._owner = ptr, size, max(device_id, 0), owner
 
 
 class MemoryPointer:
-    """A place in device memory.
-
-    Args:
-        mem: the memory.
-        offset: bytes from its beginning.
-    """
+    """A place in device memory."""
 
     def __init__(self, mem: UnownedMemory, offset: int) -> None:
         self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id

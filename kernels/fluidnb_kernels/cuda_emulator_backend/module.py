@@ -16,13 +16,7 @@ from fluidnb_kernels.emulator import raw
 
 
 class RawModule:
-    """The kernels of one file.
-
-    Args:
-        code: CUDA C++.
-        options: of the compiler.
-        name_expressions: instantiations of templates.
-    """
+    """The kernels of one file."""
 
     def __init__(
         self, *, code: str, options: tuple[str, ...] = (), name_expressions: Sequence[str] | None = None
@@ -31,24 +25,14 @@ class RawModule:
         self._module = raw.RawModule(code, options=options, name_expressions=name_expressions or ())
 
     def get_function(self, name: str) -> RawKernel:
-        """One of its kernels.
-
-        Args:
-            name: its name, or the name expression.
-        """
+        """One of its kernels."""
         kernel = object.__new__(RawKernel)
         kernel._kernel = self._module.get_function(name)
         return kernel
 
 
 class RawKernel:
-    """One kernel.
-
-    Args:
-        code: CUDA C++.
-        name: the kernel's name.
-        options: of the compiler.
-    """
+    """One kernel."""
 
     def __init__(self, code: str, name: str, options: tuple[str, ...] = ()) -> None:
         _require_tuple("options", options)
@@ -66,19 +50,7 @@ class RawKernel:
         self._kernel.max_dynamic_shared_size_bytes = size
 
     def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0) -> None:
-        """Launch it into the current stream.
-
-        Args:
-            grid: blocks along one to three axes.
-            block: threads along one to three axes.
-            args: arrays or addresses for pointers, numpy scalars for numbers.
-            shared_mem: bytes of dynamic shared memory.
-
-        Raises:
-            TypeError: an array of the host, or None; a grid or a block that is no tuple.
-            CUDARuntimeError: an address that is not a device's.
-            EmulatorError: a launch that CUDA refuses; a grid of no blocks, of which cupy would make one block.
-        """
+        """Launch it into the current stream."""
         _require_tuple("grid", grid)
         _require_tuple("block", block)
         self._kernel.check(grid, block, shared_mem)

@@ -25,7 +25,7 @@ _pinned: dict[int, mmap.mmap] = {}
 
 
 def getDeviceCount() -> int:
-    """How many devices there are."""
+    """The number of devices."""
     return _devices
 
 
@@ -35,24 +35,13 @@ def getDevice() -> int:
 
 
 def setDevice(device: int) -> None:
-    """Choose a device for this thread.
-
-    Args:
-        device: its number.
-
-    Raises:
-        CUDARuntimeError: there is none.
-    """
+    """Choose a device for this thread."""
     _known(device)
     memory.chosen.device = device
 
 
 def getDeviceProperties(device: int) -> dict[str, Any]:
-    """What is known of a device.
-
-    Args:
-        device: its number.
-    """
+    """Name, memory and limits of a device."""
     _known(device)
     return {
         "name": b"emulator", "totalGlobalMem": memory.TOTAL, "major": 9, "minor": 0, "warpSize": 32,
@@ -72,15 +61,7 @@ def memGetInfo() -> tuple[int, int]:
 
 
 def hostAlloc(size: int, flags: int) -> int:
-    """Pinned memory of the host.
-
-    Args:
-        size: bytes.
-        flags: as in CUDA.
-
-    Returns:
-        Its address.
-    """
+    """Pinned memory of the host."""
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     _pinned[address] = pages
@@ -88,23 +69,12 @@ def hostAlloc(size: int, flags: int) -> int:
 
 
 def is_pinned(address: int) -> bool:
-    """Whether an address is in pinned memory of the host.
-
-    Args:
-        address: the address.
-    """
+    """Whether an address is in pinned memory of the host."""
     return any(start <= address < start + len(pages) for start, pages in list(_pinned.items()))
 
 
 def freeHost(ptr: int) -> None:
-    """Give pinned memory back.
-
-    Args:
-        ptr: what `hostAlloc` gave.
-
-    Raises:
-        CUDARuntimeError: no such memory begins there.
-    """
+    """Give pinned memory back."""
     if ptr not in _pinned:
         raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
     deviceSynchronize()
@@ -117,59 +87,16 @@ def deviceSynchronize() -> None:
         stream.synchronize()
 
 
-def streamSynchronize(stream: int) -> None:
-    """Wait until a stream's work is done.
-
-    Args:
-        stream: its number.
-    """
-    streams[stream].synchronize()
-
-
 def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
-    """Copy bytes, when the stream comes to it; the host's memory must stay as it is until then.
-
-    Args:
-        dst: address of the target.
-        src: address of the source.
-        size: bytes.
-        kind: ``memcpyHostToDevice`` and the like.
-        stream: number of the stream.
-
-    Raises:
-        CUDARuntimeError: an address is not what the kind says.
-    """
+    """Copy bytes, when the stream comes to it; the host's memory must stay as it is until then."""
     for address, device in zip((dst, src), _ENDS[kind], strict=True):
         if size and not (memory.on_device(address, size) if device else not memory.touches_device(address, size)):
             raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
     streams[stream].push(lambda: _move(dst, src, size))
 
 
-def memcpy(dst: int, src: int, size: int, kind: int) -> None:
-    """Copy bytes, and wait.
-
-    Args:
-        dst: address of the target.
-        src: address of the source.
-        size: bytes.
-        kind: as in `memcpyAsync`.
-    """
-    memcpyAsync(dst, src, size, kind, 0)
-    streams[0].synchronize()
-
-
 def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
-    """Fill bytes, when the stream comes to it.
-
-    Args:
-        ptr: address.
-        value: what each byte becomes.
-        size: bytes.
-        stream: number of the stream.
-
-    Raises:
-        CUDARuntimeError: the bytes are not a device's.
-    """
+    """Fill bytes, when the stream comes to it."""
     if size and not memory.on_device(ptr, size):
         raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
     streams[stream].push(lambda: _fill(ptr, value, size))

@@ -18,42 +18,23 @@ _MODES = {0: "global", 1: "thread_local", 2: "relaxed"}
 
 
 class Graph:
-    """Captured work.
-
-    Args:
-        work: what was captured.
-    """
+    """Captured work."""
 
     def __init__(self, work: list[Work]) -> None:
         self._work = work
 
     def launch(self, stream: Stream | None = None) -> None:
-        """Do it all once more.
-
-        Args:
-            stream: where; default the current stream.
-        """
+        """Do it all once more."""
         where = get_current_stream() if stream is None else stream
         for work in self._work:
             where.push(work)
 
     def upload(self, stream: Stream | None = None) -> None:
-        """Bring the graph to the device before its first launch; nothing to do here.
-
-        Args:
-            stream: where.
-        """
+        """Bring the graph to the device before its first launch; nothing to do here."""
 
 
 class Stream:
-    """Work in order; it waits until the stream is synchronized.
-
-    Args:
-        null: whether this is the default stream.
-        non_blocking: whether it does not wait for the default stream.
-        ptds: whether it is the default stream of a thread.
-        priority: as in cupy.
-    """
+    """Work in order; it waits until the stream is synchronized."""
 
     def __init__(
         self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None
@@ -69,11 +50,7 @@ class Stream:
     # ---- work
 
     def push(self, work: Work) -> None:
-        """Add work, which is done at a synchronization, or captured.
-
-        Args:
-            work: called while a device works.
-        """
+        """Add work, which is done at a synchronization, or captured."""
         if self._captured is not None:
             self._captured.append(work)
             return
@@ -89,19 +66,11 @@ class Stream:
             _busy.add(self)
 
     def keep(self, thing: object) -> None:
-        """Let something live until the work so far is done.
-
-        Args:
-            thing: what the work is about.
-        """
+        """Let something live until the work so far is done."""
         self.push([thing].clear)
 
     def drain(self, upto: int | None = None) -> None:
-        """Do the work that waits.
-
-        Args:
-            upto: how much work, since the stream was made, must be done; default all.
-        """
+        """Do the work that waits, up to so much since the stream was made; default all."""
         with lock:  # who comes while another thread does its work waits for that
             if not self._waits(upto):
                 return
@@ -118,18 +87,14 @@ class Stream:
 
     @property
     def mark(self) -> int:
-        """How much work it has been given since it was made."""
+        """The amount of work that it has been given so far."""
         with lock:
             return self._done + len(self._waiting)
 
     # ---- cupy's names
 
     def synchronize(self) -> None:
-        """Wait until its work is done.
-
-        Raises:
-            CUDARuntimeError: it is capturing.
-        """
+        """Wait until its work is done."""
         if self._captured is not None:
             raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: the stream is capturing")
         self.drain()
@@ -140,11 +105,7 @@ class Stream:
         return not self._waiting
 
     def begin_capture(self, mode: int | None = None) -> None:
-        """Write down what comes instead of doing it.
-
-        Args:
-            mode: ``streamCaptureModeRelaxed`` and the like.
-        """
+        """Write down what comes instead of doing it."""
         if self.ptr == 0:
             raise RuntimeError("cannot capture on the default (legacy) stream")
         if self._captured is not None:
@@ -152,11 +113,7 @@ class Stream:
         self._captured = []
 
     def end_capture(self) -> Graph:
-        """What was written down.
-
-        Raises:
-            CUDARuntimeError: it is not capturing.
-        """
+        """Ends the capture and gives the graph."""
         if self._captured is None:
             raise CUDARuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
         graph, self._captured = Graph(self._captured), None
@@ -167,21 +124,13 @@ class Stream:
         return self._captured is not None
 
     def record(self, event: Event | None = None) -> Event:
-        """Let an event come when the work so far is done.
-
-        Args:
-            event: the event; default a new one.
-        """
+        """Let an event come when the work so far is done."""
         event = Event() if event is None else event
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Let what comes wait for an event.
-
-        Args:
-            event: the event.
-        """
+        """Let what comes wait for an event."""
         stream = event.recorded()
         if stream is not None:
             self.push(partial(stream.drain, event.upto))  # what it is recorded behind later is no matter
@@ -201,18 +150,7 @@ class Stream:
 
 
 class Event:
-    """A point in a stream's work.
-
-    Args:
-        block: as in cupy.
-        disable_timing: whether it takes no time.
-        interprocess: as in cupy.
-
-    Attributes:
-        time: when it came last, in seconds; 0 where it takes no time.
-        timed: whether it takes time.
-        upto: how much work of its stream lies before it.
-    """
+    """A point in a stream's work."""
 
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
         self._stream: Stream | None = None
@@ -221,11 +159,7 @@ class Event:
         self.time, self.timed = 0.0, not disable_timing
 
     def record(self, stream: Stream | None = None) -> None:
-        """Come when the work so far of a stream is done.
-
-        Args:
-            stream: the stream; default the current one.
-        """
+        """Come when the work so far of a stream is done."""
         stream = get_current_stream() if stream is None else stream
         with lock:
             stream.push(self._come)
@@ -236,21 +170,13 @@ class Event:
             self.time = time.perf_counter()
 
     def recorded(self) -> Stream | None:
-        """The stream in which it comes; None before it is recorded.
-
-        Raises:
-            CUDARuntimeError: it is part of a graph.
-        """
+        """The stream in which it comes; None before it is recorded."""
         if self._captured:
             raise CUDARuntimeError("cudaErrorCapturedEvent: the event was last recorded in a capturing stream")
         return self._stream
 
     def synchronize(self) -> None:
-        """Wait until it has come.
-
-        Raises:
-            CUDARuntimeError: it is part of a graph.
-        """
+        """Wait until it has come."""
         stream = self.recorded()
         if stream is not None:
             stream.drain(self.upto)
@@ -262,15 +188,7 @@ class Event:
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
-    """Milliseconds between two events.
-
-    Args:
-        start_event: the first.
-        end_event: the second.
-
-    Raises:
-        CUDARuntimeError: one has not come, was not recorded, or takes no time.
-    """
+    """Milliseconds between two events."""
     if any(event.recorded() is None or not event.timed for event in (start_event, end_event)):
         raise CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
     if not (start_event.done and end_event.done):
@@ -279,11 +197,7 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
 
 
 def get_current_stream(device_id: int = -1) -> Any:
-    """The stream into which work of this thread goes.
-
-    Args:
-        device_id: the device; default the current one.
-    """
+    """The stream into which work of this thread goes."""
     return _current.of(device_id)[-1]
 
 
@@ -309,11 +223,7 @@ class _Current(threading.local):
         self.entered: list[list[Stream]] = []  # which of them grew, the last one last
 
     def of(self, device: int = -1) -> list[Stream]:
-        """Those of a device.
-
-        Args:
-            device: its number; -1 is the current one.
-        """
+        """Those of a device."""
         return self._stacks.setdefault(chosen.device if device < 0 else device, [_null])
 
 

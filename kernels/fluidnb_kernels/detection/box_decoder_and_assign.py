@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.detection.boxes import four_wide
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import agree
+from fluidnb_kernels.rules import fits
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-CUDA = Source(
-    __file__, "box_classes.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in ("boxes", "best") for t in FLOATS)
-)
+CUDA = Source(__file__, "box_classes.cu", typed(("boxes best", FLOATS)))
 
 
 def _infer(c: Context) -> None:
-    four_wide(c, "PriorBox")
-    prior, target, score = c["PriorBox"], c["TargetBox"], c["BoxScore"]
-    spread = c["PriorBoxVar"].shape
-    c.require(
-        agree(spread, (4,)), "Input(PriorBoxVar) of box_decoder_and_assign must hold four variances.",
-        expected=[4], received=list(spread),
-    )  # fmt: skip
-    c.require(
-        agree(score.shape, (prior.shape[0], -1)),
-        "Input(BoxScore) of box_decoder_and_assign has a row for each prior, and a column for each class.",
-        expected=[prior.shape[0], "classes"], received=list(score.shape),
-    )  # fmt: skip
-    wide = 4 * score.shape[1] if score.shape[1] >= 0 else -1
-    c.require(
-        agree(target.shape, (prior.shape[0], wide)),
-        "Input(TargetBox) of box_decoder_and_assign has four columns for each class.",
-        expected=[prior.shape[0], wide], received=list(target.shape),
-    )  # fmt: skip
+    c.check_inputs()
+    prior, target, width = c["PriorBox"], c["TargetBox"], product((4, c["BoxScore"].shape[1]))
+    fits(c, "TargetBox", (-1, width), "Input(TargetBox) of box_decoder_and_assign has four columns for each class.")
     c.set("DecodeBox", target.shape, target.dtype, c.lod("TargetBox"))
     c.set("OutputAssignBox", prior.shape, prior.dtype, c.lod("PriorBox"))
 
@@ -48,17 +27,7 @@ def _infer(c: Context) -> None:
 def decode(
     prior: Array, spread: Array, code: Array, score: Array, most: float, out: Array | None, best: Array | None
 ) -> None:
-    """Write the box of each class, and that of the class with the highest score.
-
-    Args:
-        prior: [n, 4].
-        spread: [4]: factors of the codes.
-        code: [n, 4 · classes].
-        score: [n, classes].
-        most: the largest logarithm by which a box may grow.
-        out: the shape of ``code``, written, or None.
-        best: [n, 4], written, or None.
-    """
+    """Write the box of each class [n, 4 · classes], and that of the class with the highest score [n, 4]; or None."""
     one, two = prior.dtype.type(1), prior.dtype.type(2)
     size = (prior[:, 2:] - prior[:, :2] + one)[:, None]
     middle = prior[:, None, :2] + size / two
@@ -76,6 +45,7 @@ def decode(
             best[rows] = boxes[rows, likeliest[rows]]
 
 
+@kernel("box_decoder_and_assign", place="cuda", dtypes=FLOATS)
 @op(
     "box_decoder_and_assign",
     inputs={
@@ -104,20 +74,15 @@ def box_decoder_and_assign(b: Binder) -> None:
 
     Source: Dai et al., "R-FCN" (2016); Fluid's box_decoder_and_assign_op.
     """
-    operands = [b[s] for s in ("PriorBox", "PriorBoxVar", "TargetBox", "BoxScore")]
-    b(decode, *operands, b.attr("box_clip"), b["DecodeBox"], b["OutputAssignBox"])
-
-
-@kernel("box_decoder_and_assign", place="cuda", dtypes=FLOATS)
-def box_decoder_and_assign_on_cuda(b: Binder) -> None:
-    """A thread for each side of a box, and for each side of the likeliest one."""
-    code, score = b["TargetBox"], b["BoxScore"]
-    prior, spread = (of_dtype(b, b[s], wide_dtype(code.dtype)) for s in ("PriorBox", "PriorBoxVar"))
-    classes, most = score.shape[1], np.float64(b.attr("box_clip"))
-    operands = prior, spread, code
-    if b.wants("DecodeBox") and code.size:
-        name = f"boxes<{ctype(code.dtype)}>"
-        by_rows(b, CUDA, name, len(code), 4 * classes, *operands, b["DecodeBox"], most, np.int64(classes))
-    if b.wants("OutputAssignBox") and len(code):
-        name, score = f"best<{ctype(code.dtype)}>", of_dtype(b, score, code.dtype)
-        by_rows(b, CUDA, name, len(code), 4, *operands, score, b["OutputAssignBox"], most, np.int64(classes))
+    prior, spread, code, score = (b[s] for s in ("PriorBox", "PriorBoxVar", "TargetBox", "BoxScore"))
+    out, best, most = b["DecodeBox"], b["OutputAssignBox"], b.attr("box_clip")
+    if not on_cuda(b):
+        return b(decode, prior, spread, code, score, most, out, best)
+    operands = *(of_dtype(b, v, wide_dtype(code.dtype)) for v in (prior, spread)), code
+    classes, dtype = score.shape[1], ctype(code.dtype)
+    numbers = np.float64(most), np.int64(classes)
+    if out is not None:
+        by_rows(b, CUDA, f"boxes<{dtype}>", len(code), 4 * classes, *operands, out, *numbers)
+    if best is not None:
+        by_rows(b, CUDA, f"best<{dtype}>", len(code), 4, *operands, of_dtype(b, score, code.dtype), best, *numbers)
+    return None

@@ -1,6 +1,6 @@
 // Arithmetic with boxes [.., 4]: codes and back, overlaps of pairs, boxes held in their images, offsets as corners.
 //
-// A thread makes one element of the result, so that threads beside each other write beside each other; threads stand in
+// A thread makes one element of the result, so that adjacent threads write adjacent elements; threads are arranged in
 // rows and along them, and no element costs a division. What pairs of boxes read comes from a cache: all aim at the
 // bandwidth of writing, and those that make an element of each also at that of reading.
 #include "reduce.cuh"

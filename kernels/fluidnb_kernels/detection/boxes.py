@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import offsets_of, require_lod
+from fluidnb_kernels.rules import fits
+from fluidnb_kernels.sequences import offsets_of, one_sequence_each, owners, require_lod
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-
-def four_wide(c: Context, slot: str, rank: int = 2) -> None:
-    """Require that an input holds boxes.
-
-    Raises:
-        RuleError: it holds something else.
-    """
-    shape = c[slot].shape
-    c.require(
-        len(shape) == rank and shape[-1] in (4, -1), f"Input({slot}) of {c.definition.type} must hold boxes.",
-        expected=f"[{'…, ' * (rank > 2)}boxes, 4]: left, top, right, bottom", received=list(shape),
-    )  # fmt: skip
+CUDA = Source(__file__, "boxes.cu", typed(("encoded decoded overlaps clipped corners", FLOATS)))
 
 
 def overlaps(x: Array, y: Array, normalized: bool) -> Array:
-    """The intersection over the union of every pair of boxes.
-
-    Args:
-        x: [n, 4].
-        y: [m, 4].
-        normalized: whether boxes end at their right and bottom, or behind the pixel there.
-
-    Returns:
-        [n, m].
-
-    Example:
-        >>> overlaps(np.array([[0.0, 0.0, 2.0, 1.0]]), np.array([[1.0, 0.0, 2.0, 1.0]]), True)
-        array([[0.5]])
-    """
+    """Computes the intersection over the union of every pair of boxes [n, 4] and [m, 4], as [n, m]."""
     more = x.dtype.type(0 if normalized else 1)
     spans = []  # columns, since numpy multiplies two of them faster than it reduces an axis of two
     for low, high in ((0, 2), (1, 3)):
@@ -60,23 +33,16 @@ def overlaps(x: Array, y: Array, normalized: bool) -> Array:
 
 
 def write_overlaps(x: Array, y: Array, normalized: bool, out: Array) -> None:
-    """Write `overlaps`.
-
-    Args:
-        x: [n, 4].
-        y: [m, 4].
-        normalized: see `overlaps`.
-        out: [n, m], written.
-    """
+    """Write `overlaps` into ``out`` [n, m]."""
     out[...] = overlaps(x, y, normalized)
 
 
 def _iou_infer(c: Context) -> None:
-    four_wide(c, "X")
-    four_wide(c, "Y")
+    c.check_inputs()
     c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))
 
 
+@kernel("iou_similarity", place="cuda", dtypes=FLOATS)
 @op(
     "iou_similarity",
     inputs={"X: float[n, 4]": "boxes: left, top, right, bottom", "Y: float[m, 4]": "boxes"},
@@ -96,43 +62,31 @@ def iou_similarity(b: Binder) -> None:
 
     Source: Fluid's iou_similarity_op.
     """
-    b(write_overlaps, b["X"], b["Y"], b.attr("box_normalized"), b["Out"])
+    x, y, out, normalized = b["X"], b["Y"], b["Out"], b.attr("box_normalized")
+    if not on_cuda(b):
+        return b(write_overlaps, x, y, normalized, out)
+    operands = x, of_dtype(b, y, x.dtype), out, np.float64(not normalized), np.int64(len(y))
+    return by_rows(b, CUDA, f"overlaps<{ctype(x.dtype)}>", len(x), len(y), *operands)
 
 
 def _clip_infer(c: Context) -> None:
     x, info = c["Input"], c["ImInfo"]
-    c.require(
-        x.ndim >= 2 and x.shape[-1] in (4, -1), "Input(Input) of box_clip must hold boxes.",
-        expected="[boxes, …, 4]: left, top, right, bottom", received=list(x.shape),
-    )  # fmt: skip
-    c.require(
-        info.ndim == 2 and info.shape[1] in (3, -1), "Input(ImInfo) of box_clip must describe images.",
-        expected="[images, 3]: height, width, scale", received=list(info.shape),
-    )  # fmt: skip
+    c.check_inputs()
     require_lod(c, "Input", levels=1)
     if c.runtime:
-        count = len(c.lod("Input")[-1]) - 1
-        c.require(
-            count == info.shape[0], "Input(Input) of box_clip must have a sequence for each image.",
-            expected=info.shape[0], received=count,
-        )  # fmt: skip
+        one_sequence_each(c, "Input", info.shape[0])
     c.set("Output", x.shape, x.dtype, c.lod("Input"))
 
 
 def clip(x: Array, info: Array, images: Array, out: Array) -> None:
-    """Write boxes, none beyond its image.
-
-    Args:
-        x: [boxes, …, 4].
-        info: [images, 3]: height, width, scale.
-        images: the image of each box.
-    """
+    """Write boxes, none beyond its image; ``info`` [images, 3] has heights, widths and scales."""
     sizes = info[:, 1::-1] / info[:, 2:]
     last = np.floor(sizes + info.dtype.type(0.5))[images].astype(x.dtype) - x.dtype.type(1)
     last = np.concatenate([last, last], 1).reshape(len(x), *[1] * (x.ndim - 2), 4)
     np.copyto(out, np.maximum(np.minimum(x, last), 0))
 
 
+@kernel("box_clip", place="cuda", dtypes=FLOATS)
 @op(
     "box_clip",
     inputs={
@@ -154,8 +108,13 @@ def box_clip(b: Binder) -> None:
 
     Source: Fluid's box_clip_op.
     """
-    offsets = offsets_of(b, "Input")
-    b(clip, b["Input"], b["ImInfo"], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), b["Output"])
+    x, out, images = b["Input"], b["Output"], owners(np.diff(offsets_of(b, "Input")))
+    if not on_cuda(b):
+        b(clip, x, b["ImInfo"], images, out)
+    elif out.size:
+        info, width = of_dtype(b, b["ImInfo"], wide_dtype(x.dtype)), np.int64(x.size // len(x))
+        operands = x, info, b.table(images.astype(np.int32)), out, width
+        by_rows(b, CUDA, f"clipped<{ctype(x.dtype)}>", len(x), int(width), *operands)
 
 
 def _polygon_infer(c: Context) -> None:
@@ -167,6 +126,7 @@ def _polygon_infer(c: Context) -> None:
     c.set("Output", x.shape, x.dtype, c.lod("Input"))
 
 
+@kernel("polygon_box_transform", place="cuda", dtypes=FLOATS)
 @op(
     "polygon_box_transform",
     inputs={"Input: float[n, 2 · corners, h, w]": "by how much each place is right of and below its corners"},
@@ -185,29 +145,26 @@ def polygon_box_transform(b: Binder) -> None:
     Source: Zhou et al., "EAST" (2017); Fluid's polygon_box_transform_op.
     """
     x, out = b["Input"], b["Output"]
-    h, w = x.shape[2:]
+    n, planes, h, w = x.shape
+    if on_cuda(b):
+        return by_rows(b, CUDA, f"corners<{ctype(x.dtype)}>", n * planes * h, w, x, out, np.int64(h), np.int64(w))
     b(np.subtract, np.arange(w, dtype=x.dtype) * 4, x[:, ::2], out=out[:, ::2])
-    b(np.subtract, np.arange(h, dtype=x.dtype).reshape(-1, 1) * 4, x[:, 1::2], out=out[:, 1::2])
+    return b(np.subtract, np.arange(h, dtype=x.dtype).reshape(-1, 1) * 4, x[:, 1::2], out=out[:, 1::2])
 
 
 def _coder_infer(c: Context) -> None:
     prior, target = c["PriorBox"], c["TargetBox"]
-    four_wide(c, "PriorBox")
+    c.check_inputs("PriorBox", "PriorBoxVar")
     spread = c.attr("variance")
     c.require(
         len(spread) in (0, 4) and not (spread and c.has("PriorBoxVar")),
         "box_coder takes variances as Input(PriorBoxVar) or as Attr(variance) of 4 numbers.",
         expected="one of them", received=f"Attr(variance) {spread}" + " and PriorBoxVar" * c.has("PriorBoxVar"),
     )  # fmt: skip
-    if c.has("PriorBoxVar"):
-        c.require(
-            agree(c["PriorBoxVar"].shape, prior.shape), "Input(PriorBoxVar) of box_coder must go with the priors.",
-            expected=list(prior.shape), received=list(c["PriorBoxVar"].shape),
-        )  # fmt: skip
-    if c.attr("code_type") == "encode_center_size":
-        four_wide(c, "TargetBox")
+    encodes, message = c.attr("code_type") == "encode_center_size", "Input(TargetBox) of box_coder must hold boxes."
+    fits(c, "TargetBox", (-1, 4) if encodes else (-1, -1, 4), message)
+    if encodes:
         return c.set("OutputBox", (target.shape[0], prior.shape[0], 4), target.dtype, c.lod("TargetBox"))
-    four_wide(c, "TargetBox", 3)
     axis = c.attr("axis")
     m, n = target.shape[1 - axis], prior.shape[0]
     c.require(
@@ -224,15 +181,7 @@ def _middles(boxes: Array, more: float) -> tuple[Array, Array]:
 
 
 def encode(prior: Array, spread: Array | None, target: Array, more: float, out: Array) -> None:
-    """Write boxes as seen from priors.
-
-    Args:
-        prior: [m, 4].
-        spread: [m, 4] or [4]: divisors, or None.
-        target: [n, 4].
-        more: 1 where a box ends behind its last pixel, else 0.
-        out: [n, m, 4], written.
-    """
+    """Write boxes [n, 4] relative to priors [m, 4] as codes [n, m, 4]; ``spread`` has divisors [m, 4] or [4]."""
     place, size = _middles(prior, more)
     mine = (target[:, None, :2] + target[:, None, 2:]) / 2
     sizes = target[:, None, 2:] - target[:, None, :2] + target.dtype.type(more)
@@ -241,15 +190,7 @@ def encode(prior: Array, spread: Array | None, target: Array, more: float, out: 
 
 
 def decode(prior: Array, spread: Array | None, target: Array, more: float, axis: int, out: Array) -> None:
-    """Write the boxes that codes mean; the inverse of `encode`.
-
-    Args:
-        prior: [m, 4].
-        spread: [m, 4] or [4]: factors, or None.
-        target: [n, m, 4], or [m, n, 4] for axis 1.
-        more: 1 where a box ends behind its last pixel, else 0.
-        axis: 0 where priors go with the second dimension, 1 where they go with the first.
-    """
+    """Write the boxes that codes [n, m, 4], for axis 1 [m, n, 4], mean; the inverse of `encode`."""
     place, size = (np.expand_dims(v, axis) for v in _middles(prior, more))
     if spread is not None:
         target = target * (np.expand_dims(spread, axis) if spread.ndim == 2 else spread)
@@ -257,6 +198,7 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
     out[...] = np.concatenate([middle - half, middle + half - target.dtype.type(more)], -1)
 
 
+@kernel("box_coder", place="cuda", dtypes=FLOATS)
 @op(
     "box_coder",
     inputs={
@@ -296,61 +238,16 @@ def box_coder(b: Binder) -> None:
 
     Source: Girshick et al., "Rich Feature Hierarchies for Accurate Object Detection" (2014); Fluid's box_coder_op.
     """
-    prior, target, spread = b["PriorBox"], b["TargetBox"], b["PriorBoxVar"]
-    if spread is None and b.attr("variance"):
-        spread = np.array(b.attr("variance"), target.dtype)
+    prior, spread, target, out = (b[slot] for slot in ("PriorBox", "PriorBoxVar", "TargetBox", "OutputBox"))
+    encodes, axis, fixed = b.attr("code_type") == "encode_center_size", b.attr("axis"), b.attr("variance")
     more = 0.0 if b.attr("box_normalized") else 1.0
-    if b.attr("code_type") == "encode_center_size":
-        b(encode, prior, spread, target, more, b["OutputBox"])
-    else:
-        b(decode, prior, spread, target, more, b.attr("axis"), b["OutputBox"])
-
-
-_NAMES = ("encoded", "decoded", "overlaps", "clipped", "corners")
-
-CUDA = Source(__file__, "boxes.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in _NAMES for t in FLOATS))
-
-
-@kernel("iou_similarity", place="cuda", dtypes=FLOATS)
-def _similar_on_cuda(b: Binder) -> None:
-    """iou_similarity: a thread for each pair."""
-    x, out = b["X"], b["Out"]
-    more = np.float64(0 if b.attr("box_normalized") else 1)
-    y, m = of_dtype(b, b["Y"], x.dtype), out.shape[1]
-    by_rows(b, CUDA, f"overlaps<{ctype(x.dtype)}>", len(x), m, x, y, out, more, np.int64(m))
-
-
-@kernel("box_clip", place="cuda", dtypes=FLOATS)
-def _clip_on_cuda(b: Binder) -> None:
-    """box_clip: a row for each box; which image it is on is a table."""
-    x, out, offsets = b["Input"], b["Output"], offsets_of(b, "Input")
-    if out.size:
-        images = b.table(np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets)))
-        info, width = of_dtype(b, b["ImInfo"], wide_dtype(x.dtype)), x.size // len(x)
-        by_rows(b, CUDA, f"clipped<{ctype(x.dtype)}>", len(x), width, x, info, images, out, np.int64(width))
-
-
-@kernel("polygon_box_transform", place="cuda", dtypes=FLOATS)
-def _polygons_on_cuda(b: Binder) -> None:
-    """polygon_box_transform: a row for each row of a plane."""
-    x = b["Input"]
-    n, planes, h, w = x.shape
-    name = f"corners<{ctype(x.dtype)}>"
-    by_rows(b, CUDA, name, n * planes * h, w, x, b["Output"], np.int64(h), np.int64(w))
-
-
-@kernel("box_coder", place="cuda", dtypes=FLOATS)
-def _code_on_cuda(b: Binder) -> None:
-    """box_coder: a row for each target."""
-    target, out, given = b["TargetBox"], b["OutputBox"], b.attr("variance")
-    wide = wide_dtype(target.dtype)
-    spread = np.uintp(0) if b["PriorBoxVar"] is None else of_dtype(b, b["PriorBoxVar"], wide)
-    fixed = np.int32(bool(given)), *map(np.float64, given or [1.0] * 4)
-    more = np.float64(0 if b.attr("box_normalized") else 1)
-    operands = of_dtype(b, b["PriorBox"], wide), spread, *fixed, target, out, more
-    rows, m = out.shape[:2]
-    if b.attr("code_type") == "encode_center_size":
-        by_rows(b, CUDA, f"encoded<{ctype(out.dtype)}>", rows, 4 * m, *operands, np.int64(m))
-    else:
-        name, by_row = f"decoded<{ctype(out.dtype)}>", np.int32(b.attr("axis"))
-        by_rows(b, CUDA, name, rows, 4 * m, *operands, by_row, np.int64(m))
+    if not on_cuda(b):
+        spread = np.array(fixed, target.dtype) if spread is None and fixed else spread
+        function, how = (encode, ()) if encodes else (decode, (axis,))
+        return b(function, prior, spread, target, more, *how, out)
+    wide, (rows, m) = wide_dtype(target.dtype), out.shape[:2]
+    spread = np.uintp(0) if spread is None else of_dtype(b, spread, wide)
+    numbers = np.int32(bool(fixed)), *map(np.float64, fixed or [1.0] * 4)
+    operands = of_dtype(b, prior, wide), spread, *numbers, target, out, np.float64(more)
+    name, sizes = ("encoded", ()) if encodes else ("decoded", (np.int32(axis),))
+    return by_rows(b, CUDA, f"{name}<{ctype(out.dtype)}>", rows, 4 * m, *operands, *sizes, np.int64(m))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.detection.boxes import overlaps
-from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import all_given, as_level, require_lod
+from fluidnb_kernels.rules import agree, attributes
+from fluidnb_kernels.sequences import all_given, as_level, require_lod, slices
 
-Array = Any
 #: Class -> rows of score and flag [n, 2], in the order in which they were found.
 Rows = dict[int, list[Array]]
 #: Objects of each class, right and wrong detections; None where there are none yet.
@@ -29,16 +26,12 @@ _NONE = 1e-6
 
 
 def _infer(c: Context) -> None:
-    found, label, classes = c["DetectRes"], c["Label"], c.attr("class_num")
+    found, classes = c["DetectRes"], c.attr("class_num")
     c.require(
         agree(found.shape, (-1, 6)) or _nothing(found.shape), "Input(DetectRes) of detection_map must hold detections.",
         expected="[detections, 6]: class, score, left, top, right, bottom", received=list(found.shape),
     )  # fmt: skip
-    c.require(
-        label.ndim == 2 and label.shape[1] in (5, 6, -1), "Input(Label) of detection_map must hold objects.",
-        expected="[objects, 5]: class, left, top, right, bottom; or [objects, 6] with 1 for difficult after the class",
-        received=list(label.shape),
-    )  # fmt: skip
+    c.check_inputs("Label")
     missing = [s for s in _STATES if not c.has(s)]
     c.require(
         missing in ([], list(_STATES)), "detection_map takes all its counts so far, or none of them.",
@@ -72,18 +65,13 @@ def _nothing(shape: tuple[int, ...]) -> bool:
 
 def _check_states(c: Context, classes: int) -> None:
     count = c["PosCount"]
-    whole_numbers(c, "PosCount")
+    c.check_inputs(*_STATES)
     c.require(
         count is not None and count.size == classes, "Input(PosCount) of detection_map must have a number per class.",
         expected=[classes, 1], received=None if count is None else list(count.shape),
     )  # fmt: skip
     for slot in ("TruePos", "FalsePos"):
-        rows, level = c[slot], c.lod(slot)
-        c.require(
-            rows is not None and rows.ndim == 2 and rows.shape[1] == 2,
-            f"Input({slot}) of detection_map must hold scores and flags.", expected="[detections, 2]",
-            received=None if rows is None else list(rows.shape),
-        )  # fmt: skip
+        level = c.lod(slot)
         c.require(
             len(level) == 1 and level == c.lod("TruePos"),
             f"Input({slot}) of detection_map must have a sequence for each class.",
@@ -97,27 +85,8 @@ def _continues(c: Context) -> bool:
     return c.has("PosCount") and state is not None and bool(np.asarray(state).reshape(-1)[:1].any())
 
 
-def _parts(level: tuple[int, ...]) -> Iterator[slice]:
-    return (slice(a, b) for a, b in zip(level[:-1], level[1:], strict=True))
-
-
 def matches(boxes: Array, objects: Array, difficult: Array, limit: float) -> tuple[Array, Array]:
-    """Decides which detections of one class in one image are right; each object is found once.
-
-    Args:
-        boxes: detections [n, 4], the highest score first.
-        objects: [m, 4].
-        difficult: bool [m], the objects whose detections do not count.
-        limit: what the overlap (intersection over union) must exceed.
-
-    Returns:
-        bool [n] each: whether a detection is right, and whether it counts.
-
-    Example:
-        >>> box, none = np.array([[0.0, 0.0, 1.0, 1.0]]), np.zeros(1, bool)
-        >>> matches(np.repeat(box, 2, 0), box, none, 0.5)[0]
-        array([ True, False])
-    """
+    """Whether each detection [n, 4] of one class in one image, best first, is right, and whether it counts."""
     shared = overlaps(np.clip(boxes, 0, 1), objects, True)
     best = shared.argmax(1)
     found = shared.max(1) > np.float32(limit)
@@ -128,19 +97,8 @@ def matches(boxes: Array, objects: Array, difficult: Array, limit: float) -> tup
     return right, counts
 
 
-def average_precision(true: Array, false: Array, objects: int, eleven: bool) -> float:
-    """Computes the average precision of one class.
-
-    Args:
-        true: [n, 2]: score, and 1 for a right detection.
-        false: [n, 2]: score, and 1 for a wrong one.
-        eleven: whether the mean is over eleven recalls (VOC 2007), else it is the integral over recall.
-
-    Example:
-        >>> rows = np.array([[0.9, 1.0], [0.8, 0.0]])
-        >>> average_precision(rows, np.array([[0.9, 0.0], [0.8, 1.0]]), 2, False)
-        0.5
-    """
+def average_precision(true: Array, false: Array, objects: int, kind: str) -> float:
+    """Computes the average precision of one class from right and wrong detections, rows of score and 0 or 1."""
     right, wrong = (
         np.cumsum(rows[np.argsort(-rows[:, 0].astype(np.float32), kind="stable"), 1].astype(np.int64))
         for rows in (true, false)
@@ -148,81 +106,50 @@ def average_precision(true: Array, false: Array, objects: int, eleven: bool) -> 
     with np.errstate(divide="ignore", invalid="ignore"):  # states may hold detections of a class without objects
         precision = right.astype(true.dtype) / (right + wrong).astype(true.dtype)
         recall = right.astype(true.dtype) / true.dtype.type(objects)
-    if eleven:
+    if kind == "11point":
         best = [np.fmax.reduce(precision[~(recall < j / 10)], initial=0) for j in range(11)]
         return float(np.sum(best) / 11)
     step = np.abs(np.diff(recall, prepend=recall.dtype.type(0)))
     return float((precision * step)[step > _STEP].sum())
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The levels of a batch and the attributes that decide what counts.
-
-    Args:
-        detections: offsets of the detections of each image.
-        objects: offsets of the objects of each image.
-        kept: offsets of the detections of each class in the states; () where states are not read.
-        classes: how many classes the states have.
-        limit: what the overlap with an object must exceed.
-        every: whether difficult objects count.
-        eleven: see `average_precision`.
-        background: a class with this many objects has no average precision.
-    """
-
-    detections: tuple[int, ...]
-    objects: tuple[int, ...]
-    kept: tuple[int, ...]
-    classes: int
-    limit: float
-    every: bool
-    eleven: bool
-    background: int
-
-
-def _batch(c: Context) -> Batch:
-    detections, objects, kept = (c.lod(slot)[0] if c.lod(slot) else () for slot in ("DetectRes", "Label", "TruePos"))
+def _batch(c: Context) -> Any:
+    """The attributes, and the offsets of detections and objects by image, and of the detections in the states."""
+    batch = attributes(c)
+    batch.detections, batch.objects, batch.states = (
+        c.lod(slot)[0] if c.lod(slot) else () for slot in ("DetectRes", "Label", "TruePos")
+    )
     if _nothing(c["DetectRes"].shape):
-        detections = (0,) * len(objects)
-    return Batch(
-        detections, objects, kept if _continues(c) else (), c.attr("class_num"), c.attr("overlap_threshold"),
-        c.attr("evaluate_difficult"), c.attr("ap_type") == "11point", c.attr("background_label"),
-    )  # fmt: skip
+        batch.detections = (0,) * len(batch.objects)
+    if not _continues(c):
+        batch.states = ()
+    return batch
 
 
-def tally(found: Array, label: Array, states: States, batch: Batch) -> tuple[dict[int, int], Rows, Rows]:
-    """Counts the objects of each class, and collects right and wrong detections.
-
-    Args:
-        found: detections [n, 6].
-        label: objects [m, 5] or [m, 6].
-        states: objects, right and wrong detections of the batches before.
-
-    Returns:
-        Objects, right and wrong detections of each class, with those of the batches before.
-    """
+def tally(found: Array, label: Array, states: States, batch: Any) -> tuple[dict[int, int], Rows, Rows]:
+    """Collects objects, right and wrong detections of each class, with those of the batches before."""
     counts: dict[int, int] = {}
     true: Rows = {}
     false: Rows = {}
     count, right, wrong = states
-    if batch.kept and count is not None and right is not None and wrong is not None:
+    if batch.states and count is not None and right is not None and wrong is not None:
         counts = dict(enumerate(count.reshape(-1).tolist()))
-        for k, part in enumerate(_parts(batch.kept)):
+        for k, part in enumerate(slices(batch.states)):
             if part.stop > part.start:
                 true[k], false[k] = [right[part]], [wrong[part]]
     kinds, labels = label[:, 0].astype(np.int64), found[:, 0].astype(np.int64)
     hard = np.zeros(len(label), bool)
-    if label.shape[1] == 6 and not batch.every:
+    if label.shape[1] == 6 and not batch.evaluate_difficult:
         hard = np.abs(label[:, 1]) >= _NONE
     for k, n in zip(*np.unique(kinds[~hard], return_counts=True), strict=True):
         counts[int(k)] = counts.get(int(k), 0) + int(n)
-    for objects, part in zip(_parts(batch.objects), _parts(batch.detections), strict=True):
+    for objects, part in zip(slices(batch.objects), slices(batch.detections), strict=True):
         for k in np.unique(labels[part]).tolist():
             own, rows = objects.start + np.flatnonzero(kinds[objects] == k), found[part][labels[part] == k]
             right = np.zeros(len(rows), bool)
             if len(own):
                 rows = rows[np.argsort(-rows[:, 1], kind="stable")]
-                right, stays = matches(rows[:, 2:], label[own, -4:], hard[own], batch.limit)
+                right, stays = matches(rows[:, 2:], label[own, -4:], hard[own], batch.overlap_threshold)
                 right, rows = right[stays], rows[stays]
             if len(rows):
                 true.setdefault(k, []).append(np.stack([rows[:, 1], right.astype(rows.dtype)], 1))
@@ -235,36 +162,28 @@ def _lengths(c: Context) -> tuple[int, ...]:
     if not all_given(c, "DetectRes", "Label") or not c.lod("Label"):
         return ()
     batch = _batch(c)
-    if len(batch.detections) != len(batch.objects) or len(batch.kept) and not all_given(c, *_STATES):
+    if len(batch.detections) != len(batch.objects) or len(batch.states) and not all_given(c, *_STATES):
         return ()
     states = (c["PosCount"], c["TruePos"], c["FalsePos"])
     true = tally(c["DetectRes"], c["Label"], states, batch)[1]
-    return (*(sum(map(len, true.get(k, []))) for k in range(batch.classes)), len(batch.kept))
+    return (*(sum(map(len, true.get(k, []))) for k in range(batch.class_num)), len(batch.states))
 
 
-def write(found: Array, label: Array, states: States, batch: Batch, outs: tuple[Array | None, ...]) -> None:
-    """Write the mean over the classes, and the states for the next batch.
-
-    Args:
-        found: see `tally`.
-        label: see `tally`.
-        states: see `tally`.
-        batch: see `tally`.
-        outs: objects of each class, right and wrong detections, the mean; written, or None.
-    """
+def write(found: Array, label: Array, states: States, batch: Any, outs: tuple[Array | None, ...]) -> None:
+    """Write the mean over the classes, and the states for the next batch; ``outs`` may be None."""
     objects, true, false = tally(found, label, states, batch)
     counts, *rows, mean = outs
     if counts is not None:
-        counts[:, 0] = [objects.get(k, 0) for k in range(batch.classes)]
+        counts[:, 0] = [objects.get(k, 0) for k in range(batch.class_num)]
     for out, kept in zip(rows, (true, false), strict=True):
         if out is not None:
-            parts = [part for k in range(batch.classes) for part in kept.get(k, [])]
+            parts = [part for k in range(batch.class_num) for part in kept.get(k, [])]
             out[...] = np.concatenate([np.zeros((0, 2), out.dtype), *parts])
     if mean is not None:
         each = [
-            average_precision(np.concatenate(true[k]), np.concatenate(false[k]), n, batch.eleven) if k in true else 0.0
+            average_precision(np.concatenate(true[k]), np.concatenate(false[k]), n, batch.ap_type) if k in true else 0.0
             for k, n in sorted(objects.items())
-            if n != batch.background
+            if n != batch.background_label
         ]
         mean[0] = np.mean(each) if each else 0
 

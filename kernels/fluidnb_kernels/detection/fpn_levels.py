@@ -6,32 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.detection.boxes import four_wide
 from fluidnb_kernels.detection.nms import falling
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import all_given, as_level, require_lod
+from fluidnb_kernels.sequences import all_given, as_level, require_lod, slices
 
-Array = Any
 _DTYPES = ("float32", "float64")
 
 
 def levels_of(rois: Array, lowest: int, highest: int, level: int, scale: int) -> Array:
-    """The level of each region.
-
-    Args:
-        rois: [regions, 4].
-        level: the level of regions as large as ``scale``.
-
-    Returns:
-        int64 [regions].
-
-    Example:
-        >>> levels_of(np.array([[0.0, 0.0, 223.0, 223.0], [0.0, 0.0, 9.0, 9.0]]), 2, 5, 4, 224)
-        array([4, 2])
-    """
+    """The level of each region, int64."""
     size = rois[:, 2:] - rois[:, :2]
     area = np.where((size < 0).any(1), 0, (size + rois.dtype.type(1)).prod(1))
     with np.errstate(divide="ignore"):
@@ -39,9 +25,8 @@ def levels_of(rois: Array, lowest: int, highest: int, level: int, scale: int) ->
     return np.clip(np.nan_to_num(found, nan=lowest), lowest, highest).astype(np.int64)
 
 
-def _levels(c: Context) -> Array:
-    how = (c.attr("min_level"), c.attr("max_level"), c.attr("refer_level"), c.attr("refer_scale"))
-    return levels_of(on_host(c["FpnRois"]), *how)
+def _how(c: Context) -> tuple[int, int, int, int]:
+    return c.attr("min_level"), c.attr("max_level"), c.attr("refer_level"), c.attr("refer_scale")
 
 
 def _counts(c: Context) -> tuple[tuple[int, ...], ...]:
@@ -49,15 +34,13 @@ def _counts(c: Context) -> tuple[tuple[int, ...], ...]:
     count = c.attr("max_level") - c.attr("min_level") + 1
     if not all_given(c, "FpnRois") or not c.lod("FpnRois") or count != len(c.outputs.get("MultiFpnRois", ())):
         return ()
-    found, offsets = _levels(c), c.lod("FpnRois")[-1]
-    return tuple(
-        tuple(int((found[i:j] == level).sum()) for i, j in zip(offsets[:-1], offsets[1:], strict=True))
-        for level in range(c.attr("min_level"), c.attr("max_level") + 1)
-    )
+    found, parts = levels_of(on_host(c["FpnRois"]), *_how(c)), slices(c.lod("FpnRois")[-1])
+    levels = range(c.attr("min_level"), c.attr("max_level") + 1)
+    return tuple(tuple(int((found[part] == level).sum()) for part in parts) for level in levels)
 
 
 def _distribute_infer(c: Context) -> None:
-    four_wide(c, "FpnRois")
+    c.check_inputs()
     require_lod(c, "FpnRois", 1)
     wanted, have = c.attr("max_level") - c.attr("min_level") + 1, len(c.outputs.get("MultiFpnRois", ()))
     c.require(
@@ -74,14 +57,7 @@ def _distribute_infer(c: Context) -> None:
 
 
 def distribute(rois: Array, found: Array, outs: list[Array | None], restore: Array | None) -> None:
-    """Write the regions of each level, and where each region went.
-
-    Args:
-        rois: [regions, 4].
-        found: the level of each, from 0 on.
-        outs: regions of each level, written, or None.
-        restore: the row of each region among those of all levels, written, or None.
-    """
+    """Write the regions of each level (from 0 on), and the row of each region among those of all levels."""
     for level, out in enumerate(outs):
         if out is not None:
             out[...] = rois[found == level]
@@ -92,14 +68,7 @@ def distribute(rois: Array, found: Array, outs: list[Array | None], restore: Arr
 
 
 def write_distributed(rois: Array, how: tuple[int, int, int, int], outs: list[Array | None], restore: Any) -> None:
-    """Write what `distribute` gives for the levels of `levels_of`.
-
-    Args:
-        rois: [regions, 4].
-        how: the lowest and the highest level, and the level of a scale.
-        outs: see `distribute`.
-        restore: see `distribute`.
-    """
+    """Write the results of `distribute` for the levels of `levels_of`."""
     distribute(rois, levels_of(rois, *how) - how[0], outs, restore)
 
 
@@ -139,24 +108,11 @@ def distribute_fpn_proposals(b: Binder) -> None:
 
     Source: Lin et al., "Feature Pyramid Networks" (2017); Fluid's distribute_fpn_proposals_op.
     """
-    how = (b.attr("min_level"), b.attr("max_level"), b.attr("refer_level"), b.attr("refer_scale"))
-    b(write_distributed, b["FpnRois"], how, b.all("MultiFpnRois"), b["RestoreIndex"])
+    b(write_distributed, b["FpnRois"], _how(b), b.all("MultiFpnRois"), b["RestoreIndex"])
 
 
 def collect(scores: list[Array], offsets: list[tuple[int, ...]], most: int) -> tuple[Array, tuple[int, ...]]:
-    """The regions with the highest scores of all levels, image after image.
-
-    Args:
-        scores: [regions, 1] for each level.
-        offsets: of the images, for each level.
-
-    Returns:
-        Their rows when the levels follow each other, and how many each image has.
-
-    Example:
-        >>> collect([np.array([[0.1], [0.9]]), np.array([[0.5]])], [(0, 1, 2), (0, 1, 1)], 2)
-        (array([2, 1]), (1, 1))
-    """
+    """Rows, in all levels together, of the regions with the highest scores by image, and how many each image has."""
     image = np.concatenate([np.repeat(np.arange(len(o) - 1), np.diff(o)) for o in offsets])
     best = falling(np.concatenate([s.reshape(-1) for s in scores]))[:most]
     best = best[np.argsort(image[best], kind="stable")]
@@ -202,14 +158,7 @@ def _collect_infer(c: Context) -> None:
 def write_collected(
     rois: list[Array], scores: list[Array], offsets: list[tuple[int, ...]], most: int, out: Array
 ) -> None:
-    """Write what `collect` gives.
-
-    Args:
-        rois: [regions, 4] for each level.
-        scores: see `collect`.
-        offsets: see `collect`.
-        most: see `collect`.
-    """
+    """Write the regions that `collect` chooses."""
     out[...] = np.concatenate(rois)[collect(scores, offsets, most)[0]]
 
 

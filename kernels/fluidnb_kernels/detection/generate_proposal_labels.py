@@ -2,105 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.detection.boxes import four_wide, overlaps
+from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.region_sampling import (
     NEAR,
     deltas,
     one_row_each,
-    parts,
     reservoir,
     same_sequences,
-    write_rows,
+    write_sampled,
 )
-from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequences import all_given, as_level, require_lod
+from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.sequences import all_given, as_level, require_lod, slices
 
-Array = Any
 _SLOTS = ("RpnRois", "GtClasses", "IsCrowd", "GtBoxes", "ImInfo")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Thresholds and counts that select regions as examples.
-
-    Args:
-        most: examples of an image.
-        share: the share of examples with an object, at most.
-        front: the overlap above which a region has an object.
-        high: the overlap below which it has none.
-        low: the overlap from which it has none.
-        weights: four divisors of box deltas.
-        classes: how many there are, with that of no object.
-        agnostic: whether all objects share the columns of class 1.
-    """
-
-    most: int
-    share: float
-    front: float
-    high: float
-    low: float
-    weights: tuple[float, ...]
-    classes: int
-    agnostic: bool
-
-
 def sample(
-    shared: Array, crowd: Array, limits: Limits, generator: np.random.Generator | None
+    shared: Array, crowd: Array, how: Any, generator: np.random.Generator | None
 ) -> tuple[Array, Array, Array, Array]:
-    """Which rows are examples with an object, which without, the objects of the first, and their largest overlaps.
+    """Samples rows with an object and rows without; gives them, the objects of the first, and the largest overlaps.
 
-    Args:
-        shared: overlaps [objects + regions, objects]; the objects themselves are the first rows.
-        crowd: [objects]: not 0 for a crowd, whose own box is no example.
-        generator: random numbers, or None for the first ones.
+    ``shared`` has overlaps [objects + regions, objects], the objects themselves first; a crowd's own box is no example.
     """
     best = shared.max(1, initial=0)
     best[: len(crowd)][crowd != 0] = -1
-    front = np.flatnonzero(best > limits.front)
-    front = reservoir(front, int(np.float32(limits.most) * np.float32(limits.share)), generator)
+    front = np.flatnonzero(best > how.fg_thresh)
+    front = reservoir(front, int(np.float32(how.batch_size_per_im) * np.float32(how.fg_fraction)), generator)
     objects = (abs(best[front, None] - shared[front]) < NEAR).argmax(1) if len(front) else front
-    back = np.flatnonzero((best <= limits.front) & (best >= limits.low) & (best < limits.high))
-    back = reservoir(back, limits.most - len(front), generator)
+    back = np.flatnonzero((best <= how.fg_thresh) & (best >= how.bg_thresh_lo) & (best < how.bg_thresh_hi))
+    back = reservoir(back, how.batch_size_per_im - len(front), generator)
     return front, back, objects, best[np.concatenate([front, back])]
 
 
 def of_image(
-    rois: Array, classes: Array, crowd: Array, boxes: Array, scale: Any, limits: Limits,
+    rois: Array, classes: Array, crowd: Array, boxes: Array, scale: Any, how: Any,
     generator: np.random.Generator | None,
 ) -> tuple[Array, ...]:  # fmt: skip
     """The examples of one image: regions, labels, targets, their two weights, and how much each overlaps an object.
 
-    Args:
-        rois: [regions, 4], in the image as the network sees it.
-        classes: [objects].
-        crowd: [objects].
-        boxes: [objects, 4], in the image as it was.
-        generator: random numbers, or None for the first ones.
-
-    Raises:
-        EnforceNotMet: a label is no class.
+    Regions are in pixels of the network's input, objects in those of the image. Without a generator: the first ones.
     """
     rows = np.concatenate([boxes, rois / scale])
-    front, back, objects, best = sample(overlaps(rows, boxes, False), crowd, limits, generator)
+    front, back, objects, best = sample(overlaps(rows, boxes, False), crowd, how, generator)
     chosen = rows[np.concatenate([front, back])]
     labels = np.concatenate([classes[objects], np.zeros(len(back), classes.dtype)]).astype(np.int32)
-    columns = np.minimum(labels, 1) if limits.agnostic else labels
-    wrong = labels[(labels < 0) | (columns >= limits.classes)]
+    columns = np.minimum(labels, 1) if how.is_cls_agnostic else labels
+    wrong = labels[(labels < 0) | (columns >= how.class_nums)]
     if len(wrong):
         raise EnforceNotMet(
-            "A label of generate_proposal_labels is no class.", expected=f"0 to {limits.classes - 1}",
+            "A label of generate_proposal_labels is no class.", expected=f"0 to {how.class_nums - 1}",
             received=int(wrong[0]), hint="class_nums counts the class of no object, too.",
         )  # fmt: skip
-    codes = deltas(chosen[: len(front)], boxes[objects]) / np.array(limits.weights, rows.dtype)
-    targets = np.zeros((len(chosen), limits.classes, 4), rows.dtype)
+    codes = deltas(chosen[: len(front)], boxes[objects]) / np.array(how.bbox_reg_weights, rows.dtype)
+    targets = np.zeros((len(chosen), how.class_nums, 4), rows.dtype)
     weights = np.zeros_like(targets)
     learns = np.flatnonzero(labels[: len(front)] > 0)
     targets[learns, columns[learns]], weights[learns, columns[learns]] = codes[learns], 1
@@ -109,20 +70,17 @@ def of_image(
 
 def _labelled(operands: tuple[Any, ...], generator: np.random.Generator | None) -> list[tuple[Array, ...]]:
     """The examples of every image; the operands are the values of the slots and what `_how` gives."""
-    rois, classes, crowd, boxes, info, images, limits = operands
+    rois, classes, crowd, boxes, info, images, how = operands
     classes, crowd = classes.reshape(-1), crowd.reshape(-1)
     return [
-        of_image(rois[own], classes[part], crowd[part], boxes[part], scale, limits, generator)
+        of_image(rois[own], classes[part], crowd[part], boxes[part], scale, how, generator)
         for own, part, scale in zip(*images, info[:, 2], strict=True)
     ]
 
 
-def _how(b: Context) -> tuple[tuple[list[slice], list[slice]], Limits]:
-    """The regions and the objects of each image, and what decides."""
-    return (parts(b.lod("RpnRois")[-1]), parts(b.lod("GtBoxes")[-1])), Limits(
-        b.attr("batch_size_per_im"), b.attr("fg_fraction"), b.attr("fg_thresh"), b.attr("bg_thresh_hi"),
-        b.attr("bg_thresh_lo"), tuple(b.attr("bbox_reg_weights")), b.attr("class_nums"), b.attr("is_cls_agnostic"),
-    )  # fmt: skip
+def _how(b: Context) -> tuple[tuple[list[slice], list[slice]], Any]:
+    """The regions and the objects of each image, and the attributes."""
+    return (slices(b.lod("RpnRois")[-1]), slices(b.lod("GtBoxes")[-1])), attributes(b)
 
 
 def _counts(b: Binder) -> tuple[int, ...]:
@@ -135,10 +93,7 @@ def _counts(b: Binder) -> tuple[int, ...]:
 
 
 def _infer(c: Context) -> None:
-    four_wide(c, "RpnRois")
-    four_wide(c, "GtBoxes")
-    for slot in ("GtClasses", "IsCrowd"):
-        whole_numbers(c, slot)
+    c.check_inputs()
     for slot in _SLOTS[:4]:
         require_lod(c, slot, 1)
     for slot in ("RpnRois", "GtBoxes"):
@@ -154,17 +109,6 @@ def _infer(c: Context) -> None:
     for slot in ("BboxTargets", "BboxInsideWeights", "BboxOutsideWeights"):
         c.set(slot, wide, dtype, (level,))
     c.set("MaxOverlapWithGT", (count,), dtype, (level,))
-
-
-def write_labelled(stream: Any, operands: tuple[Any, ...], outs: tuple[Array | None, ...]) -> None:
-    """Write the examples of every image.
-
-    Args:
-        stream: where random numbers come from, or None.
-        operands: what `_labelled` takes.
-        outs: the six outputs, written; None for one that is not wanted.
-    """
-    write_rows(outs, _labelled(operands, None if stream is None else stream.rewind()))
 
 
 @op(
@@ -225,4 +169,4 @@ def generate_proposal_labels(b: Binder) -> None:
     Source: Ren et al., "Faster R-CNN" (2015); Fluid's generate_proposal_labels_op.
     """
     outs = tuple(b[slot] for slot in b.definition.outputs)
-    b(write_labelled, b.rng if b.attr("use_random") else None, (*(b[s] for s in _SLOTS), *_how(b)), outs)
+    b(write_sampled, _labelled, b.rng if b.attr("use_random") else None, (*(b[s] for s in _SLOTS), *_how(b)), outs)

@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op, product
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.detection.nms import falling
 from fluidnb_kernels.detection.region_sampling import write_rows
-from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import all_given, as_level
-
-Array = Any
+from fluidnb_kernels.rules import attributes, fits
+from fluidnb_kernels.sequences import all_given, sized
 
 #: The largest logarithm by which a box may grow.
 GROWTH = float(np.log(1000.0 / 16.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Thresholds and counts that select regions.
-
-    Args:
-        first: how many regions are kept before NMS, the highest scores first; 0 or less for all.
-        most: how many stay; 0 or less for all.
-        overlap: above which overlap with a better region a region goes; 0 or less for none.
-        size: the least width and height, in the image as it was.
-        eta: factor of the overlap after each region that stays, while it is above 1/2.
-    """
-
-    first: int
-    most: int
-    overlap: float
-    size: float
-    eta: float
-
-
 def decoded(anchors: Array, variances: Array, codes: Array) -> Array:
-    """The boxes that codes of anchors mean.
-
-    Args:
-        anchors: [n, 4].
-        variances: [n, 4]: factors.
-        codes: [n, 4].
-
-    Returns:
-        [n, 4].
-
-    Example:
-        >>> decoded(np.array([[0.0, 0.0, 3.0, 3.0]]), np.ones((1, 4)), np.array([[0.5, 0.0, 0.0, 0.0]]))
-        array([[2., 0., 5., 3.]])
-    """
+    """The boxes [n, 4] that codes of anchors mean."""
     one, half = anchors.dtype.type(1), anchors.dtype.type(0.5)
     size = anchors[:, 2:] - anchors[:, :2] + one
     scaled = variances * codes
@@ -62,24 +27,11 @@ def decoded(anchors: Array, variances: Array, codes: Array) -> Array:
     return np.concatenate([middle - reach, middle + reach - one], 1)
 
 
-def separate(boxes: Array, scores: Array, limits: Limits) -> Array:
-    """The regions that stay, the highest score first.
-
-    Args:
-        boxes: [n, 4].
-        scores: [n].
-
-    Returns:
-        Their numbers.
-
-    Example:
-        >>> boxes = np.array([[0.0, 0.0, 9.0, 9.0], [0.0, 0.0, 9.0, 8.0], [20.0, 0.0, 29.0, 9.0]])
-        >>> separate(boxes, np.array([0.5, 0.9, 0.7]), Limits(0, 0, 0.5, 0, 1))
-        array([1, 2])
-    """
+def separate(boxes: Array, scores: Array, how: Any) -> Array:
+    """The regions left by non-maximum suppression, the highest score first."""
     one = boxes.dtype.type(1)
     area = (boxes[:, 2:] - boxes[:, :2] + one).prod(1)
-    most, limit = np.zeros(len(boxes), boxes.dtype), boxes.dtype.type(limits.overlap)
+    most, limit = np.zeros(len(boxes), boxes.dtype), boxes.dtype.type(how.nms_thresh)
     kept: list[int] = []
     # of equal scores the last comes first, as in Fluid
     order = (len(scores) - 1 - falling(scores[::-1])).tolist()
@@ -87,104 +39,69 @@ def separate(boxes: Array, scores: Array, limits: Limits) -> Array:
         if most[spot] > limit:
             continue
         kept.append(spot)
-        if len(kept) == limits.most:
+        if len(kept) == how.post_nms_topN:
             break
         own = boxes[spot]
         between = np.minimum(boxes[:, 2:], own[2:]) - np.maximum(boxes[:, :2], own[:2])
         shared = np.where((between >= 0).all(1), (between + one).prod(1), 0)
         np.maximum(most, shared / (area + area[spot] - shared), out=most)
-        if limits.eta < 1 and limit > 0.5:
-            limit *= boxes.dtype.type(limits.eta)
+        if how.eta < 1 and limit > 0.5:
+            limit *= boxes.dtype.type(how.eta)
     return np.array(kept, np.int64)
 
 
 def of_image(
-    scores: Array, codes: Array, info: Array, anchors: Array, variances: Array, limits: Limits
+    scores: Array, codes: Array, info: Array, anchors: Array, variances: Array, how: Any
 ) -> tuple[Array, Array]:
-    """The regions of one image, and their scores.
-
-    Args:
-        scores: [n].
-        codes: [n, 4].
-        anchors: [n, 4].
-        variances: [n, 4].
-    """
+    """The regions of one image, and their scores."""
     order = falling(scores)
-    if 0 < limits.first < len(order):
-        order = order[: limits.first]
+    if 0 < how.pre_nms_topN < len(order):
+        order = order[: how.pre_nms_topN]
     height, width, scale = info
     edge = np.array([width, height, width, height], anchors.dtype) - anchors.dtype.type(1)
     boxes = np.maximum(np.minimum(decoded(anchors[order], variances[order], codes[order]), edge), 0)
     size, one = boxes[:, 2:] - boxes[:, :2], boxes.dtype.type(1)
     middle = boxes[:, :2] + (size + one) / boxes.dtype.type(2)
-    wide = size / scale + one >= boxes.dtype.type(max(limits.size, 1.0))
+    wide = size / scale + one >= boxes.dtype.type(max(how.min_size, 1.0))
     kept = np.flatnonzero(wide.all(1) & (middle <= info[1::-1]).all(1))
     boxes, scores = boxes[kept], scores[order[kept]]
-    if limits.overlap > 0:
-        kept = separate(boxes, scores, limits)
+    if how.nms_thresh > 0:
+        kept = separate(boxes, scores, how)
         boxes, scores = boxes[kept], scores[kept]
     return boxes, scores
 
 
-def proposed(operands: tuple[Array, ...], limits: Limits) -> list[tuple[Array, Array]]:
-    """The regions of every image, and their scores.
-
-    Args:
-        operands: the inputs, in the order of `_SLOTS`.
-    """
+def proposed(operands: tuple[Array, ...], how: Any) -> list[tuple[Array, Array]]:
+    """The regions of every image, and their scores."""
     scores, codes, info, anchors, variances = operands
     flat = [np.ascontiguousarray(v).reshape(-1, 4) for v in (anchors, variances)]
     rows = scores.transpose(0, 2, 3, 1).reshape(len(scores), -1)
     moved = codes.transpose(0, 2, 3, 1).reshape(len(codes), -1, 4)
-    return [of_image(rows[i], moved[i], info[i], flat[0], flat[1], limits) for i in range(len(scores))]
+    return [of_image(rows[i], moved[i], info[i], flat[0], flat[1], how) for i in range(len(scores))]
 
 
 _SLOTS = ("Scores", "BboxDeltas", "ImInfo", "Anchors", "Variances")
-
-
-def _limits(c: Context) -> Limits:
-    return Limits(
-        c.attr("pre_nms_topN"), c.attr("post_nms_topN"), c.attr("nms_thresh"), c.attr("min_size"), c.attr("eta")
-    )
 
 
 def _counts(b: Context) -> tuple[int, ...]:
     """Number of selected regions of each image."""
     if not all_given(b, *_SLOTS):
         return ()
-    return tuple(len(rows) for rows, _ in proposed(tuple(on_host(b[s]) for s in _SLOTS), _limits(b)))
+    return tuple(len(rows) for rows, _ in proposed(tuple(on_host(b[s]) for s in _SLOTS), attributes(b)))
 
 
 def _infer(c: Context) -> None:
-    scores, codes, info, anchors = (c[s].shape for s in _SLOTS[:4])
-    c.require(
-        len(scores) == 4, "Input(Scores) of generate_proposals must be maps of scores.",
-        expected="[images, anchors, height, width]", received=list(scores),
-    )  # fmt: skip
-    n, a, h, w = scores
-    for slot, have, wanted in (
-        ("BboxDeltas", codes, (n, 4 * a if a >= 0 else -1, h, w)), ("ImInfo", info, (n, 3)),
-        ("Anchors", anchors, (h, w, a, 4)), ("Variances", c["Variances"].shape, (h, w, a, 4)),
-    ):  # fmt: skip
-        c.require(
-            agree(have, wanted), f"Input({slot}) of generate_proposals does not go with its Scores.",
-            expected=list(wanted), received=list(have),
-        )  # fmt: skip
-    count, level = -1, None
-    if c.runtime:
-        level = as_level(_counts(c))
-        count = level[-1]
-    c.set("RpnRois", (count, 4), c["Anchors"].dtype, (level,))
-    c.set("RpnRoiProbs", (count, 1), c["Scores"].dtype, (level,))
+    scores = c["Scores"].shape
+    c.check_inputs()
+    wanted = (-1, product((4, scores[1])), -1, -1)
+    fits(c, "BboxDeltas", wanted, "Input(BboxDeltas) of generate_proposals does not go with its Scores.")
+    count, lod = sized(c, _counts)
+    c.set("RpnRois", (count, 4), c["Anchors"].dtype, lod)
+    c.set("RpnRoiProbs", (count, 1), c["Scores"].dtype, lod)
 
 
-def write_proposed(operands: tuple[Array, ...], limits: Limits, outs: tuple[Array | None, ...]) -> None:
-    """Write what `proposed` gives.
-
-    Args:
-        outs: regions and scores, written, or None.
-    """
-    write_rows(outs, proposed(operands, limits))
+def _write(operands: tuple[Array, ...], how: Any, outs: tuple[Array | None, ...]) -> None:
+    write_rows(outs, proposed(operands, how))
 
 
 @op(
@@ -230,4 +147,4 @@ def generate_proposals(b: Binder) -> None:
 
     Source: Ren et al., "Faster R-CNN" (2015); Fluid's generate_proposals_op.
     """
-    b(write_proposed, tuple(b[s] for s in _SLOTS), _limits(b), (b["RpnRois"], b["RpnRoiProbs"]))
+    b(_write, tuple(b[s] for s in _SLOTS), attributes(b), (b["RpnRois"], b["RpnRoiProbs"]))

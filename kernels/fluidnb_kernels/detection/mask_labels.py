@@ -8,54 +8,33 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Source
+from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS, each
-from fluidnb_kernels.detection.boxes import four_wide, overlaps
+from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.polygons import bounds, mask
-from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import all_given, as_level, require_lod
+from fluidnb_kernels.detection.region_sampling import same_sequences
+from fluidnb_kernels.sequences import all_given, as_level, one_sequence_each, require_lod, sized, slices
 from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 _DTYPES = ("float32", "float64")
 #: Masks that a block draws, a warp each.
 _WARPS = 8
 
-CUDA = Source(
-    __file__, "mask_labels.cu",
-    lambda: (f"{name}<{t}>" for name in ("learners", "bounds", "seen", "drawn") for t in ("float", "double")),
-)  # fmt: skip
-
-_ONE_LEVEL = ("GtClasses", "IsCrowd", "Rois", "LabelsInt32")
+CUDA = Source(__file__, "mask_labels.cu", typed(("learners bounds seen drawn", _DTYPES)))
 
 
 def _infer(c: Context) -> None:
-    info, segments = c["ImInfo"].shape, c["GtSegms"].shape
-    four_wide(c, "Rois")
-    for slot in ("GtClasses", "IsCrowd", "LabelsInt32"):
-        whole_numbers(c, slot)
-    c.require(
-        agree(info, (-1, 3)), "Input(ImInfo) of generate_mask_labels has a row for each image.",
-        expected="[images, 3]: height, width, scale", received=list(info),
-    )  # fmt: skip
-    c.require(
-        agree(segments, (-1, 2)), "Input(GtSegms) of generate_mask_labels must hold corners.",
-        expected="[corners, 2]: x and y", received=list(segments),
-    )  # fmt: skip
-    for slot in _ONE_LEVEL:
+    c.check_inputs()
+    for slot in ("GtClasses", "IsCrowd", "Rois", "LabelsInt32"):
         require_lod(c, slot, 1)
     require_lod(c, "GtSegms", 3)
-    level: tuple[Any, ...] = (None,)
-    count = -1
     if c.runtime:
         _same_images(c)
-        level = (as_level(_counts(c)),)
-        count = level[0][-1]
+    count, level = sized(c, _counts)
     size = c.attr("num_classes") * c.attr("resolution") ** 2
     c.set("MaskRois", (count, 4), c["Rois"].dtype, level)
     c.set("RoiHasMaskInt32", (count, 1), np.int32, level)
@@ -65,65 +44,37 @@ def _infer(c: Context) -> None:
 def _same_images(c: Context) -> None:
     images = len(c.lod("Rois")[0]) - 1
     for slot in ("GtClasses", "IsCrowd", "LabelsInt32", "GtSegms"):
-        found = len(c.lod(slot)[0]) - 1
-        c.require(
-            found == images, f"Input({slot}) of generate_mask_labels must have a sequence for each image.",
-            expected=f"{images}, as Rois has", received=found,
-        )  # fmt: skip
+        one_sequence_each(c, slot, images, f"{images}, as Rois has", 0)
     c.require(
         c["ImInfo"].shape[0] == images, "Input(ImInfo) of generate_mask_labels has a row for each image.",
         expected=images, received=c["ImInfo"].shape[0],
     )  # fmt: skip
-    for slot, like in (("LabelsInt32", "Rois"), ("IsCrowd", "GtClasses"), ("GtSegms", "GtClasses")):
-        c.require(
-            c.lod(slot)[0] == c.lod(like)[0], f"The images of {slot} and {like} must have as many rows.",
-            expected=f"{list(c.lod(like)[0])}, as {like} has", received=list(c.lod(slot)[0]),
-        )  # fmt: skip
-
-
-def _parts(b: Context, slot: str) -> list[slice]:
-    level = b.lod(slot)[0]
-    return [slice(i, j) for i, j in zip(level[:-1], level[1:], strict=True)]
+    same_sequences(c, "Rois", "LabelsInt32")
+    same_sequences(c, "GtClasses", "IsCrowd", "GtSegms")
 
 
 def _counts(b: Context) -> tuple[int, ...]:
-    """How many masks each image gets: one for each region with an object, at least one where there are regions."""
+    """The number of masks of each image: one for each region with an object, at least one where there are regions."""
     if not all_given(b, "LabelsInt32") or not b.lod("LabelsInt32"):
         return ()
     labels = on_host(b["LabelsInt32"]).reshape(-1)
-    return tuple(max(int((labels[p] > 0).sum()), int(p.stop > p.start)) for p in _parts(b, "LabelsInt32"))
+    return tuple(max(int((labels[p] > 0).sum()), int(p.stop > p.start)) for p in slices(b.lod("LabelsInt32")[0]))
 
 
 def _objects(b: Binder) -> list[list[list[slice]]]:
     """The corners of each polygon of each object of each image."""
     images, objects, polygons = b.lod("GtSegms")
-    corners = [slice(i, j) for i, j in zip(polygons[:-1], polygons[1:], strict=True)]
-    of_object = [corners[i:j] for i, j in zip(objects[:-1], objects[1:], strict=True)]
-    return [of_object[i:j] for i, j in zip(images[:-1], images[1:], strict=True)]
+    corners = slices(polygons)
+    of_object = [corners[part] for part in slices(objects)]
+    return [of_object[part] for part in slices(images)]
 
 
 def of_image(
     rois: Array, labels: Array, objects: list[list[Array]], scale: Array, size: int, classes: int
 ) -> Iterator[tuple[int, Array]]:
-    """The regions of an image that learn, and what.
+    """Yield the number of each region that learns, and its mask: int32 [classes, size, size], -1 outside its class.
 
-    Args:
-        rois: [regions, 4], in the image as the network sees it.
-        labels: the class of each; 0 for none.
-        objects: the polygons of each object that counts, in the image as it was.
-        classes: how many there are, with that of no object.
-
-    Yields:
-        The number of a region, and int32 [classes, size, size]: 0 and 1 in its class, -1 elsewhere. An image without
-        objects has its first region without one, and -1 everywhere.
-
-    Raises:
-        EnforceNotMet: a region has an object, but there is none to draw.
-
-    Example:
-        >>> square, one = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 4.0], [0.0, 4.0]]), np.array([1])
-        >>> [(i, found)] = of_image(np.array([[0.0, 0.0, 4.0, 4.0]]), one, [[square]], 1.0, 2, 2); i, found[1].tolist()
-        (0, [[1, 0], [1, 0]])
+    An image without objects has its first region without one, and -1 everywhere.
     """
     chosen = np.flatnonzero(labels > 0)
     nothing = np.full((classes, size, size), -1, np.int32)
@@ -153,17 +104,9 @@ def write_masks(
     info: Array, classes_of: Array, crowd: Array, corners: Array, rois: Array, labels: Array, parts: tuple[Any, ...],
     sizes: tuple[int, int], outs: tuple[Array | None, Array | None, Array | None],
 ) -> None:  # fmt: skip
-    """Write what `of_image` gives for every image.
+    """Write the results of `of_image` for every image; outputs without a consumer are None.
 
-    Args:
-        info: [images, 3]: height, width, scale.
-        classes_of: the class of each object.
-        crowd: 1 where an object is a crowd, which has no mask.
-        corners: [corners, 2].
-        rois: [regions, 4].
-        labels: the class of each region.
-        parts: the objects and the regions of each image, and the corners of each polygon of each object.
-        outs: regions, their numbers, masks; written, or None.
+    ``parts`` has the objects and the regions of each image, and the corners of each polygon of each object.
     """
     chosen, numbers, masks = outs
     row = 0
@@ -221,7 +164,7 @@ def generate_mask_labels(b: Binder) -> None:
 
     Source: He et al., "Mask R-CNN" (ICCV 2017); Fluid's generate_mask_labels_op.
     """
-    parts = (_parts(b, "GtClasses"), _parts(b, "Rois"), _objects(b))
+    parts = (slices(b.lod("GtClasses")[0]), slices(b.lod("Rois")[0]), _objects(b))
     sizes = (b.attr("resolution"), b.attr("num_classes"))
     flat = {s: reading(b, b[s], (b[s].size,)) for s in ("GtClasses", "IsCrowd", "LabelsInt32")}
     corners = b["GtSegms"]

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import all_given, as_level
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb_kernels.rules import agree, attributes
+from fluidnb_kernels.sequences import all_given, sized, slices
 
 #: Distances below this are none.
 NOTHING = 1e-6
 
 
 def match(dist: Array, limit: float | None) -> tuple[Array, Array]:
-    """Match rows and columns of a matrix: the largest element first, each row and column once.
+    """Match rows and columns, the largest element first, each once: the row of each column (or -1), and the elements.
 
-    Args:
-        dist: [rows, columns].
-        limit: where a column that is left takes the row of its largest element, if that is no less; None for not at
-            all.
-
-    Returns:
-        The row of each column (-1 for none), and the elements.
-
-    Example:
-        >>> match(np.array([[0.9, 0.8], [0.7, 0.1]]), None)
-        (array([0, 1]), array([0.9, 0.1]))
+    A column that is left takes the row of its largest element if that is at least ``limit``, which may be None.
     """
     rows, columns = dist.shape
     left = np.where(dist < NOTHING, -1, dist).T
@@ -50,15 +37,7 @@ def match(dist: Array, limit: float | None) -> tuple[Array, Array]:
 
 
 def match_all(dist: Array, parts: list[slice], limit: float | None, index: Array | None, found: Array | None) -> None:
-    """Write the matches of every image.
-
-    Args:
-        dist: [rows, columns], the rows of one image after those of another.
-        parts: the rows of each image.
-        limit: see `match`.
-        index: [images, columns], written, or None.
-        found: the same shape, written, or None.
-    """
+    """Write the matches of every image [images, columns]; outputs without a consumer are None."""
     for i, part in enumerate(parts):
         for out, value in zip((index, found), match(dist[part], limit), strict=True):
             if out is not None:
@@ -67,16 +46,12 @@ def match_all(dist: Array, parts: list[slice], limit: float | None, index: Array
 
 def _parts(c: Context) -> list[slice]:
     lod = c.lod("DistMat")
-    offsets = lod[-1] if lod else (0, c["DistMat"].shape[0])
-    return [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return slices(lod[-1] if lod else (0, c["DistMat"].shape[0]))
 
 
 def _match_infer(c: Context) -> None:
     dist = c["DistMat"]
-    c.require(
-        dist.ndim == 2, "Input(DistMat) of bipartite_match must be a matrix.", expected="[objects, priors]",
-        received=list(dist.shape),
-    )  # fmt: skip
+    c.check_inputs()
     shape = (len(_parts(c)) if c.runtime else -1, dist.shape[1])
     c.set("ColToRowMatchIndices", shape, np.int32)
     c.set("ColToRowMatchDist", shape, dist.dtype)
@@ -113,75 +88,36 @@ def bipartite_match(b: Binder) -> None:
     b(match_all, b["DistMat"], _parts(b), limit, b["ColToRowMatchIndices"], b["ColToRowMatchDist"])
 
 
-@dataclass(frozen=True, slots=True)
-class Mining:
-    """How hard examples are chosen.
-
-    Args:
-        every: whether matched priors are chosen among, too.
-        ratio: negatives for one match.
-        near: from how near on a prior without match is no negative.
-        size: with ``every``, how many are chosen.
-    """
-
-    every: bool
-    ratio: float
-    near: float
-    size: int
-
-
-def mine(cls: Array, loc: Array | None, matches: Array, dist: Array, how: Mining) -> tuple[list[Array], Array]:
-    """The hard examples of each image.
-
-    Args:
-        cls: losses of the classes [images, priors].
-        loc: losses of the places, or None.
-        matches: the object of each prior, -1 for none.
-
-    Returns:
-        The negatives of each image, and the matches that are left.
-
-    Example:
-        >>> one = np.array([[0, -1, -1]])
-        >>> mine(np.array([[1.0, 2.0, 3.0]]), None, one, np.zeros((1, 3)), Mining(False, 1.0, 0.5, 0))[0]
-        [array([2])]
-    """
-    loss = cls.reshape(matches.shape)
-    if how.every and loc is not None:
+def mine(cls: Array, loc: Array | None, matches: Array, dist: Array, how: Any) -> tuple[list[Array], Array]:
+    """The hard examples of each image, and the matches that are left."""
+    every, loss = how.mining_type == "hard_example", cls.reshape(matches.shape)
+    if every and loc is not None:
         loss = loss + loc.reshape(matches.shape)
     free = matches == -1
-    allowed = np.ones_like(free) if how.every else free & (dist < dist.dtype.type(how.near))
+    allowed = np.ones_like(free) if every else free & (dist < dist.dtype.type(how.neg_dist_threshold))
     negatives, left = [], matches.copy()
     for i in range(len(matches)):
         spots = np.flatnonzero(allowed[i])
-        count = how.size if how.every else int((~free[i]).sum() * np.float32(how.ratio))
+        count = how.sample_size if every else int((~free[i]).sum() * np.float32(how.neg_pos_ratio))
         hard = np.sort(spots[np.argsort(-loss[i, spots], kind="stable")[:count]])
-        if how.every:
+        if every:
             left[i, np.setdiff1d(np.flatnonzero(~free[i]), hard)] = -1
             hard = hard[free[i, hard]]
         negatives.append(hard)
     return negatives, left
 
 
-def _how(c: Context) -> Mining:
-    every = c.attr("mining_type") == "hard_example"
-    return Mining(every, c.attr("neg_pos_ratio"), c.attr("neg_dist_threshold"), c.attr("sample_size"))
-
-
 def _counts(c: Context) -> tuple[int, ...]:
-    """How many negatives each image has."""
+    """The number of negatives of each image."""
     if not all_given(c, "ClsLoss", "MatchIndices", "MatchDist"):
         return ()
-    return tuple(len(part) for part in mine(c["ClsLoss"], c["LocLoss"], c["MatchIndices"], c["MatchDist"], _how(c))[0])
+    cls, loc, matches, dist = (c[slot] for slot in ("ClsLoss", "LocLoss", "MatchIndices", "MatchDist"))
+    return tuple(map(len, mine(cls, loc, matches, dist, attributes(c))[0]))
 
 
 def _mine_infer(c: Context) -> None:
-    whole_numbers(c, "MatchIndices")
+    c.check_inputs("MatchIndices")
     shape = c["MatchIndices"].shape
-    c.require(
-        len(shape) == 2, "Input(MatchIndices) of mine_hard_examples must be a matrix.",
-        expected="[images, priors]", received=list(shape),
-    )  # fmt: skip
     for slot in ("ClsLoss", "LocLoss", "MatchDist"):
         c.require(
             not c.has(slot) or agree(c[slot].shape[:2], shape),
@@ -189,26 +125,14 @@ def _mine_infer(c: Context) -> None:
             received=list(c[slot].shape) if c.has(slot) else None,
         )  # fmt: skip
     c.set("UpdatedMatchIndices", shape, c["MatchIndices"].dtype)
-    if not c.runtime:
-        return c.set("NegIndices", (-1, 1), np.int32, (None,))
-    level = as_level(_counts(c))
-    return c.set("NegIndices", (level[-1], 1), np.int32, (level,))
+    rows, lod = sized(c, _counts)
+    c.set("NegIndices", (rows, 1), np.int32, lod)
 
 
 def write_mined(
-    cls: Array, loc: Array | None, matches: Array, dist: Array, how: Mining, negatives: Array | None, left: Array | None
+    cls: Array, loc: Array | None, matches: Array, dist: Array, how: Any, negatives: Array | None, left: Array | None
 ) -> None:
-    """Write what `mine` gives.
-
-    Args:
-        cls: see `mine`.
-        loc: see `mine`.
-        matches: see `mine`.
-        dist: see `mine`.
-        how: see `mine`.
-        negatives: [negatives of all images, 1], written, or None.
-        left: the matches that are left, written, or None.
-    """
+    """Write the results of `mine`; outputs without a consumer are None."""
     parts, found = mine(cls, loc, matches, dist, how)
     if negatives is not None:
         negatives[:, 0] = np.concatenate([*parts, np.zeros(0, np.int64)])
@@ -263,4 +187,4 @@ def mine_hard_examples(b: Binder) -> None:
     Source: Liu et al., "SSD: Single Shot MultiBox Detector" (2016); Fluid's mine_hard_examples_op.
     """
     operands = (b["ClsLoss"], b["LocLoss"], b["MatchIndices"], b["MatchDist"])
-    b(write_mined, *operands, _how(b), b["NegIndices"], b["UpdatedMatchIndices"])
+    b(write_mined, *operands, attributes(b), b["NegIndices"], b["UpdatedMatchIndices"])

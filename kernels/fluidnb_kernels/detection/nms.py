@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.polygon_overlaps import polygon_overlaps
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sequences import all_given, as_level, require_lod
-
-Array = Any
+from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.sequences import all_given, require_lod, sized, slices
 
 #: Rows of the matrix of overlaps that are computed at once, so that its memory grows with the boxes, not their square.
 _ROWS = 128
@@ -21,113 +19,64 @@ _ROWS = 128
 _WIDTHS = (4, 8, 16, 24, 32)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Thresholds and counts that select boxes.
-
-    Args:
-        background: a class that does not count; -1 for none.
-        score: what a score must exceed.
-        first: how many boxes of a class are kept before NMS, the highest scores first; -1 for all.
-        overlap: above which overlap with a better box a box goes.
-        eta: factor of the overlap after each box that stays, while it is above 1/2.
-        most: how many boxes of an image stay in the end; -1 for all.
-        normalized: whether boxes end at right and bottom, or behind the pixel there.
-    """
-
-    background: int
-    score: float
-    first: int
-    overlap: float
-    eta: float
-    most: int
-    normalized: bool
-
-
 def falling(scores: Array) -> Array:
-    """The order from the highest score to the lowest; equal ones as they come.
-
-    Args:
-        scores: [n].
-
-    Example:
-        >>> falling(np.array([1.0, 3.0, 3.0]))
-        array([1, 2, 0])
-    """
+    """The order from the highest score to the lowest, stable."""
     return np.argsort(-scores, kind="stable")
 
 
-def suppress(boxes: Array, scores: Array, limits: Limits) -> Array:
-    """The boxes of one class that stay, the highest score first.
-
-    Args:
-        boxes: [n, 4].
-        scores: [n].
-
-    Returns:
-        Their numbers.
-    """
-    spots = np.flatnonzero(scores > scores.dtype.type(limits.score))
+def suppress(boxes: Array, scores: Array, how: Any) -> Array:
+    """The boxes of one class left by non-maximum suppression, the highest score first."""
+    spots = np.flatnonzero(scores > scores.dtype.type(how.score_threshold))
     spots = spots[falling(scores[spots])]
-    if limits.first > -1:
-        spots = spots[: limits.first]
+    if how.nms_top_k > -1:
+        spots = spots[: how.nms_top_k]
     chosen, plain = boxes[spots], boxes.shape[1] == 4
     flat = (chosen[:, 2:] < chosen[:, :2]).any(1) if plain else None
     kept: list[int] = []
-    limit, covered = np.float32(limits.overlap), np.zeros(len(spots), boxes.dtype)
+    limit, covered = np.float32(how.nms_threshold), np.zeros(len(spots), boxes.dtype)
     for first in range(0, len(spots), _ROWS):
         block, left = slice(first, first + _ROWS), covered[first:]
         if flat is not None:
-            shared = overlaps(chosen[block], chosen[first:], limits.normalized)
+            shared = overlaps(chosen[block], chosen[first:], how.normalized)
             shared[flat[block]], shared[:, flat[first:]] = 0, 0
         for i in range(len(chosen[block])):
             if left[i] <= limit:
                 kept.append(first + i)
                 row = shared[i] if plain else polygon_overlaps(chosen[first + i], chosen[first:])
                 np.maximum(left, row, out=left)
-                if limits.eta < 1 and limit > 0.5:
-                    limit *= np.float32(limits.eta)
+                if how.nms_eta < 1 and limit > 0.5:
+                    limit *= np.float32(how.nms_eta)
     return spots[kept]
 
 
-def of_image(boxes: Array, scores: Array, limits: Limits) -> tuple[Array, Array]:
-    """The boxes of an image that stay, class by class.
-
-    Args:
-        boxes: [n, 4], or [n, classes, 4].
-        scores: [classes, n].
-
-    Returns:
-        Their classes and their numbers.
-    """
+def of_image(boxes: Array, scores: Array, how: Any) -> tuple[Array, Array]:
+    """The boxes of an image that are left, class by class; boxes [n, 4] or [n, classes, 4], scores [classes, n]."""
     labels, spots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for k, row in enumerate(scores):
-        if k != limits.background:
-            kept = suppress(boxes if boxes.ndim == 2 else boxes[:, k], row, limits)
+        if k != how.background_label:
+            kept = suppress(boxes if boxes.ndim == 2 else boxes[:, k], row, how)
             labels.append(np.full(len(kept), k))
             spots.append(kept)
     label, spot = np.concatenate(labels), np.concatenate(spots)
-    if -1 < limits.most < len(spot):
-        best = falling(scores[label, spot])[: limits.most]
+    if -1 < how.keep_top_k < len(spot):
+        best = falling(scores[label, spot])[: how.keep_top_k]
         best = best[np.argsort(label[best], kind="stable")]
         label, spot = label[best], spot[best]
     return label, spot
 
 
-def detect(boxes: Array, scores: Array, lod: tuple[int, ...], limits: Limits) -> list[tuple[Array, Array]]:
-    """For each image the boxes that stay as rows of class, score and box, and their numbers.
+def detect(boxes: Array, scores: Array, lod: tuple[int, ...], how: Any) -> list[tuple[Array, Array]]:
+    """For each image the boxes that are left, as rows of class, score and box, and their numbers.
 
-    Args:
-        boxes: [images, n, 4], or [n, classes, 4] with offsets of images.
-        scores: [images, classes, n], or [n, classes].
+    Boxes and scores are [images, n, 4] and [images, classes, n], or [n, classes, 4] and [n, classes] with offsets.
     """
     found = []
     if lod:
-        images = [(a, boxes[a:z], scores[a:z].T) for a, z in zip(lod[:-1], lod[1:], strict=True)]
+        images = [(part.start, boxes[part], scores[part].T) for part in slices(lod)]
     else:
         images = [(i * boxes.shape[1], boxes[i], scores[i]) for i in range(len(boxes))]
     for first, own, score in images:
-        label, spot = of_image(own, score, limits)
+        label, spot = of_image(own, score, how)
         if lod:  # class by class, in the order of the boxes
             order = np.lexsort((spot, label))
             label, spot = label[order], spot[order]
@@ -139,31 +88,15 @@ def detect(boxes: Array, scores: Array, lod: tuple[int, ...], limits: Limits) ->
 
 
 def write_detected(
-    boxes: Array, scores: Array, lod: tuple[int, ...], limits: Limits, out: Array | None, index: Array | None
+    boxes: Array, scores: Array, lod: tuple[int, ...], how: Any, out: Array | None, index: Array | None
 ) -> None:
-    """Write what `detect` gives; a row of -1 where nothing was found and there is no index.
-
-    Args:
-        boxes: see `detect`.
-        scores: see `detect`.
-        lod: see `detect`.
-        limits: see `detect`.
-        out: the rows, written, or None.
-        index: the numbers, written, or None.
-    """
-    found = detect(boxes, scores, lod, limits)
+    """Write the results of `detect`; a row of -1 where nothing was found and there is no index."""
+    found = detect(boxes, scores, lod, how)
     if out is not None:
         rows = np.concatenate([row for row, _ in found])
         out[...] = rows if len(rows) else -1
     if index is not None:
         index[:, 0] = np.concatenate([number for _, number in found])
-
-
-def _limits(c: Context) -> Limits:
-    return Limits(
-        c.attr("background_label"), c.attr("score_threshold"), c.attr("nms_top_k"), c.attr("nms_threshold"),
-        c.attr("nms_eta"), c.attr("keep_top_k"), c.attr("normalized"),
-    )  # fmt: skip
 
 
 def _lod(c: Context) -> tuple[int, ...]:
@@ -172,10 +105,10 @@ def _lod(c: Context) -> tuple[int, ...]:
 
 
 def _counts(c: Context) -> tuple[int, ...]:
-    """How many boxes of each image stay."""
+    """The number of boxes of each image that are left."""
     if not all_given(c, "BBoxes", "Scores"):
         return ()
-    return tuple(len(rows) for rows, _ in detect(c["BBoxes"], c["Scores"], _lod(c), _limits(c)))
+    return tuple(len(rows) for rows, _ in detect(c["BBoxes"], c["Scores"], _lod(c), attributes(c)))
 
 
 def _infer(c: Context) -> None:
@@ -196,13 +129,10 @@ def _infer(c: Context) -> None:
     )  # fmt: skip
     if scores.ndim == 2:
         require_lod(c, "BBoxes")
-    if not c.runtime:
-        c.set("Out", (-1, width), boxes.dtype, (None,))
-        return c.set("Index", (-1, 1), np.int32, (None,))
-    level = as_level(_counts(c))
-    empty = level[-1] == 0 and "Index" not in c.definition.outputs
-    c.set("Out", (1, 1) if empty else (level[-1], width), boxes.dtype, ((0, 1) if empty else level,))
-    return c.set("Index", (level[-1], 1), np.int32, (level,))
+    rows, lod = sized(c, _counts)
+    empty = rows == 0 and "Index" not in c.definition.outputs
+    c.set("Out", (1, 1) if empty else (rows, width), boxes.dtype, ((0, 1),) if empty else lod)
+    c.set("Index", (rows, 1), np.int32, lod)
 
 
 _DOC = """Rows of class, score, left, top, right, bottom: boxes with the highest scores that do not overlap each other.
@@ -228,8 +158,7 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
     @op(
         type,
         inputs={
-            "BBoxes: float[images, n, corners] | float[n, classes, 4] lod":
-                "left, top, right, bottom; or x and y of each of 4, 8, 12 or 16 corners",
+            "BBoxes: float[images, n, corners] | float[n, classes, 4] lod": "left, top, right, bottom; or corners",
             "Scores: float[images, classes, n] | float[n, classes]": "scores",
         },
         outputs={"Out": "[boxes, 6, for polygons 10 or more], a sequence for each image", **more},
@@ -250,7 +179,7 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
         doc=_DOC.format(type=type, empty=empty, out='out["Out"]'),
     )
     def nms(b: Binder) -> None:
-        b(write_detected, b["BBoxes"], b["Scores"], _lod(b), _limits(b), b["Out"], b["Index"])
+        b(write_detected, b["BBoxes"], b["Scores"], _lod(b), attributes(b), b["Out"], b["Index"])
 
 
 _define("multiclass_nms", "Where none stays, Out is [[-1]].", {})

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = Any
+from fluidnb.op import Array
 
 
 def polygon_overlaps(one: Array, others: Array) -> Array:
-    """Computes the intersection over the union of a polygon and each of several others.
+    """Computes the intersection over the union of a polygon and each of several others; 0 for those without an area.
 
-    Args:
-        one: [2 · corners]: x and y of each corner, in order.
-        others: [n, 2 · corners].
-
-    Returns:
-        [n]; 0 where a polygon has no area.
-
-    Example:
-        >>> square, half = np.array([0.0, 0, 2, 0, 2, 2, 0, 2]), np.array([1.0, 0, 3, 0, 3, 2, 1, 2])
-        >>> polygon_overlaps(square, np.stack([square, half])).round(3)
-        array([1.   , 0.333])
+    A polygon is a row of x and y of each corner, in order.
     """
     corners = one.size // 2
     a, b = (v.astype(np.float64).reshape(-1, corners, 2) for v in (one, others))
@@ -32,33 +20,16 @@ def polygon_overlaps(one: Array, others: Array) -> Array:
 
 
 def areas(polygons: Array) -> Array:
-    """The areas of polygons [n, corners, 2] by the shoelace formula.
-
-    Example:
-        >>> areas(np.array([[[0.0, 0], [2, 0], [0, 2]]]))
-        array([2.])
-    """
+    """The areas of polygons [n, corners, 2] by the shoelace formula."""
     (x, y), (u, v) = np.moveaxis(polygons, -1, 0), np.moveaxis(np.roll(polygons, -1, 1), -1, 0)
     return np.abs((x * v - y * u).sum(-1)) / 2
 
 
 def shared_areas(a: Array, b: Array) -> Array:
-    """The area that a polygon shares with each of several others.
+    """Computes the area that a polygon [1, corners, 2] shares with each of several others [n, corners, 2].
 
     The plane is cut into bands at the height of every corner and of every crossing of edges. Inside a band all edges
     are straight and none cross, so the shared width is linear, and its middle times the height is the exact area.
-
-    Args:
-        a: float64 [1, corners, 2].
-        b: float64 [n, corners, 2].
-
-    Returns:
-        float64 [n].
-
-    Example:
-        >>> square = np.array([[[0.0, 0], [2, 0], [2, 2], [0, 2]]])
-        >>> shared_areas(square, square + [1, 1])
-        array([1.])
     """
     n = len(b)
     heights = [np.broadcast_to(a[..., 1], (n, a.shape[1])), b[..., 1], _crossings(a, b)]
@@ -89,7 +60,7 @@ def _crossings(a: Array, b: Array) -> Array:
 
 
 def _spans(polygons: Array, height: Array, beyond: float) -> list[tuple[Array, Array]]:
-    """Where lines at some heights [n, bands] are inside polygons: left and right ends, ``beyond`` for none."""
+    """The left and right ends of polygons at some heights [n, bands]; ``beyond`` for none."""
     start, end = polygons[:, None], np.roll(polygons, -1, 1)[:, None]
     y = height[..., None]
     passes = (start[..., 1] > y) != (end[..., 1] > y)

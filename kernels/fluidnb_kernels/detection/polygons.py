@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from fluidnb.op import Array
 from fluidnb_kernels.sequences import ranges
-
-Array = Any
 
 #: Steps to a pixel while the outline is drawn; a pixel's middle is the third of five.
 _FINE = 5
 
 
 def outline(points: Array) -> tuple[Array, Array]:
-    """The outline of a polygon on a grid, one step after the other, from the first corner back to it.
-
-    Args:
-        points: int64 [corners, 2]: x and y.
-
-    Returns:
-        x and y of every step; both ends of each edge are among them.
-
-    Example:
-        >>> x, y = outline(np.array([[0, 0], [2, 1]])); x.tolist(), y.tolist()
-        ([0, 1, 2, 2, 1, 0], [0, 1, 1, 1, 1, 0])
-    """
+    """The outline of a polygon on a grid, from the first corner back to it: x and y of every step, with all corners."""
     start, end = points, np.roll(points, -1, 0)
     reach = np.abs(end - start)
     flat = reach[:, 0] >= reach[:, 1]
@@ -47,20 +34,6 @@ def outline(points: Array) -> tuple[Array, Array]:
 def inside(points: Array, size: int) -> Array:
     """The pixels of a square that are inside a polygon.
 
-    Where the outline passes the middle of a column, inside and outside change from there to the column's end.
-
-    Args:
-        points: float [corners, 2]: x and y in pixels.
-
-    Returns:
-        bool [rows, columns].
-
-    Example:
-        >>> inside(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]), 3).astype(int)
-        array([[1, 1, 0],
-               [0, 0, 0],
-               [0, 0, 0]])
-
     Source: Lin et al., "Microsoft COCO" (ECCV 2014), the drawing of masks in its tools.
     """
     x, y = outline(np.trunc(_FINE * points.astype(np.float64) + np.copysign(0.5, points)).astype(np.int64))
@@ -73,38 +46,13 @@ def inside(points: Array, size: int) -> Array:
 
 
 def bounds(polygons: Sequence[Array]) -> Array:
-    """The box around polygons.
-
-    Args:
-        polygons: float [corners, 2] each.
-
-    Returns:
-        [4]: left, top, right, bottom; right and bottom are above 0, as Fluid takes them.
-
-    Example:
-        >>> bounds([np.array([[1.0, 2.0], [3.0, 1.0]])])
-        array([1., 1., 3., 2.])
-    """
+    """The left, top, right and bottom of polygons; right and bottom are above 0, as in Fluid."""
     points = np.concatenate(polygons)
     return np.concatenate([points.min(0), np.maximum(points.max(0), np.finfo(points.dtype).tiny)])
 
 
 def mask(polygons: Sequence[Array], box: Array, size: int) -> Array:
-    """The part of polygons inside a box, as a square of pixels.
-
-    Args:
-        polygons: float [corners, 2] each; a pixel inside any of them counts.
-        box: [4]: left, top, right, bottom.
-
-    Returns:
-        bool [rows, columns].
-
-    Example:
-        >>> square = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 4.0], [0.0, 4.0]])
-        >>> mask([square], np.array([0.0, 0.0, 4.0, 4.0]), 2).astype(int)
-        array([[1, 0],
-               [1, 0]])
-    """
+    """The part of polygons inside a box, as a square of pixels; a pixel inside any of them counts."""
     sides = np.maximum(box[2:] - box[:2], 1)
     found = [inside((points - box[:2]) * points.dtype.type(size) / sides, size) for points in polygons]
     return np.logical_or.reduce(found)

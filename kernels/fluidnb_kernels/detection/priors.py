@@ -8,40 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 
-Array = Any
-
-CUDA = Source(__file__, "priors.cu", lambda: (f"priors<{CTYPES[t]}>" for t in FLOATS))
+CUDA = Source(__file__, "priors.cu", typed(("priors", FLOATS)))
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The boxes around the places of a feature map.
+    """The boxes around the places of a feature map."""
 
-    Args:
-        shapes: [boxes, 4] of each place: moves across and down from its middle, half a width, half a height, in pixels.
-        steps: pixels from one place to the next, across and down.
-        first: the middle of the first place.
-        size: width and height by which pixels are divided.
-        inside: whether boxes end at the edges of the image.
-    """
-
+    # [boxes, 4] of each place: moves across and down from its middle, half a width, half a height, in pixels
     shapes: Array
-    steps: tuple[float, float]
-    first: tuple[float, float]
-    size: tuple[float, float]
-    inside: bool
+    steps: tuple[float, float]  # pixels from one place to the next, across and down
+    first: tuple[float, float]  # the middle of the first place
+    size: tuple[float, float]  # width and height by which pixels are divided
+    inside: bool  # whether boxes end at the edges of the image
 
     def boxes(self, h: int, w: int) -> Array:
-        """The boxes of a map.
-
-        Returns:
-            [h, w, boxes, 4].
-        """
+        """The boxes of a map, [h, w, boxes, 4]."""
         x = (self.first[0] + np.arange(w) * self.steps[0])[:, None] + self.shapes[:, 0]
         y = (self.first[1] + np.arange(h) * self.steps[1])[:, None, None] + self.shapes[:, 1]
         half_w, half_h = self.shapes[:, 2:].T
@@ -67,10 +54,7 @@ _PLACES = {
 
 def _check(c: Context, *slots: str) -> None:
     for slot in slots:
-        c.require(
-            c[slot].ndim == 4, f"Input({slot}) of {c.definition.type} must be a batch of images.",
-            expected="[batch, channels, height, width]", received=list(c[slot].shape),
-        )  # fmt: skip
+        c.check_inputs(slot)
     c.require(
         len(c.attr("variances")) == 4, f"Attr(variances) of {c.definition.type} must have 4 numbers.",
         expected="4 numbers", received=c.attr("variances"),
@@ -78,15 +62,7 @@ def _check(c: Context, *slots: str) -> None:
 
 
 def ratios(given: list[float], flip: bool) -> list[float]:
-    """Aspect ratios without repetitions, 1 first.
-
-    Args:
-        flip: whether their inverses count too.
-
-    Example:
-        >>> ratios([2.0, 1.0], True)
-        [1.0, 2.0, 0.5]
-    """
+    """Aspect ratios without repetitions, 1 first."""
     out = [1.0]
     for r in given:
         if all(abs(r - seen) >= 1e-6 for seen in out):

@@ -8,51 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.detection.regions import ATTRS, REGIONS, boxes, check_regions, counts_of, images_of, owners
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, typed
+from fluidnb_kernels.detection.regions import ATTRS, REGIONS, check_regions, emit, emit_grad, images_of
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.strided_copy import fill
 
-Array = Any
-
-_NAMES = ("means", "spread")
-CUDA = Source(__file__, "psroi_pool.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in _NAMES for t in FLOATS))
+CUDA = Source(__file__, "psroi_pool.cu", typed(("means spread", FLOATS)))
 
 
 def sides(rois: Array, scale: float) -> tuple[Array, Array]:
-    """Where regions start and end, in pixels.
-
-    Args:
-        rois: [regions, 4].
-        scale: pixels for one unit of a box.
-
-    Returns:
-        Starts and ends [regions, 2]: along columns, along rows.
-
-    Example:
-        >>> sides(np.array([[0.4, 1.0, 2.5, 3.0]]), 0.5)
-        (array([[0. , 0.5]]), array([[2., 2.]]))
-    """
+    """Starts and ends [regions, 2] of regions in pixels, along columns and along rows."""
     whole = np.copysign(np.floor(abs(rois) + 0.5), rois).astype(rois.dtype)  # halves away from zero
     factor, one = rois.dtype.type(scale), rois.dtype.type(1)
     return whole[:, :2] * factor, (whole[:, 2:] + one) * factor
 
 
 def edges(start: Any, end: Any, count: int, size: int) -> tuple[Array, Array]:
-    """Where the parts of a region start and end along an axis.
-
-    Args:
-        start: where the region starts, in pixels.
-        end: where it ends.
-        size: pixels of the image.
-
-    Example:
-        >>> edges(np.float64(0.5), np.float64(3), 2, 4)
-        (array([0, 1]), array([2, 3]))
-    """
+    """Starts and ends of the parts of a region along an axis."""
     step = max(end - start, type(start)(0.1)) / type(start)(count)
     spots = np.arange(count + 1, dtype=step.dtype) * step + start
     first, last = np.floor(spots[:-1]), np.ceil(spots[1:])
@@ -77,15 +49,7 @@ def by_part(x: Array, sizes: tuple[int, int]) -> Array:
 
 
 def pool(x: Array, rois: Array, counts: Array, scale: float, out: Array) -> None:
-    """Write the mean of each part of each region.
-
-    Args:
-        x: images [n, c · rows · columns, h, w].
-        rois: boxes [regions, 4].
-        counts: how many regions each image has.
-        scale: pixels for one unit of a box.
-        out: [regions, c, rows, columns], written; 0 where a part has no pixel.
-    """
+    """Write the mean of each part of each region [regions, c, rows, columns]; 0 where a part has no pixel."""
     out[...] = 0
     sizes = out.shape[2:]
     split = by_part(x, sizes)
@@ -94,13 +58,7 @@ def pool(x: Array, rois: Array, counts: Array, scale: float, out: Array) -> None
 
 
 def pool_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> None:
-    """Write the gradient of `pool`.
-
-    Args:
-        rois: boxes [regions, 4].
-        counts: how many regions each image has.
-        scale: pixels for one unit of a box.
-    """
+    """Write the gradient of `pool`."""
     total = np.zeros(dx.shape, dx.dtype)
     split = by_part(total, g.shape[2:])
     for (r, i, j), part in _parts(rois, counts, scale, dx.shape, g.shape[2:]):
@@ -122,6 +80,7 @@ def _infer(c: Context) -> None:
     c.set("Out", (c["ROIs"].shape[0], channels, rows, columns), x.dtype)
 
 
+@kernel("psroi_pool", place="cuda", dtypes=FLOATS)
 @op(
     "psroi_pool",
     inputs={"X: float[n, output_channels · pooled_height · pooled_width, h, w]": "images"} | REGIONS,
@@ -147,38 +106,11 @@ def psroi_pool(b: Binder) -> None:
 
     Source: Dai et al., "R-FCN" (2016); Fluid's psroi_pool_op.
     """
-    b(pool, b["X"], b["ROIs"], counts_of(b), b.attr("spatial_scale"), b["Out"])
-
-
-@grad_op("psroi_pool_grad")
-def psroi_pool_grad(b: Binder) -> None:
-    """dX = the sum of dOut over the parts that a pixel is in, each divided by its pixels."""
-    b(pool_grad, b["Out@GRAD"], b["ROIs"], counts_of(b), b.attr("spatial_scale", 1.0), b["X@GRAD"])
-
-
-def _launch(b: Binder, name: str, x: Array, out: Array, *operands: Array) -> None:
-    """Emit a launch with a thread for each element of a region's result."""
-    regions, channels, oh, ow = out.shape
-    sizes = np.int64(channels), np.int64(x.shape[2]), np.int64(x.shape[3]), np.int32(oh), np.int32(ow)
-    given = *operands[:1], boxes(b, x.dtype), owners(b, regions), *operands[1:]
-    scale = np.float64(b.attr("spatial_scale", 1.0))
-    by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", regions, channels * oh * ow, *given, *sizes, scale)
-
-
-@kernel("psroi_pool", place="cuda", dtypes=FLOATS)
-def psroi_pool_on_cuda(b: Binder) -> None:
-    """A thread for each part of a region."""
-    x, out = b["X"], b["Out"]
-    if out.size:
-        _launch(b, "means", x, out, x, out)
+    emit(b, pool, b.attr("spatial_scale"), "means", source=CUDA)
 
 
 @kernel("psroi_pool_grad", place="cuda", dtypes=FLOATS)
-def psroi_pool_grad_on_cuda(b: Binder) -> None:
-    """Regions overlap: they are added up with atomics."""
-    g, dx = b["Out@GRAD"], b["X@GRAD"]
-    total = writing_as(b, dx, wide_dtype(dx.dtype))
-    fill(b, total)
-    if g.size:
-        _launch(b, "spread", dx, g, g, total)
-    written_as(b, dx, total)
+@grad_op("psroi_pool_grad")
+def psroi_pool_grad(b: Binder) -> None:
+    """dX = the sum of dOut over the parts that a pixel is in, each divided by its pixels."""
+    emit_grad(b, pool_grad, b.attr("spatial_scale", 1.0), "spread", source=CUDA)

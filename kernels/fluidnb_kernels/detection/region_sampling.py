@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Context
-
-Array = Any
+from fluidnb.op import Array, Context
 
 #: How near two overlaps are that count as equal, as in Fluid.
 NEAR = 1e-5
@@ -17,17 +15,6 @@ NEAR = 1e-5
 
 def reservoir(candidates: Array, most: int, generator: np.random.Generator | None) -> Array:
     """At most ``most`` of the candidates: a uniform sample, or the first ones without a generator.
-
-    Args:
-        candidates: numbers [n].
-        generator: random numbers, or None.
-
-    Returns:
-        [min(n, most)].
-
-    Example:
-        >>> reservoir(np.array([5, 6, 7]), 2, None)
-        array([5, 6])
 
     Source: Vitter, "Random sampling with a reservoir" (1985).
     """
@@ -47,17 +34,6 @@ def reservoir(candidates: Array, most: int, generator: np.random.Generator | Non
 def deltas(boxes: Array, targets: Array) -> Array:
     """Box regression targets: offsets of centers over the size of a box, and logarithms of the ratio of sizes.
 
-    Args:
-        boxes: [n, 4]: left, top, right, bottom, which are pixels.
-        targets: [n, 4]: what each box should become.
-
-    Returns:
-        [n, 4].
-
-    Example:
-        >>> deltas(np.array([[0.0, 0.0, 3.0, 3.0]]), np.array([[2.0, 0.0, 5.0, 3.0]]))
-        array([[0.5, 0. , 0. , 0. ]])
-
     Source: Girshick et al., "Rich Feature Hierarchies for Accurate Object Detection" (2014).
     """
     one, half = boxes.dtype.type(1), boxes.dtype.type(0.5)
@@ -67,56 +43,36 @@ def deltas(boxes: Array, targets: Array) -> Array:
 
 
 def one_row_each(c: Context, slot: str, what: str) -> None:
-    """Require that an input describes each image by height, width and scale.
-
-    Raises:
-        RuleError: it has another shape, or another number of rows.
-    """
-    info, name = c[slot].shape, c.definition.type
-    c.require(
-        len(info) == 2 and info[1] in (3, -1), f"Input({slot}) of {name} must describe images.",
-        expected="[images, 3]: height, width, scale", received=list(info),
-    )  # fmt: skip
+    """Require, while running, that an input has a row for each sequence of another one."""
     if c.runtime:
-        images = len(c.lod(what)[-1]) - 1
+        images, rows = len(c.lod(what)[-1]) - 1, c[slot].shape[0]
         c.require(
-            info[0] == images, f"Input({slot}) of {name} must have a row for each image.",
-            expected=f"{images}, as {what} has sequences", received=info[0],
+            rows == images, f"Input({slot}) of {c.definition.type} must have a row for each image.",
+            expected=f"{images}, as {what} has sequences", received=rows,
         )  # fmt: skip
 
 
 def same_sequences(c: Context, like: str, *slots: str) -> None:
-    """Require that inputs have the sequences of another one, while running.
-
-    Raises:
-        RuleError: the sequences differ.
-    """
+    """Require that inputs have the sequences of another one, while running."""
     if not c.runtime:
         return
     for slot in slots:
         c.require(
-            c.lod(slot)[-1] == c.lod(like)[-1], f"The images of {slot} and {like} must have as many rows.",
-            expected=f"{list(c.lod(like)[-1])}, as {like} has", received=list(c.lod(slot)[-1]),
+            c.lod(slot)[0] == c.lod(like)[0], f"The images of {slot} and {like} must have as many rows.",
+            expected=f"{list(c.lod(like)[0])}, as {like} has", received=list(c.lod(slot)[0]),
         )  # fmt: skip
 
 
-def parts(level: Sequence[int]) -> list[slice]:
-    """The rows of each sequence.
-
-    Example:
-        >>> parts((0, 2, 5))
-        [slice(0, 2, None), slice(2, 5, None)]
-    """
-    return [slice(i, j) for i, j in zip(level[:-1], level[1:], strict=True)]
+def write_sampled(
+    sampled: Callable[[Any, Any], Sequence[Sequence[Array]]], stream: Any, operands: tuple[Any, ...],
+    outs: Sequence[Array | None],
+) -> None:  # fmt: skip
+    """Write the examples of every image, drawn from a stream or the first ones."""
+    write_rows(outs, sampled(operands, None if stream is None else stream.rewind()))
 
 
 def write_rows(outs: Sequence[Array | None], rows: Sequence[Sequence[Array]]) -> None:
-    """Write for each output its rows of all images, one image after the other.
-
-    Args:
-        outs: outputs, written; None for one that is not wanted.
-        rows: for each image an array for each output.
-    """
+    """Write for each output its rows of all images, one image after the other; outputs without a consumer are None."""
     for k, out in enumerate(outs):
         if out is not None and out.size:
             out[...] = np.concatenate([own[k].reshape(-1, *out.shape[1:]) for own in rows])

@@ -1,6 +1,6 @@
 // Regions of images as small images: read at evenly spaced points (align), or the largest pixel of each part (pool).
 //
-// A thread makes one element of a region's result: threads stand along rows, columns and channels of a region, which is
+// A thread computes one element of a region's result: threads go over rows, columns and channels of a region, which is
 // a row. Forward gathers a few pixels of X for each element of Out: regions overlap, so they come from a cache, and it
 // aims at the bandwidth of writing. What the regions have in common on their image is known when the kernel runs, so
 // backward adds with atomics, in an order that may change from run to run, in float where X is stored in half precision.

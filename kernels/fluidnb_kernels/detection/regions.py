@@ -1,21 +1,21 @@
-"""What operators over regions of images share: which image a region belongs to, attributes, checks."""
+"""The parts that operators over regions of images share: the image of a region, attributes, checks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sequences import require_lod
-
-Array = Any
+from fluidnb_kernels.sequences import one_sequence_each, require_lod
+from fluidnb_kernels.verbs import on_cuda, summing
 
 #: Slots of regions.
 REGIONS = {
@@ -33,27 +33,12 @@ ATTRS = {
 
 
 def check_regions(c: Context) -> None:
-    """Require images, and regions of each of them.
-
-    Raises:
-        RuleError: X holds no images, ROIs no boxes, or no sequence for each image.
-    """
-    name, x, rois = c.definition.type, c["X"], c["ROIs"]
-    c.require(
-        x.ndim == 4, f"Input(X) of {name} must be a batch of images.", expected="[batch, channels, height, width]",
-        received=list(x.shape),
-    )  # fmt: skip
-    c.require(
-        rois.ndim == 2 and rois.shape[1] in (4, -1), f"Input(ROIs) of {name} must hold boxes.",
-        expected="[regions, 4]: left, top, right, bottom", received=list(rois.shape),
-    )  # fmt: skip
+    """Require images, and regions of each of them."""
+    c.check_inputs()
     if not c.has("RoisNum"):
         require_lod(c, "ROIs")
-        count = len(c.lod("ROIs")[-1]) - 1 if c.runtime else -1
-        c.require(
-            not c.runtime or count == x.shape[0], f"Input(ROIs) of {name} must have a sequence for each image.",
-            expected=x.shape[0], received=count,
-        )  # fmt: skip
+        if c.runtime:
+            one_sequence_each(c, "ROIs", c["X"].shape[0])
 
 
 def region_infer(c: Context) -> None:
@@ -67,40 +52,19 @@ def region_infer(c: Context) -> None:
 
 def counts_of(b: Binder) -> Array:
     """Number of regions of each image: a constant if a LoD gives it, else the variable."""
-    if not b.has("RoisNum"):
-        return np.diff(b.lod("ROIs")[-1])
-    counts = b["RoisNum"]
-    b.require(
-        counts.ndim == 1, f"Input(RoisNum) of {b.definition.type} must have one number for each image.",
-        expected="[images]", received=list(counts.shape),
-    )  # fmt: skip
-    return counts
+    return b["RoisNum"] if b.has("RoisNum") else np.diff(b.lod("ROIs")[-1])
 
 
 def images_of(counts: Array, regions: int) -> Array:
-    """The image of each region.
-
-    Args:
-        counts: how many regions each image has.
-
-    Example:
-        >>> images_of(np.array([1, 2]), 3)
-        array([0, 1, 1])
-    """
+    """The image of each region."""
     return np.repeat(np.arange(len(counts)), counts)[:regions]
 
 
-_TYPED = ("align", "align_grad", "pool", "pool_grad")
-
-CUDA = Source(__file__, "regions.cu", lambda: ["owners", *(f"{name}<{CTYPES[t]}>" for name in _TYPED for t in FLOATS)])
+CUDA = Source(__file__, "regions.cu", typed(("owners",), ("align align_grad pool pool_grad", FLOATS)))
 
 
 def owners(b: Binder, regions: int) -> Array:
-    """The image of each region: a table where sequences say it, else computed from the counts.
-
-    Returns:
-        int32 [regions].
-    """
+    """The image of each region, int32: a table where the LoD has it, else computed from the counts."""
     counts = counts_of(b)
     if not b.has("RoisNum"):
         return b.table(images_of(counts, regions).astype(np.int32))
@@ -109,15 +73,35 @@ def owners(b: Binder, regions: int) -> Array:
     return image
 
 
-def boxes(b: Binder, dtype: Any) -> Array:
-    """The regions in the precision in which kernels compute."""
-    return of_dtype(b, b["ROIs"], wide_dtype(dtype))
-
-
-def launch(b: Binder, name: str, x: Array, out: Array, *args: Any) -> None:
-    """Emit a launch over regions, and over channels and parts of each."""
-    (regions, channels, oh, ow), (h, w) = out.shape, x.shape[2:]
-    sizes = *map(np.int64, (channels, h, w)), np.int32(oh), np.int32(ow), np.float64(b.attr("spatial_scale", 1.0))
+def launch(
+    b: Binder, name: str, x: Array, result: Array, first: Array, *args: Any, source: Source = CUDA,
+    channels: bool = True,
+) -> None:  # fmt: skip
+    """Emit a launch over the parts of regions, and over their channels; those come between the first operands."""
+    (regions, count, oh, ow), (h, w) = result.shape, x.shape[2:]
+    sizes = *map(np.int64, (count, h, w)), np.int32(oh), np.int32(ow), np.float64(b.attr("spatial_scale", 1.0))
     if name.startswith("align"):
         sizes += np.int32(b.attr("sampling_ratio", -1)), np.int32(b.attr("aligned", False))
-    by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", regions, channels * oh * ow, *args, *sizes)
+    operands = first, of_dtype(b, b["ROIs"], wide_dtype(x.dtype)), owners(b, regions), *args
+    threads = count * oh * ow if channels else oh * ow
+    by_rows(b, source, f"{name}<{ctype(x.dtype)}>", regions, threads, *operands, *sizes)
+
+
+def emit(b: Binder, host: Callable[..., None], how: Any, name: str, **launched: Any) -> None:
+    """Emit the results of regions: a call of a function of the host, or a launch."""
+    x, out = b["X"], b["Out"]
+    if not on_cuda(b):
+        b(host, x, b["ROIs"], counts_of(b), how, out)
+    elif out.size:
+        launch(b, name, x, out, x, out, **launched)
+
+
+def emit_grad(b: Binder, host: Callable[..., None], how: Any, name: str, **launched: Any) -> None:
+    """Emit the gradient of `emit`; since regions overlap, a GPU adds it up with atomics."""
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    if not on_cuda(b):
+        return b(host, g, b["ROIs"], counts_of(b), how, dx)
+    with summing(b, dx) as total:
+        if g.size:
+            launch(b, name, dx, g, g, total, **launched)
+    return None

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.detection.regions import images_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, typed
+from fluidnb_kernels.detection.regions import emit, emit_grad, images_of
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sequences import require_lod
-from fluidnb_kernels.tensor.strided_copy import fill
+from fluidnb_kernels.sequences import one_sequence_each, require_lod
 
-Array = Any
-
-CUDA = Source(
-    __file__, "roi_perspective_transform.cu",
-    lambda: (f"{name}<{CTYPES[t]}>" for name in ("warped", "warped_grad") for t in FLOATS),
-)  # fmt: skip
+CUDA = Source(__file__, "roi_perspective_transform.cu", typed(("warped warped_grad", FLOATS)))
 
 #: How near to an edge a point counts as on it, as in Fluid.
 NEAR = 1e-4
@@ -30,41 +20,18 @@ NEAR = 1e-4
 
 def _infer(c: Context) -> None:
     x, rois = c["X"], c["ROIs"]
-    c.require(
-        x.ndim == 4, "Input(X) of roi_perspective_transform must be a batch of images.",
-        expected="[batch, channels, height, width]", received=list(x.shape),
-    )  # fmt: skip
-    c.require(
-        rois.ndim == 2 and rois.shape[1] in (8, -1),
-        "Input(ROIs) of roi_perspective_transform must hold quadrilaterals.",
-        expected="[regions, 8]: x and y of four corners", received=list(rois.shape),
-    )  # fmt: skip
+    c.check_inputs()
     require_lod(c, "ROIs")
     if c.runtime:
-        count = len(c.lod("ROIs")[-1]) - 1
-        c.require(
-            count == x.shape[0], "Input(ROIs) of roi_perspective_transform must have a sequence for each image.",
-            expected=x.shape[0], received=count,
-        )  # fmt: skip
+        one_sequence_each(c, "ROIs", x.shape[0])
     shape = (rois.shape[0], x.shape[1], c.attr("transformed_height"), c.attr("transformed_width"))
     c.set("Out", shape, x.dtype, c.lod("ROIs"))
 
 
 def transform(corners: Array, height: int, width: int) -> Array:
-    """The matrix that maps columns and rows of a rectangle to points of a quadrilateral.
+    """The matrix [3, 3] that maps columns and rows of a rectangle to points of a quadrilateral; not finite for none.
 
-    Args:
-        corners: [4, 2]: x and y, from the top left one clockwise.
-        width: columns, at most; fewer where the quadrilateral is narrower.
-
-    Returns:
-        [3, 3]; not finite where there is none.
-
-    Example:
-        >>> transform(np.array([[1.0, 2.0], [4.0, 2.0], [4.0, 5.0], [1.0, 5.0]]), 4, 9).round(3) + 0.0
-        array([[1., 0., 1.],
-               [0., 1., 2.],
-               [0., 0., 1.]])
+    The corners begin at the top left and go clockwise. A narrower quadrilateral has fewer columns than ``width``.
     """
     dtype = corners.dtype.type
     lengths = np.sqrt(((corners - np.roll(corners, -1, 0)) ** 2).sum(1))
@@ -82,16 +49,7 @@ def transform(corners: Array, height: int, width: int) -> Array:
 
 
 def inside(x: Array, y: Array, corners: Array) -> Array:
-    """Whether points are in a quadrilateral, or on its edge.
-
-    Args:
-        y: the same shape.
-        corners: [4, 2].
-
-    Example:
-        >>> inside(np.array([0.5, 2.0]), np.array([0.5, 0.5]), np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]))
-        array([ True, False])
-    """
+    """Whether points are in a quadrilateral [4, 2], or on its edge."""
     on_edge, crossed = np.zeros(x.shape, bool), np.zeros(x.shape, np.int64)
     for (xs, ys), (xe, ye) in zip(corners, np.roll(corners, -1, 0), strict=True):
         left, right, top, bottom = min(xs, xe), max(xs, xe), min(ys, ye), max(ys, ye)
@@ -132,40 +90,26 @@ def _points(
 
 
 def warp(x: Array, rois: Array, counts: Array, scale: float, out: Array) -> None:
-    """Write each region as a rectangle.
-
-    Args:
-        x: images [n, c, h, w].
-        rois: [regions, 8].
-        counts: how many regions each image has.
-        scale: pixels for one unit of a corner.
-        out: [regions, c, rows, columns], written.
-    """
+    """Write each region as a rectangle [regions, c, rows, columns]."""
     out[...] = 0
     for r, n, i, j, pixels in _points(rois, counts, scale, out.shape[2:], x.shape[2:]):
         out[r][:, i, j] = sum(share * x[n][:, row, column] for row, column, share in pixels)
 
 
 def warp_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> None:
-    """Write the gradient of `warp`.
-
-    Args:
-        rois: [regions, 8].
-        counts: how many regions each image has.
-        scale: pixels for one unit of a corner.
-    """
+    """Write the gradient of `warp`."""
     dx[...] = 0
     for r, n, i, j, pixels in _points(rois, counts, scale, g.shape[2:], dx.shape[2:]):
         for row, column, share in pixels:
             np.add.at(dx[n].transpose(1, 2, 0), (row, column), (share * g[r][:, i, j]).T)
 
 
+@kernel("roi_perspective_transform", place="cuda", dtypes=FLOATS)
 @op(
     "roi_perspective_transform",
     inputs={
         "X: float[n, c, h, w]": "images",
-        "ROIs: float[regions, 8] lod":
-            "x and y of four corners, from the top left one clockwise; a sequence for each image",
+        "ROIs: float[regions, 8] lod": "x, y of four corners, clockwise from the top left; a sequence for each image",
     },
     outputs={"Out": "[regions, c, transformed_height, transformed_width]"},
     attrs={
@@ -193,40 +137,11 @@ def roi_perspective_transform(b: Binder) -> None:
 
     Source: Liu et al., "FOTS" (2018); Fluid's roi_perspective_transform_op.
     """
-    b(warp, b["X"], b["ROIs"], np.diff(b.lod("ROIs")[-1]), b.attr("spatial_scale"), b["Out"])
-
-
-@grad_op("roi_perspective_transform_grad")
-def roi_perspective_transform_grad(b: Binder) -> None:
-    """dX = the sum of what each pixel has given, by its share."""
-    b(warp_grad, b["Out@GRAD"], b["ROIs"], np.diff(b.lod("ROIs")[-1]), b.attr("spatial_scale", 1.0), b["X@GRAD"])
-
-
-def _launch(b: Binder, name: str, x: Array, out: Array, *operands: Array) -> None:
-    """Emit a launch with a thread for each pixel of a region's result, which goes through the channels."""
-    regions, channels, oh, ow = out.shape
-    image = b.table(images_of(np.diff(b.lod("ROIs")[-1]), regions).astype(np.int32))
-    sizes = np.int64(channels), np.int64(x.shape[2]), np.int64(x.shape[3]), np.int32(oh), np.int32(ow)
-    rois = of_dtype(b, b["ROIs"], wide_dtype(x.dtype))
-    given = *operands[:1], rois, image, *operands[1:]
-    scale = np.float64(b.attr("spatial_scale", 1.0))
-    by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", regions, oh * ow, *given, *sizes, scale)
-
-
-@kernel("roi_perspective_transform", place="cuda", dtypes=FLOATS)
-def roi_perspective_transform_on_cuda(b: Binder) -> None:
-    """A thread for each pixel of a region."""
-    x, out = b["X"], b["Out"]
-    if out.size:
-        _launch(b, "warped", x, out, x, out)
+    emit(b, warp, b.attr("spatial_scale"), "warped", source=CUDA, channels=False)
 
 
 @kernel("roi_perspective_transform_grad", place="cuda", dtypes=FLOATS)
-def roi_perspective_transform_grad_on_cuda(b: Binder) -> None:
-    """Regions overlap: they are added up with atomics."""
-    g, dx = b["Out@GRAD"], b["X@GRAD"]
-    total = writing_as(b, dx, wide_dtype(dx.dtype))
-    fill(b, total)
-    if g.size:
-        _launch(b, "warped_grad", dx, g, g, total)
-    written_as(b, dx, total)
+@grad_op("roi_perspective_transform_grad")
+def roi_perspective_transform_grad(b: Binder) -> None:
+    """dX = the sum of what each pixel has given, by its share."""
+    emit_grad(b, warp_grad, b.attr("spatial_scale", 1.0), "warped_grad", source=CUDA, channels=False)

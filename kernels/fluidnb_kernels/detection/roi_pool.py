@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.detection.regions import (
-    ATTRS,
-    CUDA,
-    INPUTS,
-    boxes,
-    counts_of,
-    images_of,
-    launch,
-    owners,
-    region_infer,
-)
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
+from fluidnb_kernels.detection.regions import ATTRS, CUDA, INPUTS, counts_of, images_of, launch, owners, region_infer
+from fluidnb_kernels.emit import FLOATS, store
+from fluidnb_kernels.verbs import on_cuda, summing
 
 
 def edges(first: int, last: int, count: int, size: int) -> tuple[list[int], list[int]]:
-    """Where the parts of a region start and end along an axis.
-
-    Args:
-        first: its first pixel.
-        last: its last pixel.
-        size: pixels of the image.
-
-    Example:
-        >>> edges(1, 3, 2, 4)
-        ([1, 2], [3, 4])
-    """
+    """Starts and ends of the parts of a region along an axis."""
     step = np.float32(max(last - first + 1, 1)) / np.float32(count)
     spots = np.arange(count + 1, dtype=np.float32) * step
     starts = np.floor(spots[:-1]).astype(np.int64) + first
@@ -49,16 +24,7 @@ def edges(first: int, last: int, count: int, size: int) -> tuple[list[int], list
 def pool(
     x: Array, rois: Array, counts: Array, scale: float, sizes: tuple[int, int], out: Array | None, spots: Array | None
 ) -> None:
-    """Write the largest pixel of each part of each region, and its place in the plane.
-
-    Args:
-        x: images [n, c, h, w].
-        rois: boxes [regions, 4].
-        counts: how many regions each image has.
-        scale: pixels for one unit of a box.
-        out: [regions, c, rows, columns], written, or None; 0 where a part has no pixel.
-        spots: the same shape, written, or None; -1 where a part has no pixel.
-    """
+    """Write the largest pixel of each part of each region, and its index in the plane; 0 and -1 where there is none."""
     pixels = rois * rois.dtype.type(scale)
     pixels = (np.sign(pixels) * np.floor(np.abs(pixels) + 0.5)).astype(np.int64)  # halves away from zero
     shape = (len(rois), x.shape[1], *sizes)
@@ -73,26 +39,18 @@ def pool(
                     spot = part.argmax(1)
                     best[i, :, j, k] = part[np.arange(len(part)), spot]
                     where[i, :, j, k] = (y0 + spot // (x1 - x0)) * width + x0 + spot % (x1 - x0)
-    if out is not None:
-        out[...] = best
-    if spots is not None:
-        spots[...] = where
+    store((out, spots), (best, where))
 
 
 def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
-    """Write the gradient of `pool`.
-
-    Args:
-        g: the gradient of the results [regions, c, rows, columns].
-        spots: the places in the plane; -1 for none.
-        counts: how many regions each image has.
-    """
+    """Write the gradient of `pool`."""
     total = np.zeros((*dx.shape[:2], dx.shape[2] * dx.shape[3]), dx.dtype)
     r, c, i, j = np.nonzero(spots >= 0)
     np.add.at(total, (images_of(counts, len(g))[r], c, spots[r, c, i, j]), g[r, c, i, j])
     dx[...] = total.reshape(dx.shape)
 
 
+@kernel("roi_pool", place="cuda", dtypes=FLOATS)
 @op(
     "roi_pool",
     inputs=INPUTS,
@@ -120,35 +78,26 @@ def roi_pool(b: Binder) -> None:
 
     Source: Girshick, "Fast R-CNN" (2015); Fluid's roi_pool_op.
     """
-    sizes = (b.attr("pooled_height"), b.attr("pooled_width"))
-    b(pool, b["X"], b["ROIs"], counts_of(b), b.attr("spatial_scale"), sizes, b["Out"], b["Argmax"])
-
-
-@grad_op("roi_pool_grad", dtype_slot="Out@GRAD")
-def roi_pool_grad(b: Binder) -> None:
-    """dX = the sum of dOut over the parts whose largest pixel it was."""
-    b(pool_grad, b["Out@GRAD"], b["Argmax"], counts_of(b), b["X@GRAD"])
-
-
-@kernel("roi_pool", place="cuda", dtypes=FLOATS)
-def roi_pool_on_cuda(b: Binder) -> None:
-    """A thread for each part of a region."""
-    x, out, spots = b["X"], b["Out"], b["Argmax"]
-    made = out if spots is None else spots
-    if made is not None and made.size:
-        outs = [np.uintp(0) if a is None else a for a in (out, spots)]
-        launch(b, "pool", x, made, x, boxes(b, x.dtype), owners(b, len(made)), *outs)
+    x, outs = b["X"], (b["Out"], b["Argmax"])
+    result = next((out for out in outs if out is not None), None)
+    if not on_cuda(b):
+        sizes = b.attr("pooled_height"), b.attr("pooled_width")
+        b(pool, x, b["ROIs"], counts_of(b), b.attr("spatial_scale"), sizes, *outs)
+    elif result is not None and result.size:
+        launch(b, "pool", x, result, x, *(np.uintp(0) if out is None else out for out in outs))
 
 
 @kernel("roi_pool_grad", place="cuda", dtypes=FLOATS)
-def roi_pool_grad_on_cuda(b: Binder) -> None:
-    """dOut goes to the places that were found, with atomics."""
+@grad_op("roi_pool_grad", dtype_slot="Out@GRAD")
+def roi_pool_grad(b: Binder) -> None:
+    """dX = the sum of dOut over the parts whose largest pixel it was."""
     g, dx, spots = b["Out@GRAD"], b["X@GRAD"], b["Argmax"]
-    total = writing_as(b, dx, wide_dtype(dx.dtype))
-    fill(b, total)
-    if g.size:
-        regions, channels, oh, ow = g.shape
-        sizes = [np.int64(n) for n in (channels, dx.shape[2] * dx.shape[3], oh * ow)]
-        name = f"pool_grad<{ctype(g.dtype)}>"
-        by_rows(b, CUDA, name, regions, channels * oh * ow, g, spots, owners(b, regions), total, *sizes)
-    written_as(b, dx, total)
+    if not on_cuda(b):
+        return b(pool_grad, g, spots, counts_of(b), dx)
+    with summing(b, dx) as total:
+        if g.size:
+            regions, channels, oh, ow = g.shape
+            sizes = [np.int64(n) for n in (channels, dx.shape[2] * dx.shape[3], oh * ow)]
+            name = f"pool_grad<{ctype(g.dtype)}>"
+            by_rows(b, CUDA, name, regions, channels * oh * ow, g, spots, owners(b, regions), total, *sizes)
+    return None

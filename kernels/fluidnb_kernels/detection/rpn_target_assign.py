@@ -2,79 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.detection.boxes import four_wide, overlaps
+from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.region_sampling import (
     NEAR,
     deltas,
     one_row_each,
-    parts,
     reservoir,
     same_sequences,
-    write_rows,
+    write_sampled,
 )
-from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequences import all_given, as_level, require_lod
-
-Array = Any
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Thresholds and counts that select anchors as examples.
-
-    Args:
-        most: examples of an image.
-        straddle: how far an anchor may reach beyond its image; below 0 any distance.
-        share: the share of examples with an object, at most.
-        high: the overlap from which an anchor has an object.
-        low: the overlap below which it has none.
-    """
-
-    most: int
-    straddle: float
-    share: float
-    high: float
-    low: float
+from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.sequences import all_given, as_level, require_lod, slices
 
 
 def assign(
-    anchors: Array, objects: Array, info: Array, limits: Limits, generator: np.random.Generator | None
+    anchors: Array, objects: Array, info: Array, how: Any, generator: np.random.Generator | None
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """The examples of one image.
+    """The examples of one image; without a generator the first ones.
 
-    Args:
-        anchors: [anchors, 4].
-        objects: [objects, 4], in the image as it was.
-        generator: random numbers, or None for the first ones.
-
-    Returns:
-        Numbers of the anchors that learn boxes and of those that learn labels, the labels, the boxes as deltas, and
-        whether each box counts.
+    Returns numbers of the anchors with boxes and of those with labels, labels, deltas, and whether each box counts.
     """
     height, width, scale = info
     inside = np.arange(len(anchors))
-    if limits.straddle >= 0:
-        most = np.array([width, height], anchors.dtype) + anchors.dtype.type(limits.straddle)
+    if how.rpn_straddle_thresh >= 0:
+        most = np.array([width, height], anchors.dtype) + anchors.dtype.type(how.rpn_straddle_thresh)
         inside = np.flatnonzero(
-            (anchors[:, :2] >= -anchors.dtype.type(limits.straddle)).all(1) & (anchors[:, 2:] < most).all(1)
+            (anchors[:, :2] >= -anchors.dtype.type(how.rpn_straddle_thresh)).all(1) & (anchors[:, 2:] < most).all(1)
         )
     objects = objects * scale
     shared = overlaps(anchors[inside], objects, False)
     best = shared.max(1, initial=-np.inf)
     nearest = shared.argmax(1) if shared.shape[1] else np.zeros(len(inside), np.int64)
     of_object = (abs(shared - shared.max(0, initial=-np.inf)) < NEAR).any(1)
-    front = np.flatnonzero(of_object | (best >= limits.high))
-    front = reservoir(front, int(np.float32(limits.share) * np.float32(limits.most)), generator)
-    back = reservoir(np.flatnonzero(best < limits.low), limits.most - len(front), generator)
+    front = np.flatnonzero(of_object | (best >= how.rpn_positive_overlap))
+    front = reservoir(front, int(np.float32(how.rpn_fg_fraction) * np.float32(how.rpn_batch_size_per_im)), generator)
+    back = reservoir(np.flatnonzero(best < how.rpn_negative_overlap), how.rpn_batch_size_per_im - len(front), generator)
     # an anchor that is nearest to an object and overlaps it little may be drawn twice: it counts as background, and
-    # the first anchor with an object stands for it among the boxes, with weight 0
+    # the first anchor with an object replaces it among the boxes, with weight 0
     twice = np.intersect1d(front, back)
     kept = np.setdiff1d(front, twice)
     boxed = np.concatenate([np.repeat(front[:1], len(twice)), kept])
@@ -88,38 +58,32 @@ def assign(
 
 def _assigned(operands: tuple[Any, ...], generator: np.random.Generator | None) -> list[tuple[Array, ...]]:
     """The examples of every image, with anchors numbered through all images; the operands are those of `_operands`."""
-    anchors, boxes, crowd, info, objects, limits = operands
+    anchors, boxes, crowd, info, objects, how = operands
     flat, found = crowd.reshape(-1), []
     for i, part in enumerate(objects):
         own = boxes[part][flat[part] == 0]
-        boxed, scored, *more = assign(anchors, own, info[i], limits, generator)
+        boxed, scored, *more = assign(anchors, own, info[i], how, generator)
         found.append((boxed + i * len(anchors), scored + i * len(anchors), *more))
     return found
 
 
 def _operands(b: Binder) -> tuple[Any, ...]:
     """The inputs, the objects of each image, and what decides."""
-    limits = Limits(
-        b.attr("rpn_batch_size_per_im"), b.attr("rpn_straddle_thresh"), b.attr("rpn_fg_fraction"),
-        b.attr("rpn_positive_overlap"), b.attr("rpn_negative_overlap"),
-    )  # fmt: skip
-    return b["Anchor"], b["GtBoxes"], b["IsCrowd"], b["ImInfo"], parts(b.lod("GtBoxes")[-1]), limits
+    return b["Anchor"], b["GtBoxes"], b["IsCrowd"], b["ImInfo"], slices(b.lod("GtBoxes")[-1]), attributes(b)
 
 
 def _guard(b: Binder) -> tuple[tuple[int, int], ...]:
     """Number of anchors of each image with box targets, and with labels."""
     if not all_given(b, "Anchor", "GtBoxes", "IsCrowd", "ImInfo") or not b.lod("GtBoxes"):
         return ()
-    *values, objects, limits = _operands(b)
+    *values, objects, how = _operands(b)
     generator = b.rng.rewind() if b.attr("use_random") else None
-    found = _assigned((*map(on_host, values), objects, limits), generator)
+    found = _assigned((*map(on_host, values), objects, how), generator)
     return tuple((len(own[0]), len(own[1])) for own in found)
 
 
 def _infer(c: Context) -> None:
-    four_wide(c, "Anchor")
-    four_wide(c, "GtBoxes")
-    whole_numbers(c, "IsCrowd")
+    c.check_inputs()
     for slot in ("GtBoxes", "IsCrowd"):
         require_lod(c, slot, 1)
     one_row_each(c, "ImInfo", "GtBoxes")
@@ -136,17 +100,6 @@ def _infer(c: Context) -> None:
     c.set("TargetLabel", (scored[0], 1), np.int32, scored[1])
     c.set("TargetBBox", (boxed[0], 4), dtype, boxed[1])
     c.set("BBoxInsideWeight", (boxed[0], 4), dtype, boxed[1])
-
-
-def write_assigned(stream: Any, operands: tuple[Any, ...], outs: tuple[Array | None, ...]) -> None:
-    """Write the examples of every image.
-
-    Args:
-        stream: where random numbers come from, or None.
-        operands: what `_assigned` takes.
-        outs: the five outputs, written; None for one that is not wanted.
-    """
-    write_rows(outs, _assigned(operands, None if stream is None else stream.rewind()))
 
 
 @op(
@@ -199,4 +152,4 @@ def rpn_target_assign(b: Binder) -> None:
     Source: Ren et al., "Faster R-CNN" (2015); Fluid's rpn_target_assign_op.
     """
     outs = tuple(b[s] for s in ("LocationIndex", "ScoreIndex", "TargetLabel", "TargetBBox", "BBoxInsideWeight"))
-    b(write_assigned, b.rng if b.attr("use_random") else None, _operands(b), outs)
+    b(write_sampled, _assigned, b.rng if b.attr("use_random") else None, _operands(b), outs)

@@ -2,96 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-_TYPED = ("yolo_boxes", "yolo_scores", "objects", "yolo_loss", "sure_grad", "object_grad")
 #: Sides of a tile of scores, as ``yolo.cu`` numbers them.
 _TILE, _STRIPE = 32, 8
 
 
-def _kernels() -> Iterator[str]:
-    yield from ("matched<float>", "matched<double>")
-    yield from (f"{name}<{CTYPES[t]}>" for name in _TYPED for t in FLOATS)
-
-
-CUDA = Source(__file__, "yolo.cu", _kernels)
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What the feature map of a YOLO network means.
-
-    Args:
-        anchors: widths and heights of the anchors, in turn, in pixels of the network's input.
-        ratio: pixels of the network's input for one place of the map.
-        least: the least confidence of a box.
-        inside: whether boxes end at the edges of the image.
-        spread: how far a middle may be from its place.
-        aware: the power of the predicted overlap; None where the map has none.
-    """
-
-    anchors: tuple[int, ...]
-    ratio: int
-    least: float
-    inside: bool
-    spread: float
-    aware: float | None
+CUDA = Source(__file__, "yolo.cu", typed(
+    ("matched", ("float32", "float64")), ("yolo_boxes yolo_scores objects yolo_loss sure_grad object_grad", FLOATS),
+))  # fmt: skip
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)).
-
-    Example:
-        >>> sigmoid(np.zeros(1))
-        array([0.5])
-    """
+    """1 / (1 + exp(-x))."""
     return 1 / (1 + np.exp(-x))
 
 
-def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array | None) -> None:
+def read(x: Array, images: Array, how: Any, boxes: Array | None, scores: Array | None) -> None:
     """Write the boxes and scores of a map; zeros where the confidence is too small.
 
-    Args:
-        x: [n, channels, h, w].
-        images: [n, 2]: heights and widths of the images.
-        boxes: [n, anchors · h · w, 4], written, or None.
-        scores: [n, anchors · h · w, classes], written, or None.
+    ``images`` has heights and widths; ``boxes`` or ``scores`` may be None.
     """
     n, _, h, w = x.shape
-    count, dtype = len(head.anchors) // 2, x.dtype.type
-    first = 0 if head.aware is None else count
+    count, dtype = len(how.anchors) // 2, x.dtype.type
+    first = count if how.iou_aware else 0
     parts = x[:, first:].reshape(n, count, -1, h, w)
     sure = sigmoid(parts[:, :, 4])
-    if head.aware is not None:
-        sure = sure ** dtype(1 - head.aware) * sigmoid(x[:, :count]) ** dtype(head.aware)
+    if how.iou_aware:
+        sure = sure ** dtype(1 - how.iou_aware_factor) * sigmoid(x[:, :count]) ** dtype(how.iou_aware_factor)
     sizes = images.astype(x.dtype).reshape(n, 2, 1, 1, 1)
-    anchors = np.array(head.anchors, x.dtype).reshape(1, count, 2, 1, 1)
-    move = dtype(-0.5 * (head.spread - 1))
+    anchors = np.array(how.anchors, x.dtype).reshape(1, count, 2, 1, 1)
+    move = dtype(-0.5 * (how.scale_x_y - 1))
     rows, columns = np.arange(h, dtype=x.dtype).reshape(h, 1), np.arange(w, dtype=x.dtype)
-    spread = dtype(head.spread)
+    spread = dtype(how.scale_x_y)
     middle_x = (columns + sigmoid(parts[:, :, 0]) * spread + move) * sizes[:, 1] / dtype(w)
     middle_y = (rows + sigmoid(parts[:, :, 1]) * spread + move) * sizes[:, 0] / dtype(h)
-    half_w = np.exp(parts[:, :, 2]) * anchors[:, :, 0] * sizes[:, 1] / dtype(head.ratio * w) / 2
-    half_h = np.exp(parts[:, :, 3]) * anchors[:, :, 1] * sizes[:, 0] / dtype(head.ratio * h) / 2
+    half_w = np.exp(parts[:, :, 2]) * anchors[:, :, 0] * sizes[:, 1] / dtype(how.downsample_ratio * w) / 2
+    half_h = np.exp(parts[:, :, 3]) * anchors[:, :, 1] * sizes[:, 0] / dtype(how.downsample_ratio * h) / 2
     found = np.stack([middle_x - half_w, middle_y - half_h, middle_x + half_w, middle_y + half_h], -1)
-    if head.inside:
+    if how.clip_bbox:
         last = (sizes[:, ::-1, 0, 0, 0] - 1).reshape(n, 1, 1, 1, 2)
         found = np.concatenate([np.maximum(found[..., :2], 0), np.minimum(found[..., 2:], last)], -1)
-    kept = (sure >= dtype(head.least))[..., None]
+    kept = (sure >= dtype(how.conf_thresh))[..., None]
     if boxes is not None:
         boxes[...] = np.where(kept, found, 0).reshape(boxes.shape)
     if scores is not None:
@@ -100,42 +64,28 @@ def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array
 
 
 def check_anchors(anchors: list[int]) -> str | None:
-    """A sentence if numbers do not make anchors.
-
-    Example:
-        >>> check_anchors([10, 13])
-    """
+    """A sentence if numbers do not make anchors."""
     if anchors and len(anchors) % 2 == 0 and min(anchors) > 0:
         return None
     return "anchors must be a positive width and height for each anchor."
 
 
 def _infer(c: Context) -> None:
-    x, images, anchors = c["X"], c["ImgSize"], len(c.attr("anchors")) // 2
+    x, anchors = c["X"], len(c.attr("anchors")) // 2
     aware = c.attr("iou_aware")
     channels = anchors * (5 + c.attr("class_num") + aware)
+    c.check_inputs()
     c.require(
-        x.ndim == 4 and x.shape[1] in (channels, -1), "Input(X) of yolo_box must have channels for each anchor.",
+        x.shape[1] in (channels, -1), "Input(X) of yolo_box must have channels for each anchor.",
         expected=f"[batch, {channels}, height, width]", received=list(x.shape),
         hint="an anchor takes 5 channels and one for each class, and with iou_aware one more.",
-    )  # fmt: skip
-    whole_numbers(c, "ImgSize")
-    c.require(
-        agree(images.shape, (x.shape[0], 2)), "Input(ImgSize) of yolo_box must have height and width of each image.",
-        expected=[x.shape[0], 2], received=list(images.shape),
     )  # fmt: skip
     places = product((anchors, *x.shape[2:]))
     c.set("Boxes", (x.shape[0], places, 4), x.dtype)
     c.set("Scores", (x.shape[0], places, c.attr("class_num")), x.dtype)
 
 
-def _head(c: Context) -> Head:
-    return Head(
-        tuple(c.attr("anchors")), c.attr("downsample_ratio"), c.attr("conf_thresh"), c.attr("clip_bbox"),
-        c.attr("scale_x_y"), c.attr("iou_aware_factor") if c.attr("iou_aware") else None,
-    )  # fmt: skip
-
-
+@kernel("yolo_box", place="cuda", dtypes=FLOATS)
 @op(
     "yolo_box",
     inputs={
@@ -169,24 +119,21 @@ def yolo_box(b: Binder) -> None:
 
     Source: Redmon and Farhadi, "YOLOv3: An Incremental Improvement" (2018); Fluid's yolo_box_op.
     """
-    b(read, b["X"], b["ImgSize"], _head(b), b["Boxes"], b["Scores"])
-
-
-@kernel("yolo_box", place="cuda", dtypes=FLOATS)
-def yolo_box_on_cuda(b: Binder) -> None:
-    """A thread for each side of a box; a block for each tile of scores."""
-    x, boxes, scores, head = b["X"], b["Boxes"], b["Scores"], _head(b)
+    if not on_cuda(b):
+        return b(read, b["X"], b["ImgSize"], attributes(b), b["Boxes"], b["Scores"])
+    x, boxes, scores, how = b["X"], b["Boxes"], b["Scores"], attributes(b)
     n, _, h, w = x.shape
-    wide, count, classes = wide_dtype(x.dtype), len(head.anchors) // 2, b.attr("class_num")
+    wide, count, classes = wide_dtype(x.dtype), len(how.anchors) // 2, b.attr("class_num")
     sizes = [np.int64(v) for v in (count, 5 + classes, h, w)]
-    least, aware = np.float64(head.least), (np.int32(head.aware is not None), np.float64(head.aware or 0))
+    least, aware = np.float64(how.conf_thresh), (np.int32(how.iou_aware), np.float64(how.iou_aware_factor))
     if boxes is not None and boxes.size:
-        anchors, how = b.table(np.array(head.anchors, wide)), (np.int32(head.inside), np.float64(head.spread))
-        operands = x, of_dtype(b, b["ImgSize"], wide), anchors, boxes, *sizes, np.int64(head.ratio), least
-        by_rows(b, CUDA, f"yolo_boxes<{ctype(x.dtype)}>", n * count, 4 * h * w, *operands, *how, *aware)
+        anchors, more = b.table(np.array(how.anchors, wide)), (np.int32(how.clip_bbox), np.float64(how.scale_x_y))
+        operands = x, of_dtype(b, b["ImgSize"], wide), anchors, boxes, *sizes, np.int64(how.downsample_ratio), least
+        by_rows(b, CUDA, f"yolo_boxes<{ctype(x.dtype)}>", n * count, 4 * h * w, *operands, *more, *aware)
     if scores is not None and scores.size:
         places, groups = -(-h * w // _TILE), -(-classes // _TILE)
         tiles = n * count * places * groups
         counts = [np.int64(v) for v in (places, groups, tiles)]
         name, grid, block = CUDA[f"yolo_scores<{ctype(x.dtype)}>"], (min(tiles, BLOCKS),), (_TILE, _STRIPE)
         b(name, grid, block, 0, x, scores, *sizes, least, *aware, *counts)
+    return None

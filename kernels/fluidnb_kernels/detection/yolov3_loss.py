@@ -7,51 +7,112 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.detection.yolo_box import CUDA, check_anchors, sigmoid
-from fluidnb_kernels.detection.yolo_targets import Task, assign, ignored, targets
-from fluidnb_kernels.emit import FLOATS, zeros
-from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.tensor.strided_copy import fill
+from fluidnb_kernels.emit import FLOATS, store
+from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.verbs import fill, on_cuda
 
-Array = Any
+
+def _overlaps(one: Array, other: Array) -> Array:
+    """Intersection over union of boxes given by middle and size."""
+    low = np.maximum(one[..., :2] - one[..., 2:] / 2, other[..., :2] - other[..., 2:] / 2)
+    high = np.minimum(one[..., :2] + one[..., 2:] / 2, other[..., :2] + other[..., 2:] / 2)
+    size = high - low
+    shared = np.where((size < 0).any(-1), 0, size.prod(-1))
+    return shared / (one[..., 2:].prod(-1) + other[..., 2:].prod(-1) - shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The objects that this map learns, one after the other."""
+
+    spot: tuple[Array, ...]  # image, anchor of the map, row, column of each
+    place: Array  # the four numbers that x, y, width, height should be
+    weight: Array  # of its place
+    score: Array  # of the object
+    labels: Array  # [objects, classes]
+
+
+def _places(how: Any) -> Array:
+    """For each anchor its first number among those of this map, -1 for none."""
+    place = np.full(len(how.anchors) // 2, -1, np.int32)
+    for k, anchor in reversed(list(enumerate(how.anchor_mask))):
+        place[anchor] = k
+    return place
+
+
+def assign(boxes: Array, scores: Array, how: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """For each object the anchor of the map that learns it (-1 for none), and which objects there are.
+
+    Boxes have middle and size, as parts of the image.
+    """
+    valid = (boxes[..., 2:] >= 1e-6).all(-1)
+    sizes = np.array(how.anchors, boxes.dtype).reshape(-1, 2) / boxes.dtype.type(how.downsample_ratio * shape[2])
+    anchors, own = np.zeros((len(sizes), 4), boxes.dtype), boxes.copy()
+    anchors[:, 2:], own[..., :2] = sizes, 0
+    own[~valid] = 1
+    best = _overlaps(own[:, :, None], anchors).argmax(-1)
+    return np.where(valid, _places(how)[best], -1).astype(np.int32), valid
+
+
+def targets(boxes: Array, labels: Array, scores: Array, match: Array, how: Any, shape: tuple[int, ...]) -> Targets:
+    """The features that a map should have at its objects."""
+    image, number = np.nonzero(match >= 0)
+    box, score, dtype = boxes[image, number], scores[image, number], boxes.dtype.type
+    h, w = shape[2:]
+    row, column = (box[:, 1] * dtype(h)).astype(np.int64), (box[:, 0] * dtype(w)).astype(np.int64)
+    anchor = match[image, number]
+    sizes = np.array(how.anchors, boxes.dtype).reshape(-1, 2)[np.array(how.anchor_mask)[anchor]]
+    place = np.concatenate([box[:, :2] * dtype(h), np.log(box[:, 2:] * dtype(how.downsample_ratio * h) / sizes)], 1)
+    place[:, 0] -= column
+    place[:, 1] -= row
+    hot = np.full((len(box), how.class_num), how.smooth, boxes.dtype)
+    hot[np.arange(len(box)), labels[image, number]] = 1 - how.smooth
+    return Targets((image, anchor, row, column), place, (2 - box[:, 2] * box[:, 3]) * score, score, hot)
+
+
+def ignored(parts: Array, boxes: Array, valid: Array, how: Any) -> Array:
+    """Whether boxes of a map [n, anchors, h, w] overlap an object so much that they need not be no object."""
+    n, count, _, h, w = parts.shape
+    dtype = parts.dtype.type
+    move, spread = dtype(-0.5 * (how.scale_x_y - 1)), dtype(how.scale_x_y)
+    rows, columns = np.arange(h, dtype=parts.dtype).reshape(h, 1), np.arange(w, dtype=parts.dtype)
+    sizes = np.array(how.anchors, parts.dtype).reshape(-1, 2)[list(how.anchor_mask)].reshape(1, count, 2, 1, 1)
+    sizes = np.exp(parts[:, :, 2:4]) * sizes / dtype(how.downsample_ratio * h)
+    own = np.stack([
+        (columns + sigmoid(parts[:, :, 0]) * spread + move) / dtype(h),
+        (rows + sigmoid(parts[:, :, 1]) * spread + move) / dtype(h), sizes[:, :, 0], sizes[:, :, 1],
+    ], -1)  # fmt: skip
+    best = np.zeros((n, count, h, w), parts.dtype)
+    for k in range(boxes.shape[1]):
+        other = boxes[:, k].reshape(n, 1, 1, 1, 4)
+        there = valid[:, k].reshape(n, 1, 1, 1)
+        best = np.where(there, np.maximum(best, _overlaps(own, np.where(there[..., None], other, 1))), best)
+    return best > dtype(how.ignore_thresh)
 
 
 def entropy(x: Array, label: Any) -> Array:
-    """The cross entropy of σ(x) and a label.
-
-    Example:
-        >>> entropy(np.zeros(1), 1.0).round(3)
-        array([0.693])
-    """
+    """The cross entropy of σ(x) and a label."""
     return np.maximum(x, 0) - x * label + np.log1p(np.exp(-np.abs(x)))
 
 
 def loss(
-    x: Array, boxes: Array, labels: Array, scores: Array | None, task: Task,
+    x: Array, boxes: Array, labels: Array, scores: Array | None, how: Any,
     outs: tuple[Array | None, Array | None, Array | None],
 ) -> None:  # fmt: skip
-    """Write the loss of each image, what each box is to be, and which anchor learns each object.
-
-    Args:
-        x: the map [n, channels, h, w].
-        boxes: [n, objects, 4]: middle and size, as parts of the image.
-        labels: integers [n, objects].
-        scores: [n, objects], or None for 1.
-        outs: the losses [n]; [n, anchors, h, w]: the score of an object, 0 for none, -1 for boxes that do not count;
-            the anchors [n, objects]; each None where it is not wanted.
-    """
+    """Write the loss of each image, the target of each box, and the anchor of each object; ``outs`` may be None."""
     rates = np.ones(boxes.shape[:2], x.dtype) if scores is None else scores
     n, _, h, w = x.shape
-    parts = x.reshape(n, len(task.mask), -1, h, w)
-    match, valid = assign(boxes, rates, task, x.shape)
-    found = targets(boxes, labels, rates, match, task, x.shape)
-    objects = np.where(ignored(parts, boxes, valid, task), x.dtype.type(-1), x.dtype.type(0))
+    parts = x.reshape(n, len(how.anchor_mask), -1, h, w)
+    match, valid = assign(boxes, rates, how, x.shape)
+    found = targets(boxes, labels, rates, match, how, x.shape)
+    objects = np.where(ignored(parts, boxes, valid, how), x.dtype.type(-1), x.dtype.type(0))
     objects[found.spot] = found.score
     image, anchor, row, column = found.spot
     own = parts[image, anchor, :, row, column]
@@ -61,30 +122,18 @@ def loss(
     there = objects > 1e-5
     total = np.where(there, entropy(sure, 1) * objects, np.where(objects > -0.5, entropy(sure, 0), 0)).sum((1, 2, 3))
     np.add.at(total, image, each)
-    for out, value in zip(outs, (total, objects, match), strict=True):
-        if out is not None:
-            out[...] = value
+    store(outs, (total, objects, match))
 
 
 def loss_grad(
-    x: Array, boxes: Array, labels: Array, scores: Array | None, objects: Array, match: Array, g: Array, task: Task,
+    x: Array, boxes: Array, labels: Array, scores: Array | None, objects: Array, match: Array, g: Array, how: Any,
     dx: Array,
 ) -> None:  # fmt: skip
-    """Write the gradient of `loss`.
-
-    Args:
-        x: the map [n, channels, h, w].
-        boxes: [n, objects, 4].
-        labels: integers [n, objects].
-        scores: [n, objects], or None for 1.
-        objects: what each box is to be.
-        match: the anchor of each object.
-        g: the gradient of the losses [n].
-    """
+    """Write the gradient of `loss`."""
     rates = np.ones(boxes.shape[:2], x.dtype) if scores is None else scores
     n, _, h, w = x.shape
-    parts = x.reshape(n, len(task.mask), -1, h, w)
-    found = targets(boxes, labels, rates, match, task, x.shape)
+    parts = x.reshape(n, len(how.anchor_mask), -1, h, w)
+    found = targets(boxes, labels, rates, match, how, x.shape)
     image, anchor, row, column = found.spot
     own = parts[image, anchor, :, row, column]
     slopes = np.zeros_like(own)
@@ -101,40 +150,27 @@ def loss_grad(
 def _infer(c: Context) -> None:
     x, boxes, mask = c["X"], c["GTBox"], c.attr("anchor_mask")
     count = len(c.attr("anchors")) // 2
+    c.check_inputs()
     c.require(
         mask and all(0 <= k < count for k in mask), "Attr(anchor_mask) of yolov3_loss must name some of its anchors.",
         expected=f"numbers from 0 to {count - 1}", received=mask,
     )  # fmt: skip
     channels = len(mask) * (5 + c.attr("class_num"))
     c.require(
-        x.ndim == 4 and x.shape[1] in (channels, -1) and agree(x.shape[2:3], x.shape[3:]),
-        "Input(X) of yolov3_loss must be square maps with channels for each anchor.",
+        x.shape[1] in (channels, -1), "Input(X) of yolov3_loss must have channels for each anchor.",
         expected=f"[batch, {channels}, size, size]", received=list(x.shape),
         hint="an anchor takes 5 channels and one for each class.",
     )  # fmt: skip
-    c.require(
-        boxes.ndim == 3 and boxes.shape[2] in (4, -1), "Input(GTBox) of yolov3_loss must hold boxes.",
-        expected="[batch, objects, 4]: middle and size", received=list(boxes.shape),
-    )  # fmt: skip
-    whole_numbers(c, "GTLabel")
-    for slot in ("GTLabel", "GTScore"):
-        c.require(
-            not c.has(slot) or agree(c[slot].shape, boxes.shape[:2]),
-            f"Input({slot}) of yolov3_loss must go with Input(GTBox).",
-            expected=list(boxes.shape[:2]), received=list(c[slot].shape) if c.has(slot) else None,
-        )  # fmt: skip
     c.set("Loss", x.shape[:1], x.dtype)
     c.set("ObjectnessMask", (x.shape[0], len(mask), *x.shape[2:]), x.dtype)
     c.set("GTMatchMask", boxes.shape[:2], np.int32)
 
 
-def _task(b: Binder) -> Task:
-    classes = b.attr("class_num", 1)
-    return Task(
-        tuple(b.attr("anchors")), tuple(b.attr("anchor_mask")), classes, b.attr("ignore_thresh", 0.7),
-        b.attr("downsample_ratio", 32), min(1 / classes, 1 / 40) if b.attr("use_label_smooth", True) else 0.0,
-        b.attr("scale_x_y", 1.0),
-    )  # fmt: skip
+def _how(b: Binder) -> Any:
+    """The attributes, and how much of a label goes to the other classes."""
+    how = attributes(b)
+    how.smooth = min(1 / how.class_num, 1 / 40) if how.use_label_smooth else 0.0
+    return how
 
 
 @op(
@@ -185,102 +221,64 @@ def yolov3_loss(b: Binder) -> None:
     Source: Redmon and Farhadi, "YOLOv3: An Incremental Improvement" (2018); Fluid's yolov3_loss_op.
     """
     outs = (b["Loss"], b["ObjectnessMask"], b["GTMatchMask"])
-    b(loss, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], _task(b), outs)
+    b(loss, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], _how(b), outs)
 
 
+@kernel("yolov3_loss_grad", place="cuda", dtypes=FLOATS)
 @grad_op("yolov3_loss_grad", dtype_slot="X")
 def yolov3_loss_grad(b: Binder) -> None:
     """dX by the formulas of the losses; boxes and scores of objects, which are given, get zeros."""
-    if b.wants("X@GRAD"):
-        masks = (b["ObjectnessMask"], b["GTMatchMask"], b["Loss@GRAD"])
-        b(loss_grad, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], *masks, _task(b), b["X@GRAD"])
+    dx, objects, match, g = (b[slot] for slot in ("X@GRAD", "ObjectnessMask", "GTMatchMask", "Loss@GRAD"))
+    if dx is not None and not on_cuda(b):
+        b(loss_grad, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], objects, match, g, _how(b), dx)
+    elif dx is not None:  # slopes of confidences everywhere, then of the other elements where objects are
+        launches = _Launches(b)
+        match = of_dtype(b, match, np.dtype(np.int32))
+        count, fields, h, w = launches.sizes
+        rows, name = len(dx) * int(count * fields), f"sure_grad<{launches.ctype}>"
+        by_rows(b, CUDA, name, rows, int(h * w), launches.x, objects, g, dx, count, fields, h * w)
+        launches.by_blocks("object_grad", match.size, match, objects, g, dx)
     for slot in ("GTBox@GRAD", "GTScore@GRAD"):
         if b.wants(slot):
-            zeros(b, b[slot])
+            fill(b, b[slot])
 
 
-@dataclass(frozen=True, slots=True)
 class _Launches:
-    """What the launches of a loss and of its gradient read."""
+    """The operands of a loss and of its gradient on a GPU."""
 
-    b: Binder
-    x: Array
-    boxes: Array
-    rates: Any
-    anchors: Array
-    task: Task
-
-    @staticmethod
-    def of(b: Binder) -> _Launches:
-        x, task, wide = b["X"], _task(b), wide_dtype(b["X"].dtype)
-        rates = np.uintp(0) if b["GTScore"] is None else of_dtype(b, b["GTScore"], wide)
-        own = np.array(task.anchors, wide).reshape(-1, 2)[list(task.mask)]
-        return _Launches(b, x, of_dtype(b, b["GTBox"], wide), rates, b.table(own), task)
-
-    @property
-    def many(self) -> int:
-        """Objects of an image."""
-        return int(self.boxes.shape[1])
-
-    @property
-    def input(self) -> np.float64:
-        """Pixels of the network's input along an axis."""
-        return np.float64(self.task.ratio * self.x.shape[2])
-
-    @property
-    def sizes(self) -> list[Any]:
-        return [np.int64(v) for v in (len(self.task.mask), 5 + self.task.classes, *self.x.shape[2:])]
-
-    def kernel(self, name: str) -> str:
-        return f"{name}<{ctype(self.x.dtype)}>"
-
-    def match(self, out: Array) -> None:
-        """Which anchor learns each object."""
-        anchors = np.array(self.task.anchors, self.boxes.dtype)
-        place = np.full(anchors.size // 2, -1, np.int32)
-        place[list(reversed(self.task.mask))] = np.arange(len(self.task.mask), dtype=np.int32)[::-1]
-        operands = self.boxes, self.b.table(anchors), self.b.table(place), out, np.int64(place.size), self.input
-        each(self.b, CUDA, f"matched<{ctype(self.boxes.dtype)}>", out.size, *operands)
-
-    def objects(self, match: Array, out: Array) -> None:
-        """What each place is to be."""
-        operands = self.x, self.boxes, self.rates, match, self.anchors, out, *self.sizes, self.input
-        numbers = np.float64(self.task.spread), np.float64(self.task.near), np.int64(self.many)
-        n, count, h, w = out.shape
-        by_rows(self.b, CUDA, self.kernel("objects"), n * count, h * w, *operands, *numbers)
+    def __init__(self, b: Binder) -> None:
+        self.b, self.x, self.how = b, b["X"], _how(b)
+        wide = wide_dtype(self.x.dtype)
+        self.ctype, self.boxes = ctype(self.x.dtype), of_dtype(b, b["GTBox"], wide)
+        self.rates = np.uintp(0) if b["GTScore"] is None else of_dtype(b, b["GTScore"], wide)
+        self.anchors = b.table(np.array(self.how.anchors, wide).reshape(-1, 2)[self.how.anchor_mask])
+        self.sizes = [np.int64(v) for v in (len(self.how.anchor_mask), 5 + self.how.class_num, *self.x.shape[2:])]
+        self.input = np.float64(self.how.downsample_ratio * self.x.shape[2])  # pixels along an axis
+        self.many = np.int64(self.boxes.shape[1])  # objects of an image
 
     def by_blocks(self, name: str, blocks: int, match: Array, sure: Array, *args: Array) -> None:
         """A launch whose blocks take an image or an object each."""
         if blocks:
             labels = of_dtype(self.b, self.b["GTLabel"], np.dtype(np.int64))
             operands = self.x, self.boxes, labels, self.rates, match, self.anchors, sure, *args, *self.sizes
-            numbers = self.input, np.float64(self.task.smooth), np.int64(self.many), np.int64(blocks)
-            self.b(CUDA[self.kernel(name)], (min(blocks, BLOCKS),), (THREADS,), 0, *operands, *numbers)
+            numbers = self.input, np.float64(self.how.smooth), self.many, np.int64(blocks)
+            self.b(CUDA[f"{name}<{self.ctype}>"], (min(blocks, BLOCKS),), (THREADS,), 0, *operands, *numbers)
 
 
 @kernel("yolov3_loss", place="cuda", dtypes=FLOATS)
 def yolov3_loss_on_cuda(b: Binder) -> None:
-    """Who learns what, what each place is to be, and a block for each image's loss; NaN where an object is outside."""
-    launches, loss, objects, match = _Launches.of(b), b["Loss"], b["ObjectnessMask"], b["GTMatchMask"]
-    x, count = launches.x, len(launches.task.mask)
-    match = b.tmp(launches.boxes.shape[:2], np.int32) if match is None else match
-    objects = b.tmp((len(x), count, *x.shape[2:]), x.dtype) if objects is None else objects
-    launches.match(match)
-    launches.objects(match, objects)
-    if loss is not None:
-        launches.by_blocks("yolo_loss", len(x), match, objects, loss)
-
-
-@kernel("yolov3_loss_grad", place="cuda", dtypes=FLOATS)
-def yolov3_loss_grad_on_cuda(b: Binder) -> None:
-    """Slopes of confidences everywhere, then of the other elements where objects are."""
-    if b.wants("X@GRAD"):
-        launches, objects, g, dx = _Launches.of(b), b["ObjectnessMask"], b["Loss@GRAD"], b["X@GRAD"]
-        match = of_dtype(b, b["GTMatchMask"], np.dtype(np.int32))
-        count, fields, h, w = launches.sizes
-        rows, name = len(dx) * int(count * fields), launches.kernel("sure_grad")
-        by_rows(b, CUDA, name, rows, int(h * w), launches.x, objects, g, dx, count, fields, h * w)
-        launches.by_blocks("object_grad", match.size, match, objects, g, dx)
-    for slot in ("GTBox@GRAD", "GTScore@GRAD"):
-        if b.wants(slot):
-            fill(b, b[slot])
+    """Anchors, targets, and a block for each image's loss; NaN where an object is outside."""
+    launches, match, objects = _Launches(b), b["GTMatchMask"], b["ObjectnessMask"]
+    x, boxes, how = launches.x, launches.boxes, launches.how
+    match = b.tmp(boxes.shape[:2], np.int32) if match is None else match
+    objects = b.tmp((len(x), len(how.anchor_mask), *x.shape[2:]), x.dtype) if objects is None else objects
+    anchors = np.array(how.anchors, boxes.dtype)
+    place = b.table(_places(how))
+    numbers = np.int64(place.size), launches.input
+    each(b, CUDA, f"matched<{ctype(boxes.dtype)}>", match.size, boxes, b.table(anchors), place, match, *numbers)
+    operands = x, boxes, launches.rates, match, launches.anchors, objects, *launches.sizes, launches.input
+    limits = np.float64(how.scale_x_y), np.float64(how.ignore_thresh), launches.many
+    rows, width = objects.shape[0] * objects.shape[1], objects.shape[2] * objects.shape[3]
+    by_rows(b, CUDA, f"objects<{launches.ctype}>", rows, width, *operands, *limits)
+    if b["Loss"] is not None:
+        launches.by_blocks("yolo_loss", len(x), match, objects, b["Loss"])

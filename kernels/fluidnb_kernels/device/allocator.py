@@ -1,4 +1,4 @@
-"""Where the pool of a CUDA device gets its memory from."""
+"""Allocators of device memory and of pinned memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ _RESERVE = 512 << 20
 
 
 def require(device: int) -> None:
-    """Require that a device can be used here.
-
-    Args:
-        device: its number.
-
-    Raises:
-        EnforceNotMet: it cannot, and what to do.
-    """
+    """Require that a device can be used here."""
     missing, place = backend.missing(), f"CUDAPlace({device})"
     if missing:
         why, _, what = missing.rstrip(".").partition(": ")
@@ -37,16 +30,7 @@ def require(device: int) -> None:
 
 
 class CUDAAllocator:
-    """Memory of a device, in large pieces.
-
-    Args:
-        device: the device's number.
-
-    Raises:
-        EnforceNotMet: it cannot be used here.
-
-    Source: Fluid's GPUAllocator, FLAGS_fraction_of_gpu_memory_to_use.
-    """
+    """Memory of a device, in large pieces (Fluid's GPUAllocator)."""
 
     def __init__(self, device: int) -> None:
         require(device)
@@ -59,17 +43,7 @@ class CUDAAllocator:
         return cuda.runtime
 
     def alloc(self, size: int) -> tuple[int, int]:
-        """Take memory.
-
-        Args:
-            size: bytes.
-
-        Returns:
-            (address, 0).
-
-        Raises:
-            MemoryError: the device has not so much.
-        """
+        """Take memory."""
         runtime = self._runtime()
         try:
             address = int(runtime.malloc(size))
@@ -79,13 +53,7 @@ class CUDAAllocator:
         return address, 0
 
     def free(self, ptr: int, size: int, index: int) -> None:
-        """Give memory back.
-
-        Args:
-            ptr: its address.
-            size: its bytes.
-            index: as `alloc` gave it.
-        """
+        """Give memory back."""
         self._runtime().free(ptr)
         self._held -= size
 
@@ -94,40 +62,21 @@ class CUDAAllocator:
         return True
 
     def total(self) -> int:
-        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what others have left of it.
-
-        Kernels and libraries take memory of their own, which the pool must not have taken before.
-        """
+        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what others have left of it."""
         free, total = self._runtime().memGetInfo()
         left = free + self._held - min(_RESERVE, total // 16)
         return int(max(min(left, total * flags.values["fraction_of_gpu_memory_to_use"]), 0))
 
 
 class CUDAPinnedAllocator(CPUAllocator):
-    """Memory of the host that devices read and write by themselves, while the host does other things.
-
-    Raises:
-        EnforceNotMet: there is no device.
-
-    Source: Fluid's CUDAPinnedAllocator.
-    """
+    """Host memory that devices read and write asynchronously (Fluid's CUDAPinnedAllocator)."""
 
     def __init__(self) -> None:
         require(0)
         super().__init__(pinned=True)
 
     def alloc(self, size: int) -> tuple[int, int]:
-        """Take memory.
-
-        Args:
-            size: bytes.
-
-        Returns:
-            (address, PINNED).
-
-        Raises:
-            MemoryError: the system refuses.
-        """
+        """Take memory."""
         runtime = backend.cupy().cuda.runtime
         try:
             return int(runtime.hostAlloc(size, 0)), self.PINNED
@@ -135,13 +84,7 @@ class CUDAPinnedAllocator(CPUAllocator):
             raise MemoryError(str(error)) from None
 
     def free(self, ptr: int, size: int, index: int) -> None:
-        """Give memory back.
-
-        Args:
-            ptr: its address.
-            size: its bytes.
-            index: as `alloc` gave it.
-        """
+        """Give memory back."""
         backend.cupy().cuda.runtime.freeHost(ptr)
 
 

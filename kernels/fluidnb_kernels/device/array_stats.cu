@@ -1,6 +1,6 @@
-// What debuggers and pictures say of the numbers of a tensor, so that numbers alone are copied to the host.
+// Statistics of a tensor for debuggers and pictures, so that only results are copied to the host.
 //
-// count reads every element that it looks at once, and writes a row of facts for each block; join_counts makes one row of
+// count reads every element of its sample once, and writes a row of facts for each block; join_counts makes one row of
 // them. spread reads them once more, now that mean and ends are known. All of them compute in double, as numpy does it
 // on the host, and aim at the bandwidth of reading. What is summed meets in trees of fixed shape: the result has the
 // same bits each time.
@@ -11,7 +11,7 @@
 
 template <class T> __device__ __forceinline__ double number(T x) { return double(up<T>(x)); }
 
-// ---- facts: how many elements are odd, and what the finite ones come to
+// ---- facts: counts of elements that are not finite, and sums of the others
 
 struct facts { double nan, above, below, zeros, low, high, total, sizes, squares; };
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from fluidnb.op import Array
 from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext
-from fluidnb.values.array_stats import BINS, ArrayStats, Numbers, Spread, Totals, register_gauge, step_of
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.values.array_stats import BINS, ArrayStats, Numbers, Spread, Totals, register_array_stats, step_of
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.tensor.row_indexing import word
 from fluidnb_kernels.tensor.strided_copy import WORDS
-
-Array = Any
 
 #: Blocks of a launch of which each leaves a row that another launch reads, at most.
 _ROWS = 256
@@ -23,32 +22,17 @@ _LEAST = 8
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-def _kernels() -> Iterator[str]:
-    for name in CTYPES.values():
-        yield from (f"{kind}<{name}>" for kind in ("count", "spread"))
-    yield from (f"find_odd<{CTYPES[name]}>" for name in _FLOATS)
-    yield from (f"{kind}<{name}>" for kind in ("find_other", "mark") for size, name in WORDS.items() if size <= 8)
-    yield from (f"pick<{name}>" for name in WORDS.values())
-    yield from ("join_counts", "join_spreads")
+CUDA = Source(__file__, "array_stats.cu", typed(
+    ("count spread", CTYPES), ("find_odd", _FLOATS), ("pick", WORDS.values()), ("join_counts join_spreads",),
+    ("find_other mark", [name for size, name in WORDS.items() if size <= 8]),
+))  # fmt: skip
 
 
-CUDA = Source(__file__, "array_stats.cu", _kernels)
-
-
-class DeviceGauge(ArrayStats):
+class DeviceArrayStats(ArrayStats):
     """Answers about arrays of CUDA devices; about the host's, for which the emulator serves, too."""
 
     def totals(self, array: Array, less: Array | None = None, step: int = 1) -> Totals:
-        """What one pass over the elements gives.
-
-        Args:
-            array: not empty, of whole or floating numbers.
-            less: what is taken from it first, an array of its shape and dtype and of its place.
-            step: how many elements further the next one lies that is looked at.
-
-        Returns:
-            The totals.
-        """
+        """Sums, extremes and counts of a non-empty array, or of its differences to ``less``."""
         return Totals(*_host(_totals(array, less, step)).tolist())
 
     def numbers(self, array: Array) -> Numbers:
@@ -57,8 +41,8 @@ class DeviceGauge(ArrayStats):
 
     def holes(self, array: Array) -> tuple[int, int]:
         """See `ArrayStats`."""
-        found = self.totals(array).numbers if array.size else Numbers()
-        return found.nan, found.inf
+        result = self.totals(array).numbers if array.size else Numbers()
+        return result.nan, result.inf
 
     def spread(self, array: Array, sample: int) -> Spread:
         """See `ArrayStats`."""
@@ -69,8 +53,8 @@ class DeviceGauge(ArrayStats):
         rows = _beside(array, (_blocks(n), 1 + BINS), np.float64)
         _launch(f"spread<{ctype(array.dtype)}>", n, array, totals, rows, np.int64(step), np.int64(n))
         _launch("join_spreads", 1, rows, out[len(Totals._fields) :], np.int64(len(rows)))
-        found = _host(out).tolist()
-        known, (squares, *bins) = Totals(*found[: len(Totals._fields)]), found[len(Totals._fields) :]
+        result = _host(out).tolist()
+        known, (squares, *bins) = Totals(*result[: len(Totals._fields)]), result[len(Totals._fields) :]
         numbers = known.numbers
         fine = n - numbers.nan - numbers.inf
         if not fine:
@@ -113,12 +97,12 @@ class DeviceGauge(ArrayStats):
 
     def same(self, array: Array, other: Array) -> bool:
         """See `ArrayStats`."""
-        found = _beside(array, (1,), np.int32)
-        _context(array).clear(found)
+        result = _beside(array, (1,), np.int32)
+        _context(array).clear(result)
         if array.size:
             x, y = _words(array), _words(other)
-            _launch(f"find_other<{word(x)}>", x.size, x, y, found, np.int64(x.size), most=BLOCKS)
-        return not _host(found).any()
+            _launch(f"find_other<{word(x)}>", x.size, x, y, result, np.int64(x.size), most=BLOCKS)
+        return not _host(result).any()
 
     def picked(self, array: Array, *places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """See `ArrayStats`."""
@@ -139,13 +123,13 @@ class DeviceGauge(ArrayStats):
 
     def odd(self, arrays: Sequence[Array]) -> list[bool]:
         """See `ArrayStats`: a launch for each array, and one copy for all of them."""
-        found = _beside(arrays[0], (len(arrays),), np.int32)
-        _context(arrays[0]).clear(found)
+        result = _beside(arrays[0], (len(arrays),), np.int32)
+        _context(arrays[0]).clear(result)
         for i, array in enumerate(arrays):
             if array.size:
                 n = array.size
-                _launch(f"find_odd<{ctype(array.dtype)}>", n, array, found[i : i + 1], np.int64(n), most=BLOCKS)
-        return [bool(bad) for bad in _host(found).tolist()]
+                _launch(f"find_odd<{ctype(array.dtype)}>", n, array, result[i : i + 1], np.int64(n), most=BLOCKS)
+        return [bool(bad) for bad in _host(result).tolist()]
 
 
 def _totals(array: Array, less: Array | None, step: int, out: Array | None = None) -> Array:
@@ -181,8 +165,8 @@ def _beside(array: Array, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def _host(array: Array) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = _context(array).to_host(array)
-    return found
+    result: np.ndarray[Any, Any] = _context(array).to_host(array)
+    return result
 
 
-register_gauge("cuda", DeviceGauge())
+register_array_stats("cuda", DeviceArrayStats())

@@ -13,11 +13,12 @@ import numpy as np
 
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
-from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes, register_place
+from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
+from fluidnb.values.device_context import provide_cuda
 from fluidnb_kernels.array.elements import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
-from fluidnb_kernels.device.stream import Lane
+from fluidnb_kernels.device.stream import ThreadStream
 from fluidnb_kernels.rows.device_rows import add_on_device
 
 #: An address that no machine uses, aligned as memory of a pool is.
@@ -25,16 +26,7 @@ _NOWHERE = 1 << 60
 
 
 class CUDADeviceContext(DeviceContext):
-    """A CUDA device: its arrays are cupy's, in memory of the place's pool; an array that a user holds keeps its block.
-
-    Args:
-        place: the device.
-
-    Raises:
-        EnforceNotMet: there is no such device.
-
-    Source: Fluid's platform::CUDADeviceContext.
-    """
+    """A CUDA device (platform::CUDADeviceContext): its arrays are cupy's, in memory of the place's pool."""
 
     def __init__(self, place: CUDAPlace) -> None:
         allocator.require(place.device)
@@ -43,33 +35,20 @@ class CUDADeviceContext(DeviceContext):
         self._device = backend.cupy().cuda.Device(place.device)
         self.devices = backend.cupy().cuda.runtime.getDeviceCount()
         self._here = threading.local()
-        self._lanes: list[ref[Lane]] = []
-        self._last: WeakKeyDictionary[Any, Lane] = WeakKeyDictionary()
+        self._streams: list[ref[ThreadStream]] = []
+        self._last: WeakKeyDictionary[Any, ThreadStream] = WeakKeyDictionary()
 
     def empty(self, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Any:
-        """A new array on the device, in C order.
-
-        Args:
-            shape: its sizes.
-            dtype: any spelling of an element type.
-            order: not used: images lie on a device as their shape says.
-
-        Returns:
-            The array, its content undefined (NaN or 0xAA under FLAGS_init_allocated_mem).
-
-        Raises:
-            OpValueError: a negative size.
-            OutOfMemory: no room.
-        """
+        """A new array on the device, in C order, its content undefined (NaN or 0xAA under FLAGS_init_allocated_mem)."""
         shape, dtype = tuple(shape), dtypes.np_dtype(dtype)
         if shape and min(shape) < 0:
             raise OpValueError(f"Cannot make an array of shape {list(shape)}.", expected="sizes of 0 or more")
         nbytes = dtype.itemsize * prod(shape)
         self.use()
         block = Block(pool(self.place), nbytes)
-        lane = getattr(self._here, "lane", None)
-        if lane is not None and lane.deep and len(self._lanes) > 1:
-            lane.take_memory()
+        stream = getattr(self._here, "stream", None)
+        if stream is not None and stream.deep and len(self._streams) > 1:
+            stream.take_memory()
         cupy = backend.cupy()
         memory = cupy.cuda.UnownedMemory(block.ptr, nbytes, block, self.place.device)
         array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
@@ -79,111 +58,60 @@ class CUDADeviceContext(DeviceContext):
         return array
 
     def sketch(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A placeholder for an array without memory, at an address that no device maps.
-
-        Args:
-            shape: its sizes.
-            dtype: numpy dtype.
-
-        Returns:
-            An array that nobody may touch; its memory is an object of its own.
-        """
+        """A placeholder for an array without memory, at an address that no device maps."""
         cupy = backend.cupy()
         memory = cupy.cuda.UnownedMemory(_NOWHERE, dtype.itemsize * prod(shape), None, self.place.device)
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
     def clear(self, target: Any) -> None:
-        """Write zeros.
-
-        Args:
-            target: an array of the device, without gaps.
-        """
+        """Write zeros."""
         if target.size:
             cuda = backend.cupy().cuda
             cuda.runtime.memsetAsync(target.data.ptr, 0, target.nbytes, cuda.get_current_stream().ptr)
 
     def add(self, total: Any, array: Any) -> None:
-        """Add an array to another one.
-
-        Args:
-            total: an array of the device, changed.
-            array: one of its shape and dtype.
-        """
+        """Add an array to another one."""
         add_to(total, array)
 
     def add_rows(self, total: Any, rows: SelectedRows) -> None:
-        """Add SelectedRows to the array of which they are rows.
-
-        Args:
-            total: an array of the device, changed.
-            rows: the rows, of this device too.
-        """
+        """Add SelectedRows to the array of which they are rows."""
         add_on_device(total, rows)
 
     def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Calls with the arguments of launches made ready; several in a row as a graph, where FLAGS_cuda_graphs is set.
-
-        Args:
-            calls: (function, arguments) one after the other.
-            ops: the operator of each.
-
-        Returns:
-            Calls, and the first operator of each.
-        """
+        """Calls with prepared launch arguments; several in a row as a CUDA graph where FLAGS_cuda_graphs is set."""
         if flags.values["cuda_graphs"]:
             calls, ops = graph.joined(calls, ops)
         return graph.launches(calls), ops
 
-    def turn(self, *about: Any) -> Lane:
-        """The lane of this thread, to be entered for a run.
-
-        Args:
-            about: what the run works on (its plan, its scope): it comes after runs of other threads about the same.
-
-        Returns:
-            A context manager.
-        """
-        lane = self._lane()
+    def turn(self, *about: Any) -> ThreadStream:
+        """The stream of this thread for a run, after runs of other threads about the same (its plan, its scope)."""
+        stream = self._stream()
         for thing in about:
             last = self._last.get(thing)
-            if last is not lane:
+            if last is not stream:
                 if last is not None:
-                    lane.come_after(last)
-                self._last[thing] = lane
-        return lane
+                    stream.come_after(last)
+                self._last[thing] = stream
+        return stream
 
-    def _lane(self) -> Lane:
-        """The lane of this thread."""
+    def _stream(self) -> ThreadStream:
+        """The stream of this thread."""
         self.use()
-        found: Lane | None = getattr(self._here, "lane", None)
+        found: ThreadStream | None = getattr(self._here, "stream", None)
         if found is None:
-            found = self._here.lane = Lane(self._lanes)
+            found = self._here.stream = ThreadStream(self._streams)
         return found
 
     def fill_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Copy into arrays of the device, by way of pinned memory; called in a run's turn.
-
-        Args:
-            pairs: (target, source), each source of the host or of a device.
-        """
-        self._lane().fill([(target, source) for target, source in pairs if isinstance(source, np.ndarray)])
+        """Copy into arrays of the device, by way of pinned memory; called in a run's turn."""
+        self._stream().fill([(target, source) for target, source in pairs if isinstance(source, np.ndarray)])
         for target, source in pairs:
             if not isinstance(source, np.ndarray):
                 self.fill(target, source)
 
     def fetch_all(self, arrays: Sequence[Any]) -> list[Any]:
-        """Arrays of the device as numpy's, when all is done that they wait for.
-
-        Args:
-            arrays: arrays of the device, without gaps.
-
-        Returns:
-            Copies.
-
-        Raises:
-            EnforceNotMet: the device failed at what it had been asked for.
-        """
-        return self._lane().fetch(arrays)
+        """Arrays of the device as numpy's, when all is done that they wait for."""
+        return self._stream().fetch(arrays)
 
     def use(self) -> None:
         """Let what this thread does next go to this device."""
@@ -196,14 +124,7 @@ class CUDADeviceContext(DeviceContext):
         return event
 
     def times(self, marks: Sequence[Any]) -> list[int]:
-        """When events came, by the device's clock; waits for the last one.
-
-        Args:
-            marks: events, in order.
-
-        Returns:
-            Nanoseconds, those of the last one by the host's clock.
-        """
+        """The times of events in nanoseconds of the host's clock; waits for the last one."""
         marks[-1].synchronize()
         now, elapsed = perf_counter_ns(), backend.cupy().cuda.get_elapsed_time
         return [now - round(elapsed(mark, marks[-1]) * 1e6) for mark in marks]
@@ -213,4 +134,4 @@ class CUDADeviceContext(DeviceContext):
         self._device.synchronize()
 
 
-register_place(CUDAPlace, CUDADeviceContext)
+provide_cuda(CUDADeviceContext)

@@ -14,29 +14,16 @@ from fluidnb_kernels.cuda import backend
 
 
 def to_device(src: np.ndarray[Any, Any], dst: Any) -> None:
-    """Copy from the host; the source may change as soon as this returns.
-
-    Args:
-        src: an array of the host.
-        dst: an array of a device, of its shape and dtype.
-    """
-    with told():
+    """Copy from the host; the source may change as soon as this returns."""
+    with device_errors():
         dst.set(np.asarray(src, order="C"))
         backend.cupy().cuda.get_current_stream().synchronize()  # pinned memory is read when the stream comes to it
 
 
 def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
-    """Copy to the host, and wait until it is there.
-
-    Args:
-        src: an array of a device.
-        dst: an array of the host, of its shape and dtype.
-
-    Raises:
-        EnforceNotMet: the device failed at what it had been asked for.
-    """
+    """Copy to the host, and wait until it is there."""
     cuda = backend.cupy().cuda
-    with told(), cuda.Device(src.data.device_id):  # whose current stream is not that of another device
+    with device_errors(), cuda.Device(src.data.device_id):  # whose current stream is not that of another device
         stream = cuda.get_current_stream()
         if dst.flags.c_contiguous:
             src.get(stream=stream, out=dst)
@@ -45,12 +32,8 @@ def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Where somebody waits for a device: it fails when it comes to its work, which is seen here.
-
-    Raises:
-        EnforceNotMet: the device failed.
-    """
+def device_errors() -> Iterator[None]:
+    """Reports errors of the device's earlier work, which show where the host waits for it."""
     try:
         yield
     except FluidError:
@@ -63,12 +46,7 @@ def told() -> Iterator[None]:
 
 
 def within(src: Any, dst: Any) -> None:
-    """Copy on a device.
-
-    Args:
-        src: an array of a device, without gaps.
-        dst: an array of its shape and dtype, without gaps.
-    """
+    """Copy on a device."""
     if isinstance(dst, np.ndarray):  # memory of the host that counts as a device's, for kernels on the emulator
         return np.copyto(dst, src)
     cuda = backend.cupy().cuda

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from fluidnb.memory import flags
@@ -22,18 +23,7 @@ _PURE = {gemm.launch, copies.within}
 
 
 class Captured:
-    """Calls that are captured when they are made, and one graph from then on; their kernels have been compiled.
-
-    Where the device refuses the graph, nothing of it has been done: the calls are made one by one, and from then on if
-    it does so again.
-
-    Args:
-        calls: functions with their arguments.
-        ops: the operator of each.
-
-    Attributes:
-        under_way: the operator whose call was made last, for errors.
-    """
+    """Calls that are captured when they are made, and one graph from then on; made one by one where that fails."""
 
     def __init__(self, calls: Sequence[Call], ops: Sequence[Any]) -> None:
         self.calls, self.ops = launches(calls), ops
@@ -71,43 +61,18 @@ class Captured:
 
 
 def joined(calls: Sequence[Call], ops: Sequence[Any]) -> tuple[list[Call], list[Any]]:
-    """Calls with those in a row that a graph can hold put together.
-
-    Args:
-        calls: functions with their arguments.
-        ops: the operator of each.
-
-    Returns:
-        The calls, and the first operator of each.
-    """
-    made: list[Call] = []
-    of: list[Any] = []
-    at = 0
-    while at < len(calls):
-        end = at
-        while end < len(calls) and _is_pure(calls[end][0]):
-            end += 1
-        if end - at >= _LEAST:
-            made.append((Captured(calls[at:end], ops[at:end]), ()))
-            of.append(ops[at])
-            at = end
-            continue
-        end = max(end, at + 1)
-        made += calls[at:end]
-        of += ops[at:end]
-        at = end
-    return made, of
+    """Calls with those in a row that a graph can hold put together, and the first operator of each."""
+    pairs: list[tuple[Call, Any]] = []
+    for pure, run in groupby(zip(calls, ops, strict=True), key=lambda pair: _is_pure(pair[0][0])):
+        row = list(run)
+        if pure and len(row) >= _LEAST:
+            row = [((Captured(*zip(*row, strict=True)), ()), row[0][1])]
+        pairs += row
+    return [call for call, _ in pairs], [op for _, op in pairs]
 
 
 def launches(calls: Sequence[Call]) -> list[Call]:
-    """Calls with those of kernels as launches whose arguments are ready.
-
-    Args:
-        calls: functions with their arguments.
-
-    Returns:
-        As many calls.
-    """
+    """Calls with those of kernels as launches whose arguments are ready."""
     return [f.launch(*args) if isinstance(f, Function) else (f, args) for f, args in calls]
 
 

@@ -10,48 +10,36 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from fluidnb_kernels.cuda import backend
-from fluidnb_kernels.device.copies import to_device, told
-from fluidnb_kernels.device.pinned_staging import Desk
+from fluidnb_kernels.device.copies import device_errors, to_device
+from fluidnb_kernels.device.pinned_staging import PinnedStaging
 
 #: Larger arrays go straight to where they are wanted: pinned memory is scarce.
 _LARGE = 1 << 24
 
 
-class Lane:
-    """A stream with what belongs to it, entered for each run.
+class ThreadStream:
+    """The blocking stream of a thread, entered for each run: the default stream comes after all runs before."""
 
-    Its stream is one that blocks: what is done outside of runs goes into the default stream, and so comes after all
-    runs that were begun before, and before those that are begun later.
-
-    Args:
-        lanes: those of the device, as weak references; it adds itself.
-
-    Attributes:
-        stream: cupy's.
-        turns: how many runs it has been given.
-        deep: how many of them are under way, one inside the other.
-    """
-
-    def __init__(self, lanes: list[ref[Lane]]) -> None:
+    def __init__(self, streams: list[ref[ThreadStream]]) -> None:
         self._cuda = cuda = backend.cupy().cuda
         self.stream = cuda.Stream()
         self.turns = self.deep = 0
-        self._lanes, self._desk = lanes, Desk()
+        self._streams, self._staging = streams, PinnedStaging()
         self._read, self._reading = cuda.Event(disable_timing=True), False
-        self._seen: WeakKeyDictionary[Lane, int] = WeakKeyDictionary()
+        self._seen: WeakKeyDictionary[ThreadStream, int] = WeakKeyDictionary()
         self._callers: list[Any] = []
-        lanes.append(ref(self, lanes.remove))
+        streams.append(ref(self, streams.remove))
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_reading", False) and not over():
-            self._read.synchronize()  # the desk goes to somebody else now
+            self._read.synchronize()  # the staging memory goes to somebody else now
 
-    def __enter__(self) -> Lane:
+    def __enter__(self) -> ThreadStream:
         if not self.deep and self._reading:
-            with told():
+            with device_errors():
                 self._read.synchronize()
             self._reading = False
-            self._desk.clear()
+            self._staging.clear()
         caller = self._cuda.get_current_stream()
         apart = caller.ptr not in (0, self.stream.ptr)
         if apart:  # what the user has asked of a stream of his own comes before
@@ -70,69 +58,54 @@ class Lane:
             caller.wait_event(self._event(self.stream))
 
     def fill(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Copy to the device; the sources may change as soon as this returns.
-
-        Args:
-            pairs: (array of the device, array of its shape and dtype of the host).
-        """
+        """Copy arrays of the host to the device; the sources may change as soon as this returns."""
         runtime = self._cuda.runtime
-        with told():
+        with device_errors():
             for target, source in pairs:
                 if source.nbytes > _LARGE or not target.flags.c_contiguous:
                     to_device(source, target)
                 elif source.nbytes:
-                    held = self._desk.room(source.shape, source.dtype)
-                    np.copyto(held, source)
+                    staged = self._staging.empty(source.shape, source.dtype)
+                    np.copyto(staged, source)
                     kind = runtime.memcpyHostToDevice
                     self._reading = True
-                    runtime.memcpyAsync(target.data.ptr, held.ctypes.data, held.nbytes, kind, self.stream.ptr)
+                    runtime.memcpyAsync(target.data.ptr, staged.ctypes.data, staged.nbytes, kind, self.stream.ptr)
             if self._reading:
                 self._read.record(self.stream)
 
     def fetch(self, arrays: Sequence[Any]) -> list[Any]:
-        """Copy to the host, and wait until all is there.
-
-        Args:
-            arrays: of the device, without gaps.
-
-        Returns:
-            New arrays.
-        """
+        """Copy to the host, and wait until all is there."""
         runtime = self._cuda.runtime
-        made: list[Any] = []
-        with told():
+        fetched: list[Any] = []
+        with device_errors():
             for array in arrays:
-                out = held = np.empty(array.shape, array.dtype)
+                out = staged = np.empty(array.shape, array.dtype)
                 if array.nbytes > _LARGE:
                     array.get(stream=self.stream, out=out)
                 elif array.nbytes:
-                    held, kind = self._desk.room(array.shape, array.dtype), runtime.memcpyDeviceToHost
-                    runtime.memcpyAsync(held.ctypes.data, array.data.ptr, array.nbytes, kind, self.stream.ptr)
-                made.append((out, held))
-            if made:
+                    staged, kind = self._staging.empty(array.shape, array.dtype), runtime.memcpyDeviceToHost
+                    runtime.memcpyAsync(staged.ctypes.data, array.data.ptr, array.nbytes, kind, self.stream.ptr)
+                fetched.append((out, staged))
+            if fetched:
                 self.stream.synchronize()
-        for out, held in made:
-            if out is not held:
-                np.copyto(out, held)
-        if made and self.deep <= 1:  # nothing is under way
+        for out, staged in fetched:
+            if out is not staged:
+                np.copyto(out, staged)
+        if fetched and self.deep <= 1:  # nothing is under way
             self._reading = False
-            self._desk.clear()
-        return [out for out, _ in made]
+            self._staging.clear()
+        return [out for out, _ in fetched]
 
-    def come_after(self, other: Lane) -> None:
-        """Let what comes here wait for all that another lane has been given.
-
-        Args:
-            other: the lane.
-        """
+    def come_after(self, other: ThreadStream) -> None:
+        """Let what comes here wait for all that another stream has been given."""
         if not other.deep:  # a turn that is under way goes on to give it work
             self._seen[other] = other.turns
         self._after(other.stream)
 
     def take_memory(self) -> None:
-        """Wait for every lane that may still use memory which has been given back, before it is used here."""
-        for found in list(self._lanes):  # other threads add themselves at any moment
-            other = found()
+        """Wait for every stream that may still use memory which has been given back, before it is used here."""
+        for reference in list(self._streams):  # other threads add themselves at any moment
+            other = reference()
             if other is not None and other is not self and (other.deep or self._seen.get(other) != other.turns):
                 self.come_after(other)
 

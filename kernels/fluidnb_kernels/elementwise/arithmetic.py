@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op, second_grad
+from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, joined, operands, summed
@@ -17,101 +18,44 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
-Array = Any
-#: ``emit(b, x, y, out, g, to)`` emits the gradient of one operand, not yet summed, into ``to``.
-Emit = Callable[[Binder, Array, Array, Array, Array, Array], None]
+#: The gradient of one operand, not yet summed, as a formula of X, Y, Out and the gradient of Out.
+Slope = Callable[[Operand, Operand, Operand, Operand], Operand]
 
 
 def truncated_quotient(x: Array, y: Array, out: Array) -> None:
-    """Integer division that rounds towards zero.
-
-    Example:
-        >>> q = np.zeros(2, int); truncated_quotient(np.array([-7, 7]), np.array([2, 2]), q); q
-        array([-3,  3])
-    """
+    """Integer division that rounds towards zero."""
     quotient = np.floor_divide(x, y)
     np.add(quotient, (quotient < 0) & (quotient * y != x), out=out)
 
 
-def _mul_x(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-    b(np.multiply, g, y, out=to)
-
-
-def _mul_y(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-    b(np.multiply, g, x, out=to)
-
-
-def _div_x(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-    b(np.divide, g, y, out=to)
-
-
-def _div_y(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-    t, u = b.like(g), b.like(g)
-    b(np.multiply, g, out, out=t)
-    b(np.divide, t, y, out=u)
-    b(np.negative, u, out=to)
-
-
-def _pow_x(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-    t, u = b.like(g), b.like(g)
-    b(np.subtract, y, b.const(1, y.dtype), out=t)
-    b(np.power, x, t, out=u)
-    b(np.multiply, u, y, out=t)
-    b(np.multiply, t, g, out=to)
-
-
-def _pow_y(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-    t, u = b.like(g), b.like(g)
-    b(np.power, x, y, out=t)
-    b(np.log, x, out=u)
-    b(np.multiply, t, u, out=t)
-    b(np.multiply, t, g, out=to)
-
-
-def _where(compare: np.ufunc) -> Emit:
-    """The gradient goes where X compares so with Y."""
-
-    def emit(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
-        mask = b.like(g, bool)
-        b(compare, x, y, out=mask)
-        b(np.multiply, g, mask, out=to)
-
-    return emit
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator on two tensors.
+    """One operator on two tensors."""
 
-    Args:
-        formula: what it computes.
-        ufunc: how numpy computes it.
-        example: X, Y and the result of a documented example.
-        dx: emits the gradient of X; None where the operator has no gradient of this form.
-        dy: emits the gradient of Y.
-        uses_out: whether the gradient reads Out.
-        slopes: formulas of the gradients.
-    """
-
-    formula: str
-    ufunc: np.ufunc
-    example: tuple[list[float], list[float], str]
-    dx: Emit | None = None
-    dy: Emit | None = None
-    uses_out: bool = False
-    slopes: str = ""
+    formula: str  # what it computes
+    ufunc: np.ufunc  # how numpy computes it
+    example: tuple[list[float], list[float], str]  # X, Y and the result of a documented example
+    dx: Slope | None = None  # the gradient of X; None where the operator has no gradient of this form
+    dy: Slope | None = None  # the gradient of Y
+    uses_out: bool = False  # whether the gradient reads Out
+    slopes: str = ""  # formulas of the gradients
 
 
 ROWS = {
-    "mul": Row("X · Y", np.multiply, ([2.0, 3.0], [4.0], "[ 8., 12.]"), _mul_x, _mul_y,
+    "mul": Row("X · Y", np.multiply, ([2.0, 3.0], [4.0], "[ 8., 12.]"), lambda x, y, out, g: g * y,
+               lambda x, y, out, g: g * x,
                slopes="dX = dOut · Y; dY = dOut · X"),
-    "div": Row("X / Y", np.divide, ([2.0, 3.0], [4.0], "[0.5 , 0.75]"), _div_x, _div_y, True,
+    "div": Row("X / Y", np.divide, ([2.0, 3.0], [4.0], "[0.5 , 0.75]"), lambda x, y, out, g: g / y,
+               lambda x, y, out, g: -(g * out / y), True,
                "dX = dOut / Y; dY = -dOut · Out / Y"),
-    "max": Row("max(X, Y)", np.maximum, ([2.0, 5.0], [4.0], "[4., 5.]"), _where(np.greater), _where(np.less_equal),
+    "max": Row("max(X, Y)", np.maximum, ([2.0, 5.0], [4.0], "[4., 5.]"), lambda x, y, out, g: g * (x > y),
+               lambda x, y, out, g: g * (x <= y),
                slopes="dX = dOut where X > Y, dY = dOut elsewhere"),
-    "min": Row("min(X, Y)", np.minimum, ([2.0, 5.0], [4.0], "[2., 4.]"), _where(np.less), _where(np.greater_equal),
+    "min": Row("min(X, Y)", np.minimum, ([2.0, 5.0], [4.0], "[2., 4.]"), lambda x, y, out, g: g * (x < y),
+               lambda x, y, out, g: g * (x >= y),
                slopes="dX = dOut where X < Y, dY = dOut elsewhere"),
-    "pow": Row("X to the power of Y", np.power, ([2.0, 3.0], [2.0], "[4., 9.]"), _pow_x, _pow_y,
+    "pow": Row("X to the power of Y", np.power, ([2.0, 3.0], [2.0], "[4., 9.]"),
+               lambda x, y, out, g: np.power(x, y - 1) * y * g, lambda x, y, out, g: np.power(x, y) * np.log(x) * g,
                slopes="dX = dOut · Y · X^(Y - 1); dY = dOut · X^Y · log X"),
     "add": Row("X + Y", np.add, ([2.0, 3.0], [4.0], "[6., 7.]")),
     "sub": Row("X - Y", np.subtract, ([2.0, 3.0], [4.0], "[-2., -1.]")),
@@ -190,12 +134,12 @@ def _define(name: str, row: Row) -> None:
     def elementwise_grad(b: Binder) -> None:
         sx, sy, so = joined(b)
         x, y = operands(b)
-        for slot, shape, emit in (("X@GRAD", sx, dx), ("Y@GRAD", sy, dy)):
+        for slot, shape, slope in (("X@GRAD", sx, dx), ("Y@GRAD", sy, dy)):
             axes = summed(shape, so)
             if b.wants(slot):
                 target = b[slot].reshape(shape)
                 whole = b.like(b["Out@GRAD"]) if axes else target
-                emit(b, x, y, b["Out"], b["Out@GRAD"], whole)
+                slope(*values(b, x, y, b["Out"], b["Out@GRAD"])).into(whole)
                 if axes:
                     b(np.add.reduce, whole, axes, None, target, True)
 

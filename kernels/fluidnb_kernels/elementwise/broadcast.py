@@ -13,19 +13,7 @@ AXIS = Attr("int", -1, "dimension of X at which Y begins; -1 aligns them at the 
 
 
 def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
-    """Two shapes with as many dimensions as the longer one, filled up with 1.
-
-    Args:
-        y: shape of Y; ones at its end that do not fit are dropped.
-        axis: where the shorter one begins, or -1.
-
-    Returns:
-        Both shapes; of unequal lengths where they do not fit.
-
-    Example:
-        >>> aligned((2, 3, 4), (3,), 1), aligned((4,), (3, 1), -1)
-        (((2, 3, 4), (1, 3, 1)), ((1, 4), (3, 1)))
-    """
+    """Two shapes filled up with 1 to as many dimensions; of unequal lengths where they do not fit."""
     if len(y) > len(x):
         return aligned(y, x, axis)[::-1]
     start = len(x) - len(y) if axis == -1 else axis
@@ -34,12 +22,17 @@ def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
     return x, (1,) * start + y + (1,) * (len(x) - start - len(y))
 
 
-def joined(c: Context) -> tuple[Shape, Shape, Shape]:
-    """The aligned shapes of X and Y, and the shape of what comes of them.
+def _axis_hint(x: Shape, y: Shape) -> str:
+    """The axis of X at which Y fits, or what Y would have to be."""
+    starts = range(max(len(x) - len(y), 0) + 1)
+    fitting = [k for k in starts if all(m in (1, n) for n, m in zip(x[k:], y, strict=False)) and len(y) <= len(x)]
+    if fitting:
+        return f"axis={fitting[0]} begins with dimension {fitting[0]} of X."
+    return f"Y has to end in the sizes of X, {list(x[-len(y) :])} for example; layers.reshape or layers.slice makes it."
 
-    Raises:
-        RuleError: they do not fit.
-    """
+
+def joined(c: Context) -> tuple[Shape, Shape, Shape]:
+    """The aligned shapes of X and Y, and the shape of what comes of them."""
     x, y = aligned(c["X"].shape, c["Y"].shape, c.attr("axis", -1))
     out = tuple(broadcast_dim(i, j) for i, j in zip(x, y, strict=False))
     if len(x) != len(y) or -2 in out:
@@ -47,7 +40,7 @@ def joined(c: Context) -> tuple[Shape, Shape, Shape]:
             f"Broadcast dimension mismatch: the operands of {c.definition.type} do not fit.",
             expected=f"Y broadcastable to X {list(c['X'].shape)} from dimension {c.attr('axis', -1)} on",
             received=f"Y {list(c['Y'].shape)}",
-            hint="the attribute axis says at which dimension of X the dimensions of Y begin; -1 means the last ones.",
+            hint=_axis_hint(c["X"].shape, c["Y"].shape),
         )  # fmt: skip
     return x, y, out
 
@@ -66,20 +59,11 @@ def broadcast(c: Context) -> None:
 
 
 def operands(b: Binder) -> tuple[Any, Any]:
-    """X and Y as views that numpy broadcasts.
-
-    Returns:
-        Both, with the same number of dimensions.
-    """
+    """X and Y as views that numpy broadcasts."""
     x, y, _ = joined(b)
     return b["X"].reshape(x), b["Y"].reshape(y)
 
 
 def summed(shape: Shape, out: Shape) -> tuple[int, ...]:
-    """The axes along which an operand was repeated, over which its gradient is summed.
-
-    Example:
-        >>> summed((1, 3, 1), (2, 3, 1))
-        (0,)
-    """
+    """The axes along which an operand was repeated, over which its gradient is summed."""
     return tuple(i for i, (n, m) in enumerate(zip(shape, out, strict=True)) if n == 1 != m)

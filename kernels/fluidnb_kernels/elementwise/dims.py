@@ -15,43 +15,23 @@ MOST = 6
 
 
 class Dim(NamedTuple):
-    """Merges adjacent dimensions that are alike.
+    """Merges adjacent dimensions that are alike."""
 
-    Args:
-        size: how many elements it counts.
-        in_x: whether X has it, and is not repeated along it.
-        in_y: whether Y has it.
-    """
-
-    size: int
-    in_x: bool
-    in_y: bool
+    size: int  # how many elements it counts
+    in_x: bool  # whether X has it, and is not repeated along it
+    in_y: bool  # whether Y has it
 
 
 class Band(NamedTuple):
-    """X as (outer, mid, inner), of which Y has mid.
+    """X as (outer, mid, inner), of which Y has mid."""
 
-    Args:
-        outer: how often Y is repeated.
-        mid: the elements of Y.
-        inner: how many elements of X beside each other meet one of Y.
-    """
-
-    outer: int
-    mid: int
-    inner: int
+    outer: int  # how often Y is repeated
+    mid: int  # the elements of Y
+    inner: int  # how many elements of X beside each other meet one of Y
 
 
 def merged(x: Shape, y: Shape, out: Shape) -> list[Dim]:
-    """The dimensions of two operands.
-
-    Returns:
-        Dimensions of which neighbours differ, none of size 1.
-
-    Example:
-        >>> merged((2, 3, 4, 5), (1, 3, 1, 1), (2, 3, 4, 5))
-        [Dim(size=2, in_x=True, in_y=False), Dim(size=3, in_x=True, in_y=True), Dim(size=20, in_x=True, in_y=False)]
-    """
+    """The dimensions of two operands, of which neighbours differ and none has size 1."""
     dims: list[Dim] = []
     for n, m, size in zip(x, y, out, strict=True):
         kind = n == size, m == size
@@ -65,28 +45,12 @@ def merged(x: Shape, y: Shape, out: Shape) -> list[Dim]:
 
 
 def alike(dims: list[Dim]) -> bool:
-    """Whether X and Y have one shape.
-
-    Args:
-        dims: what `merged` gives.
-
-    Example:
-        >>> alike(merged((2, 3), (2, 3), (2, 3))), alike(merged((2, 3), (1, 3), (2, 3)))
-        (True, False)
-    """
+    """Whether X and Y have one shape."""
     return all(dim.in_x and dim.in_y for dim in dims)
 
 
 def band(dims: list[Dim]) -> Band | None:
-    """Y as a band of X, where it is one.
-
-    Args:
-        dims: what `merged` gives.
-
-    Example:
-        >>> band(merged((2, 3), (1, 3), (2, 3))), band(merged((2, 3), (1, 1), (2, 3)))
-        (Band(outer=2, mid=3, inner=1), Band(outer=1, mid=1, inner=6))
-    """
+    """Y as a band of X, where it is one."""
     places = [i for i, dim in enumerate(dims) if dim.in_y]
     if len(places) > 1 or not all(dim.in_x for dim in dims):
         return None
@@ -97,20 +61,7 @@ def band(dims: list[Dim]) -> Band | None:
 
 
 def six(dims: list[Dim], order: Sequence[int], *tensors: Iterable[bool]) -> list[Any]:
-    """Dimensions as the kernels take them.
-
-    Args:
-        order: their places in the order in which the kernel counts elements.
-        tensors: for each tensor, which of ``dims`` it has.
-
-    Returns:
-        Six sizes, then the six steps of each tensor, as scalars.
-
-    Example:
-        >>> dims = merged((2, 1), (1, 3), (2, 3))
-        >>> [int(n) for n in six(dims, [1, 0], (True, False))]
-        [1, 1, 1, 1, 3, 2, 0, 0, 0, 0, 0, 1]
-    """
+    """Dimensions as the kernels take them: six sizes, then the six steps of each tensor, as scalars."""
     left = MOST - len(dims)
     rows = [[1] * left + [dims[i].size for i in order]]
     for tensor in tensors:

@@ -1,6 +1,6 @@
 // Arithmetic of two tensors with Fluid's broadcast, and its gradients.
 //
-// Forward moves 3 elements of memory for each of Out, 2 where Y is a band that the caches hold. A gradient reads what it
+// Forward moves 3 elements of memory for each of Out, 2 where Y is a band that fits into the caches. A gradient reads what it
 // is written against (dOut; for a product the other operand too; for a quotient Out and Y) and writes dX and dY in one
 // pass where the shapes are the same. Where Y is a band, dX is one pass and dY another, which reads dOut and X once and
 // writes next to nothing; for a sum it is the only one. All aim at the bandwidth of a device copy, but for the strided
@@ -99,7 +99,7 @@ __device__ __forceinline__ pack<T, N> slope(const pack<T, N>& x, const pack<T, N
   return d;
 }
 
-// X and Y of one size; dx or dy is null where nobody wants it.
+// X and Y of one size; dx or dy is null where it is not requested.
 template <class F, class T, int N>
 __global__ void slopes(const T* x, const T* y, const T* out, const T* g, T* dx, T* dy, long long n) {
   EACH(i, 0, n / N) {

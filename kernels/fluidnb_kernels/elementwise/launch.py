@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -19,7 +18,6 @@ from fluidnb_kernels.elementwise.dims import MOST, Band, alike, band, merged, si
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import fold, lay, move
 
-Array = Any
 #: The shapes of X, Y and Out, with as many dimensions each.
 Shapes = tuple[Shape, Shape, Shape]
 #: What gradients read: X, Y, Out and its gradient; and what they are written to.
@@ -38,15 +36,7 @@ def function_kernels(functions: Iterable[str], dtypes: Iterable[str], result: st
     """The kernels of ``broadcast.cuh`` for some functions.
 
     Args:
-        dtypes: names of the dtypes of the operands.
         result: name of the dtype of the result; default that of the operands.
-
-    Yields:
-        Name expressions.
-
-    Example:
-        >>> list(function_kernels(["f::add"], ["float64"]))[-1]
-        'strided<f::add, double, double>'
     """
     for function in functions:
         for dtype in elements(dtypes):
@@ -77,8 +67,6 @@ def binary(b: Binder, source: Source, function: str, x: Array, y: Array, out: Ar
     """Emit a function of two tensors.
 
     Args:
-        source: the file with the function; it includes ``broadcast.cuh``.
-        y: the second one, of the same dtype.
         out: written; may be an operand of its shape.
         shapes: the shapes of all three, with as many dimensions each.
     """
@@ -102,7 +90,6 @@ def slopes(b: Binder, name: str, read: Read, targets: Targets, shapes: Shapes) -
     """Emit the gradients of arithmetic.
 
     Args:
-        name: which one, ``mul``.
         read: X, Y, Out (anything of its shape where no gradient reads it) and its gradient.
         targets: the gradients of X and of Y, written; None where nobody wants one.
         shapes: the shapes of X, Y and Out, with as many dimensions each.

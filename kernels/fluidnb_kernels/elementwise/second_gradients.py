@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import OpValueError
-from fluidnb.op import Binder, aliases, grad_op, kernel
+from fluidnb.op import Array, Binder, aliases, grad_op, kernel
 from fluidnb_kernels import verbs
 from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, binary, slopes
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import formulas
 from fluidnb_kernels.tensor import strided_copy
-
-Array = Any
 
 
 def _seen(b: Binder, slot: str) -> Array | None:
@@ -106,7 +102,6 @@ def elementwise_mul_grad_grad(b: Binder) -> None:
 
 @kernel("elementwise_mul_grad_grad", place="cuda", dtypes=FLOATS)
 def mul_grad_grad_on_cuda(b: Binder) -> None:
-    """The same; dX and dY are what the gradient of a product makes of DDY for Y and of DDX for X."""
     x, y, g, ddx, ddy, shapes = b["X"], b["Y"], b["DOut"], b["DDX"], b["DDY"], joined(b)
     if b.wants("DDOut"):
         parts: list[Array | None] = []

@@ -24,30 +24,12 @@ class CompileError(EnforceNotMet):
 
 
 def missing() -> str:
-    """What the emulator lacks on this machine, as a sentence; empty when it can run.
-
-    Example:
-        >>> missing()
-        ''
-    """
+    """The missing part of the emulator, as a sentence; empty when it can run."""
     return "" if _compiler() else "The CUDA emulator needs g++; on Debian: apt-get install g++"
 
 
 def build(source: str, options: Sequence[str] = (), sanitize: bool = False) -> Path:
-    """Compile translated text, unless that was done before.
-
-    Args:
-        source: what `translate` gives.
-        options: ``-D`` and ``-I`` options.
-        sanitize: whether memory errors are looked for; the process then needs libasan loaded first.
-
-    Returns:
-        The library.
-
-    Raises:
-        NotFound: there is no g++.
-        CompileError: what g++ says, at the lines of the kernel's file.
-    """
+    """Compile translated text, unless that was done before; sanitized libraries need libasan loaded first."""
     compiler = _compiler()
     if compiler is None:
         raise NotFound("Kernels cannot be emulated here.", expected="g++", hint=missing())
@@ -62,24 +44,13 @@ def build(source: str, options: Sequence[str] = (), sanitize: bool = False) -> P
             command = [compiler, *flags, f"-I{_HERE}", str(text), "-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                raise CompileError("The kernel cannot be compiled.", received=_said(done.stderr))
+                raise CompileError("The kernel cannot be compiled.", received=_errors_in(done.stderr))
             os.replace(made, library)
     return library
 
 
 def sanitized() -> dict[str, str]:
-    """The environment of a process in which kernels may run with ``sanitize``: libasan has to be there before Python.
-
-    Returns:
-        A whole environment for `subprocess.run`.
-
-    Raises:
-        NotFound: the compiler has no libasan.
-
-    Example:
-        >>> sanitized()["PYTHONMALLOC"]
-        'malloc'
-    """
+    """The environment of a process that runs sanitized kernels: libasan has to be loaded before Python."""
     compiler = _compiler() or ""
     library = (
         compiler and subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout
@@ -95,7 +66,7 @@ def _compiler() -> str | None:
     return shutil.which(os.environ.get("CXX") or "g++")
 
 
-def _said(text: str) -> str:
+def _errors_in(text: str) -> str:
     """The compiler's errors, without what it says about templates and our headers."""
     lines = [line for line in text.splitlines() if ": error:" in line or ": fatal error:" in line]
     return "\n".join(lines[:12]) or text[:2000]

@@ -1,4 +1,4 @@
-// How Python calls a kernel of a translated file: its signature as text, and a launch over a grid.
+// Entry points of the kernels of a translated file: its signature as text, and a launch over a grid.
 #pragma once
 
 struct dim3 {

@@ -31,7 +31,7 @@ constexpr unsigned char POISON = 0xFF;
 enum State : uint8_t { RUNS, AT_BARRIER, IN_WARP, DONE };
 enum Exchange : uint8_t { SYNC, SHUFFLE, BALLOT };
 
-// One CUDA thread. `value` is what it brings to a warp exchange, `result` what it takes away.
+// One CUDA thread. `value` is its input of a warp exchange, `result` its output.
 struct Fiber {
   void* sp;
   char* stack;
@@ -113,7 +113,7 @@ static inline void to_scheduler() {
 #endif
 }
 
-// Where everything goes that is wrong; the launch ends with the first one.
+// Reports an error; the launch ends with the first one.
 template <class... Parts>
 static void complain(const char* format, Parts... parts) {
   if (device.failed) return;
@@ -145,7 +145,7 @@ static void start(Fiber* fiber) {
         mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   fiber->stack = device.stacks[--device.spare];
 #if defined(__x86_64__)
-  // Tops of stacks lie at different places of a page: they would all meet in the same few lines of the cache.
+  // Tops of stacks have different offsets in a page, or they would share a few cache lines.
   size_t shift = ((fiber - device.fibers) * 576) & 8191 & ~size_t(63);
   void** sp = reinterpret_cast<void**>(fiber->stack + STACK - 64 - shift);
   *--sp = nullptr;
@@ -178,7 +178,7 @@ static inline void resume(Fiber* fiber) {
   if (fiber->state == DONE) device.stacks[device.spare++] = fiber->stack;
 }
 
-// ---- what threads wait for
+// ---- wait states of threads
 
 static inline void barrier(int line, int predicate = 1) {
   Fiber* me = device.current;
@@ -201,7 +201,7 @@ static inline uint64_t exchange(Exchange kind, unsigned mask, int line, uint64_t
   return me->result;
 }
 
-// Let go every group of lanes that all wait for each other; says whether there was one.
+// Release every group of lanes that wait for each other; returns whether there was one.
 static bool release_warp(Fiber* warp, int lanes) {
   bool released = false;
   for (int lane = 0; lane < lanes; lane++) {
@@ -245,7 +245,7 @@ static bool release_warp(Fiber* warp, int lanes) {
   return released;
 }
 
-// All threads that are left stand at barriers: let them go if it is the same one for the whole block.
+// All remaining threads wait at barriers: release them if it is the same one for the whole block.
 static void release_barrier(int count, int done) {
   int line = 0, all = 1, any = 0, number = 0;
   for (int i = 0; i < count; i++) {

@@ -50,24 +50,7 @@ _how: ContextVar[_How] = ContextVar("emulator", default=_PLAIN)
 
 @contextmanager
 def running(order: str = "forward", seed: int = 1, sanitize: bool = False) -> Iterator[None]:
-    """Launch kernels in an order of our choice while the body runs.
-
-    Args:
-        order: ``forward``, ``reverse`` or ``shuffled``.
-        seed: of the shuffling.
-        sanitize: whether memory errors end the process with a report; libasan must be loaded before Python is.
-
-    Raises:
-        OpValueError: no such order.
-
-    Example:
-        >>> text = 'extern "C" __global__ void last(int* x) { x[0] = threadIdx.x; }'
-        >>> x = np.zeros(1, np.int32)
-        >>> with running("reverse"):
-        ...     RawKernel(text, "last")((1,), (8,), (x,))
-        >>> int(x[0])
-        0
-    """
+    """Launch kernels in an order of threads while the body runs; ``sanitize`` needs libasan loaded before Python."""
     if order not in ORDERS:
         raise OpValueError("There is no such order of threads.", expected=" or ".join(ORDERS), received=order)
     token = _how.set(_How(order, seed, sanitize))
@@ -78,17 +61,7 @@ def running(order: str = "forward", seed: int = 1, sanitize: bool = False) -> It
 
 
 class RawModule:
-    """The kernels of one file.
-
-    Args:
-        code: CUDA C++.
-        options: ``-D`` and ``-I`` options; others are for NVRTC and pass.
-        name_expressions: instantiations of templates, ``relu<float>``.
-        name: the file's name, for messages.
-
-    Raises:
-        CompileError: when the first kernel is asked for: the text does not compile.
-    """
+    """The kernels of one file."""
 
     def __init__(
         self, code: str, *, options: Sequence[str] = (), name_expressions: Sequence[str] = (), name: str = "kernel.cu"
@@ -99,17 +72,7 @@ class RawModule:
         self._libraries: dict[bool, ctypes.CDLL] = {}
 
     def get_function(self, name: str) -> RawKernel:
-        """One of its kernels.
-
-        Args:
-            name: its name, or the name expression.
-
-        Returns:
-            The kernel.
-
-        Raises:
-            NotFound: the file has no such kernel.
-        """
+        """One of its kernels."""
         if name not in self.kernels:
             raise NotFound(f"{self.name} has no kernel {name}.", received=name, hint=near(name, self.kernels))
         return RawKernel._of(self, name)
@@ -124,20 +87,7 @@ class RawModule:
 
 
 class RawKernel:
-    """One kernel.
-
-    Args:
-        code: CUDA C++.
-        name: the kernel's name, or a name expression.
-        options: as in `RawModule`.
-
-    Attributes:
-        name: its name.
-        max_dynamic_shared_size_bytes: bytes of dynamic shared memory that a launch may ask for.
-
-    Raises:
-        NotFound: the text has no such kernel.
-    """
+    """One kernel."""
 
     def __init__(self, code: str, name: str, options: Sequence[str] = ()) -> None:
         plain = kernels_in(code)
@@ -178,19 +128,7 @@ class RawKernel:
         return self._signature
 
     def check(self, grid: Sequence[int], block: Sequence[int], shared_mem: int) -> tuple[Sequence[int], Sequence[int]]:
-        """Require sizes with which CUDA launches a kernel.
-
-        Args:
-            grid: blocks along one to three axes.
-            block: threads along one to three axes.
-            shared_mem: bytes of dynamic shared memory.
-
-        Returns:
-            Three sizes of the grid, and three of the block.
-
-        Raises:
-            EmulatorError: a launch that CUDA refuses.
-        """
+        """Require sizes with which CUDA launches a kernel; gives three sizes of the grid, and three of the block."""
         sizes = _sizes(self.name, grid, _GRID), _sizes(self.name, block, _BLOCK)
         if prod(sizes[1]) > _THREADS:
             raise _refused(self.name, "block", block, f"at most {_THREADS} threads")
@@ -202,20 +140,7 @@ class RawKernel:
         self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0,
         stream: Any = None, enable_cooperative_groups: bool = False,
     ) -> None:  # fmt: skip
-        """Launch it, and wait until it is done.
-
-        Args:
-            grid: blocks along one to three axes.
-            block: threads along one to three axes.
-            args: arrays or addresses for pointers; numpy scalars of the very dtype of a parameter for numbers.
-            shared_mem: bytes of dynamic shared memory.
-            stream: as in cupy; there is one.
-            enable_cooperative_groups: as in cupy; no kernel here uses them.
-
-        Raises:
-            OpTypeError: an argument that cupy would pass with other bits than the kernel reads.
-            EmulatorError: a launch that CUDA refuses, or a mistake in the kernel, with its line.
-        """
+        """Launch it, and wait until it is done; numbers are numpy scalars of the very dtype of a parameter."""
         sizes = self.check(grid, block, shared_mem)
         if len(args) != len(self.signature):
             raise OpTypeError(

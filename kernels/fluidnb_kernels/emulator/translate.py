@@ -13,31 +13,12 @@ _KERNEL = re.compile(
 
 
 def kernels_in(text: str) -> list[str]:
-    """The kernels of a file that are called by their plain names.
-
-    Args:
-        text: CUDA C++.
-
-    Returns:
-        The names of its ``extern "C" __global__`` functions, in order.
-
-    Example:
-        >>> kernels_in('extern "C" __global__ void f(int n) {}  template <class T> __global__ void g(T* x) {}')
-        ['f']
-    """
+    """The names of a file's ``extern "C" __global__`` functions, in order."""
     return _KERNEL.findall(text)
 
 
 def translate(text: str, name: str, kernels: list[str]) -> str:
     """A file as C++ that g++ compiles into a library with an entry for each kernel.
-
-    Args:
-        text: CUDA C++.
-        name: the file's name, for messages.
-        kernels: the kernels wanted, ``relu<float>`` for an instantiation.
-
-    Returns:
-        C++.
 
     Example:
         >>> print(translate("__global__ void f(int n) {\\n  __shared__ float s[2], t;\\n}", "f.cu", ["f"]))

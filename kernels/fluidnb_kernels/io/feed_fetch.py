@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
+from fluidnb.op import Array, Attr, Binder, op
 from fluidnb.values import LoDTensor, LoDTensorArray
-
-Array = Any
 
 
 def _fed(b: Binder) -> Any:
@@ -19,12 +17,7 @@ def _fed(b: Binder) -> Any:
 
 
 def take(held: LoDTensorArray, column: int, out: Array) -> None:
-    """Copy a fed value.
-
-    Example:
-        >>> x = np.zeros(1); take(LoDTensorArray([np.array([5.0])]), 0, x); x
-        array([5.])
-    """
+    """Copy a fed value."""
     np.copyto(out, np.asarray(held[column]))
 
 
@@ -51,12 +44,7 @@ def feed(b: Binder) -> None:
 
 
 def give(held: LoDTensorArray, column: int, x: Array, lod: Any) -> None:
-    """Put a copy of a value into the list of fetched ones.
-
-    Example:
-        >>> held = LoDTensorArray(); give(held, 0, np.array([5.0]), ()); len(held)
-        1
-    """
+    """Put a copy of a value into the list of fetched ones."""
     held.write(column, LoDTensor(x.copy(), lod))
 
 

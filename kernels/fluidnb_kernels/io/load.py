@@ -14,21 +14,9 @@ from fluidnb_kernels.io.save import check_path
 from fluidnb_kernels.io.tensor_file import NUMPY, Header, read_data, read_header, read_rows_header
 from fluidnb_kernels.rows.values import dtype_of, fill, rows_output
 
-Array = Any
-
 
 def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
-    """What a file says of the tensors in it.
-
-    Args:
-        kinds: for each tensor that it must have, whether it is SelectedRows.
-
-    Returns:
-        A header for each.
-
-    Raises:
-        EnforceNotMet: it cannot be read, is no such file, or holds another number of tensors.
-    """
+    """The headers of the tensors in a file."""
     try:
         if path.endswith(NUMPY):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -57,11 +45,7 @@ def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
 
 
 def load_file(path: str, *outs: Any) -> None:
-    """Read the tensors of a file.
-
-    Raises:
-        EnforceNotMet: it cannot be read.
-    """
+    """Read the tensors of a file."""
     if path.endswith(NUMPY):
         return np.copyto(outs[0], np.load(path, allow_pickle=False), casting="unsafe")
     found = headers(path, tuple(isinstance(out, SelectedRows) for out in outs))

@@ -9,11 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.op.grad import grad_desc
-from fluidnb.visible import visible
-
-Array = Any
+from fluidnb.utils.escapes import visible
 
 
 def _infer(c: Context) -> None:
@@ -33,16 +31,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 
 
 def describe(x: Array, lod: Any, name: str, attrs: dict[str, Any]) -> str:
-    """A tensor as the lines that are printed.
-
-    Returns:
-        One line for each thing that the attributes ask for.
-
-    Example:
-        >>> print(describe(np.array([1.0, 2.0]), (), "x", {"summarize": 20, "print_tensor_shape": True}))
-          - shape: [2]
-          - data: [1. 2.]
-    """
+    """A tensor as the lines that the attributes select."""
     lines = []
     if attrs.get("print_tensor_name"):
         lines.append(f"Variable: {name}")
@@ -60,16 +49,7 @@ def describe(x: Array, lod: Any, name: str, attrs: dict[str, Any]) -> str:
 
 
 def show(x: Array | None, lod: Any, name: str, attrs: dict[str, Any], count: Array) -> None:
-    """Print a tensor, unless it has been printed often enough.
-
-    Args:
-        x: its value, or None to print the message alone.
-        count: int64 without dimensions: how often it was printed; raised.
-
-    Example:
-        >>> show(None, (), "", {"message": "here"}, np.array(0))
-        here
-    """
+    """Print a tensor, or the message alone, unless it has been printed often enough."""
     if 0 < attrs.get("first_n", -1) <= count:
         return
     count += 1

@@ -14,12 +14,7 @@ from fluidnb_kernels.io.tensor_file import NUMPY, write_record, write_rows
 
 
 def check_path(value: str) -> str | None:
-    """What is wrong with the name of a file, or None.
-
-    Example:
-        >>> check_path("w"), check_path("")
-        (None, 'file_path is empty; it should be the name of a file.')
-    """
+    """Checks the name of a file: None, or the fault as a sentence."""
     if "\0" in value:
         return "file_path has a null byte, which no name of a file can have."
     return None if value else "file_path is empty; it should be the name of a file."
@@ -48,17 +43,7 @@ def _write(file: IO[bytes], path: str, value: Any, lod: Any, half: bool) -> None
 
 
 def save_file(path: str, overwrite: bool, half: bool, lods: tuple[Any, ...], *values: Any) -> None:
-    """Write values one after another into a file that appears when it is whole.
-
-    Args:
-        path: the file; ``.npy`` writes numpy's format.
-        overwrite: whether there may be one already.
-        half: write floats as float16.
-        lods: the LoD of each value.
-
-    Raises:
-        EnforceNotMet: the file exists and must not be replaced, or it cannot be written.
-    """
+    """Write values one after another into a file that appears when it is whole."""
     size = sum(np.asarray(v.get_tensor()).nbytes if isinstance(v, SelectedRows) else v.nbytes for v in values)
     with atomic_write(path, overwrite=overwrite, parents=True, size=size) as file:
         for value, lod in zip(values, lods, strict=True):

@@ -17,31 +17,22 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.files.remaining import remaining
+from fluidnb.op import Array
 from fluidnb.values import SelectedRows, dtypes
 
-Array = Any
 NUMPY = (".npy", ".numpy")
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a record says before its data.
+    """The header of a record."""
 
-    Args:
-        dtype: name of the elements' dtype.
-        shape: sizes.
-        lod: offsets of each level.
-        start: where in the file the data begins.
-        rows: of SelectedRows, the row numbers; None for a tensor.
-        height: of SelectedRows, rows of the whole tensor.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    lod: tuple[tuple[int, ...], ...]
-    start: int
-    rows: tuple[int, ...] | None = None
-    height: int = 0
+    dtype: str  # name of the elements' dtype
+    shape: tuple[int, ...]  # sizes
+    lod: tuple[tuple[int, ...], ...]  # offsets of each level
+    start: int  # where in the file the data begins
+    rows: tuple[int, ...] | None = None  # of SelectedRows, the row numbers; None for a tensor
+    height: int = 0  # of SelectedRows, rows of the whole tensor
 
     @property
     def size(self) -> int:
@@ -103,22 +94,7 @@ def _take(file: IO[bytes], n: int, path: str) -> bytes:
 
 
 def read_header(file: IO[bytes], path: str) -> Header:
-    """Reads the header of a LoDTensor; the file position is then that of the data.
-
-    Args:
-        file: open for binary reading, at the start of a record.
-
-    Returns:
-        The header.
-
-    Raises:
-        EnforceNotMet: this is no such record.
-
-    Example:
-        >>> import io
-        >>> f = io.BytesIO(); write_record(f, np.zeros((3, 1)), ((0, 1, 3),)); _ = f.seek(0); read_header(f, "f").lod
-        ((0, 1, 3),)
-    """
+    """Reads the header of a LoDTensor; the file position is then that of the data."""
     version, levels = struct.unpack("<IQ", _take(file, 12, path))
     if version != 0 or levels > 64:
         raise EnforceNotMet(
@@ -132,24 +108,7 @@ def read_header(file: IO[bytes], path: str) -> Header:
 
 
 def read_rows_header(file: IO[bytes], path: str) -> Header:
-    """Reads the header of SelectedRows; the file position is then that of the data.
-
-    Args:
-        file: open for binary reading, at the start of a record.
-
-    Returns:
-        The header.
-
-    Raises:
-        EnforceNotMet: this is no such record.
-
-    Example:
-        >>> import io
-        >>> from fluidnb.values import LoDTensor
-        >>> f = io.BytesIO(); write_rows(f, SelectedRows([4, 0], 9, LoDTensor(np.zeros((2, 3))))); _ = f.seek(0)
-        >>> found = read_rows_header(f, "f"); found.rows, found.height, found.shape
-        ((4, 0), 9, (2, 3))
-    """
+    """Reads the header of SelectedRows; the file position is then that of the data."""
     version, count = struct.unpack("<IQ", _take(file, 12, path))
     if version != 0:
         raise EnforceNotMet(
@@ -211,13 +170,6 @@ def _no_header(path: str, expected: str, received: str) -> EnforceNotMet:
 
 
 def read_data(file: IO[bytes], header: Header, path: str) -> Array:
-    """Read the data of a record.
-
-    Args:
-        header: what `read_header` gave.
-
-    Returns:
-        A new array.
-    """
+    """Read the data of a record."""
     file.seek(header.start)
     return np.frombuffer(_take(file, header.size, path), dtypes.np_dtype(header.dtype)).reshape(header.shape)

@@ -9,19 +9,32 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import FluidError, OpValueError
-from fluidnb.op import EMPTY, GRAD, Binder, Clock, InputSpec, OpDef, OpDesc, Slot, check_desc, get_op, has_op, make_grad
+from fluidnb.op import (
+    EMPTY,
+    GRAD,
+    Array,
+    Binder,
+    Clock,
+    InputSpec,
+    OpDef,
+    OpDesc,
+    Slot,
+    check_desc,
+    get_op,
+    has_op,
+    make_grad,
+)
 from fluidnb.op.attr import REQUIRED
 from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.testing.values import named
+from fluidnb.utils.source_location import SourceLocation, capture
 from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype
-from fluidnb.where import Where, capture
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.lab.compile import KernelRefused
 
-Array = Any
 #: Shapes that are tried: small and odd ones, squares for products, one that is empty, one with many threads.
 SHAPES: tuple[tuple[int, ...], ...] = (
     (7,), (5, 3), (6, 6), (4, 33), (2, 3, 5), (2, 3, 4, 5), (1, 1), (0, 3), (33, 33), (129, 67)
@@ -53,11 +66,7 @@ class OnGpu(OnDevice):
 
 
 def on_gpu(array: Array) -> Array:
-    """A copy of an array on the GPU.
-
-    Args:
-        array: an array of the host.
-    """
+    """A copy of an array on the GPU."""
     made = backend.cupy().ndarray(array.shape, array.dtype)
     made.set(np.asarray(array, order="C"))
     return made
@@ -78,14 +87,10 @@ MEMORY: dict[str, type[Fresh]] = {"cpu": Fresh, "cuda": OnDevice, "gpu": OnGpu, 
 
 
 class Lined(Binder):
-    """A binder that knows the user's line of each call.
-
-    Attributes:
-        lines: one for each call, None where no line of the user's emitted it.
-    """
+    """A binder that records the user's line of each call; None where no line of the user's emitted it."""
 
     def __init__(self, op: Any, memory: Any, scope: Any) -> None:
-        self.lines: list[Where | None] = []
+        self.lines: list[SourceLocation | None] = []
         super().__init__(op, memory, scope)
 
     def __call__(self, function: Any, *args: Any, **kw: Any) -> None:
@@ -95,19 +100,12 @@ class Lined(Binder):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An operator with operands.
+    """An operator with operands."""
 
-    Args:
-        desc: the operator.
-        values: name -> operand.
-        dtype: the dtype that was asked for.
-        forward: the case of the forward operator, for a gradient operator.
-    """
-
-    desc: OpDesc
-    values: dict[str, LoDTensor]
-    dtype: str
-    forward: Case | None = None
+    desc: OpDesc  # the operator
+    values: dict[str, LoDTensor]  # name -> operand
+    dtype: str  # the dtype that was asked for
+    forward: Case | None = None  # the case of the forward operator, for a gradient operator
     cotangents: dict[str, Array] = field(default_factory=dict)
 
     @property
@@ -120,16 +118,11 @@ class Case:
 
     @property
     def size(self) -> int:
-        """How many elements its operands have."""
+        """The number of elements of its operands."""
         return sum(int(np.asarray(v).size) for v in self.values.values())
 
     def scope(self, place: str = "cpu", wide: bool = False) -> Scope:
-        """A scope with copies of its operands.
-
-        Args:
-            place: ``gpu`` for copies there; those of any other place are numpy's.
-            wide: whether half precision becomes float32.
-        """
+        """A scope with copies of its operands."""
         scope = Scope()
         for name, value in self.values.items():
             array = np.asarray(value)
@@ -139,34 +132,14 @@ class Case:
         return scope
 
     def bind(self, place: str, scope: Scope) -> list[Any]:
-        """Bind its kernel of a kind of place.
-
-        Args:
-            place: ``cpu``, ``cuda`` for the emulator, or ``gpu``.
-            scope: its operands; gets its outputs.
-
-        Returns:
-            The calls.
-        """
+        """Bind its kernel of a kind of place."""
         return self._binder(place, scope).bind()
 
     def _binder(self, place: str, scope: Scope) -> Lined:
         return Lined(LoweredOp(self.desc, 0, 0), MEMORY[place](Clock(1)), scope)
 
     def run(self, place: str, wide: bool = False, blind: bool = False) -> dict[str, Array]:
-        """Run it.
-
-        Args:
-            place: as in `bind`, or ``sevens`` for a processor whose new memory is not NaN.
-            wide: whether half precision becomes float32.
-            blind: whether the kernel binds over other numbers: a binding has to serve all of them.
-
-        Returns:
-            Output name -> array.
-
-        Raises:
-            KernelRefused: a call of the kernel fails.
-        """
+        """Run it; ``blind`` binds the kernel over other numbers, since a binding has to serve all of them."""
         scope = self.scope(place, wide)
         binder = self._binder(place, scope)
         with np.errstate(all="ignore"):
@@ -197,7 +170,7 @@ class Case:
             array[...] = 0.5
         return kept
 
-    def _failed(self, function: Any, args: Any, error: Exception, where: Where | None) -> KernelRefused:
+    def _failed(self, function: Any, args: Any, error: Exception, where: SourceLocation | None) -> KernelRefused:
         name = getattr(function, "__name__", str(function))
         shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in args if isinstance(a, np.ndarray))
         return KernelRefused(
@@ -206,7 +179,7 @@ class Case:
         )  # fmt: skip
 
     def expected(self) -> dict[str, Array]:
-        """What numpy's kernels give; in half precision computed in float32 and rounded at the end."""
+        """The results of numpy's kernels; in half precision computed in float32 and rounded at the end."""
         if self.dtype not in HALF:
             return self.run("cpu")
         narrow = np_dtype(self.dtype)
@@ -222,28 +195,7 @@ def cases(
     seed: int = 1,
     strict: bool = False,
 ) -> list[Case]:
-    """Operands for an operator.
-
-    Args:
-        type: its type; for a gradient operator, those of its forward operator and gradients of its outputs.
-        dtypes: dtypes of its operands.
-        inputs: slot -> value of the forward operator, instead of random numbers; floats are cast to each dtype.
-        attrs: attribute -> value; those without a default get any value.
-        shapes: shapes that all its operands get, as far as the operator takes them.
-        seed: of the random numbers.
-        strict: whether a kernel must run wherever the shape rule holds; without it such a case is left out.
-
-    Returns:
-        The cases that the operator takes.
-
-    Raises:
-        OpValueError: it takes none.
-        KernelRefused: its kernel fails.
-
-    Example:
-        >>> [c.shape for c in cases("relu", ["float32"], shapes=[(2, 3)])]
-        ['X [2, 3]']
-    """
+    """Operands for an operator; ``strict``: a kernel must run wherever the shape rule holds."""
     base = forward_of(type)
     definition = get_op(base)
     out: list[Case] = []
@@ -268,12 +220,7 @@ def cases(
 
 
 def forward_of(type: str) -> str:
-    """The operator to which a gradient operator belongs; itself for another one.
-
-    Example:
-        >>> forward_of("relu_grad"), forward_of("relu")
-        ('relu', 'relu')
-    """
+    """The operator to which a gradient operator belongs; itself for another one."""
     base = type.removesuffix("_grad")
     return base if base != type and has_op(base) and get_op(type).is_grad else type
 
@@ -283,7 +230,8 @@ def _forward(
     shape: Sequence[int], seed: int,
 ) -> Case:  # fmt: skip
     """A case with numbers from the first range in which the results are numbers."""
-    settings = {n: _any(a.kind) for n, a in definition.attrs.items() if a.default is REQUIRED} | dict(attrs or {})
+    required = {n: a.kind for n, a in definition.attrs.items() if a.default is REQUIRED}
+    settings = {n: _ANY.get(kind, []) for n, kind in required.items()} | dict(attrs or {})
     found = None
     for low, high in RANGES[:1] if inputs else RANGES:
         rng = np.random.default_rng([seed, *shape])
@@ -337,22 +285,8 @@ def _cast(value: Any, dtype: str) -> Any:
     return value
 
 
-def _any(kind: str) -> Any:
-    return _ANY.get(kind, [])
-
-
 def gradients(case: Case) -> tuple[list[OpDesc], dict[str, Array]]:
-    """The gradient operators of a case, and random gradients of its outputs.
-
-    Args:
-        case: of a forward operator.
-
-    Returns:
-        Descriptions in the order in which they run, and name -> array.
-
-    Raises:
-        OpValueError: the operator has no gradient.
-    """
+    """The gradient operators of a case in running order, and random gradients of its outputs by name."""
     results = case.expected()
     whole = {n for n, v in case.values.items() if not _is_floating(v.array)}
     descs = make_grad(case.desc, whole)

@@ -1,4 +1,4 @@
-"""What each operator has on each place: dtypes, files, or why it stays on the host."""
+"""The kernels of each operator: dtypes, files, or the reason why it stays on the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from fluidnb.errors import NotFound, near
 from fluidnb.op import OpDef, all_ops
 from fluidnb.op.kernel_type import Kernel
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz import boxed
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb_kernels.cuda.source import Source
@@ -27,54 +27,24 @@ _SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What an operator has.
+    """The kernels of an operator."""
 
-    Args:
-        op: its type.
-        family: the folder of its kernels, or its module when it is somebody's own.
-        cpu: the dtypes of its numpy kernels; ``any`` where one takes all.
-        cuda: the dtypes of its CUDA kernels.
-        file: where the CUDA kernel that wins is written.
-        host: why it has none.
-        mine: the places for which a kernel was written in this process.
-    """
-
-    op: str
-    family: str
-    cpu: tuple[str, ...]
-    cuda: tuple[str, ...] = ()
-    file: str = ""
-    host: str = ""
-    mine: tuple[str, ...] = ()
+    op: str  # its type
+    family: str  # the folder of its kernels, or its module when it is somebody's own
+    cpu: tuple[str, ...]  # the dtypes of its numpy kernels; ``any`` where one takes all
+    cuda: tuple[str, ...] = ()  # the dtypes of its CUDA kernels
+    file: str = ""  # where the CUDA kernel that wins is written
+    host: str = ""  # why it has none
+    mine: tuple[str, ...] = ()  # the places for which a kernel was written in this process
 
     @property
     def state(self) -> str:
-        """In one word: ``cuda``, ``host only``, or ``cpu`` where a CUDA kernel is still to come.
-
-        Example:
-            >>> Places("feed", "io", ("any",), host="it feeds").state
-            'host only'
-        """
+        """In one word: ``cuda``, ``host only``, or ``cpu`` where a CUDA kernel is still to come."""
         return "cuda" if self.cuda else "host only" if self.host else "cpu"
 
 
 def read_catalog(pattern: str = "") -> list[Places]:
-    """What operators have.
-
-    Args:
-        pattern: an operator, a family, or a part of names with * and ?; all by default.
-
-    Returns:
-        A row for each operator, gradient operators too, by family and name.
-
-    Raises:
-        NotFound: nothing is called so.
-
-    Example:
-        >>> [row] = read_catalog("relu")
-        >>> row.family, row.state, row.file
-        ('activation', 'cuda', 'activation.cu')
-    """
+    """The kernels of operators, by family and name; ``pattern``: an operator, a family, or a glob of names."""
     rows = [_places(d) for d in all_ops()]
     if pattern:
         exact = [r for r in rows if pattern in (r.op, r.family)]
@@ -107,7 +77,7 @@ def _dtypes(kernels: Sequence[Kernel]) -> tuple[str, ...]:
 
 
 def _file(kernel: Kernel) -> str:
-    """Where a CUDA kernel is written: a ``.cu`` file that its module uses, a cell, or the module."""
+    """The file of a CUDA kernel: a ``.cu`` file that its module uses, a cell, or the module."""
     name = getattr(kernel.function, "__module__", "") or ""
     module = sys.modules.get(name)
     if name.startswith("fluidnb_kernels.lab"):
@@ -123,7 +93,7 @@ def _file(kernel: Kernel) -> str:
 
 
 def _through(values: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """What is in the modules that functions called by their module use: ``verbs.copy`` uses ``strided_copy``."""
+    """The globals of modules that functions called by their module use: ``verbs.copy`` uses ``strided_copy``."""
     modules = [v for v in values if isinstance(v, ModuleType) and v.__name__.startswith("fluidnb_kernels.")]
     called = [getattr(m, n) for m in modules for n in names if isinstance(getattr(m, n, None), FunctionType)]
     spaces = [(f.__globals__, n) for f in called for n in _names_in(f)]
@@ -150,15 +120,7 @@ def _words(dtypes: Sequence[str]) -> str:
 
 
 def catalog_lines(rows: Sequence[Places], width: int = 0) -> list[Line]:
-    """The catalog as lines: a row a family where there are many, else one for each operator.
-
-    Args:
-        rows: what `read_catalog` gives.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        Lines.
-    """
+    """The catalog as lines: a row a family where there are many, else one for each operator."""
     families = dict.fromkeys(r.family for r in rows)
     return _by_family(rows, families, width) if len(families) > 3 else _by_op(rows, width)
 
@@ -188,18 +150,7 @@ def _by_op(rows: Sequence[Places], width: int) -> list[Line]:
 
 
 def catalog_html(rows: Sequence[Places]) -> str:
-    """The catalog as a table that folds by family.
-
-    Args:
-        rows: what `read_catalog` gives.
-
-    Returns:
-        One element.
-
-    Example:
-        >>> "activation.cu" in catalog_html(read_catalog("relu"))
-        True
-    """
+    """The catalog as a table that folds by family."""
     families = dict.fromkeys(r.family for r in rows)
     opened = " open" if len(families) <= 3 else ""
     parts = []

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import GRAD, get_op
+from fluidnb.op import GRAD, Array, get_op
 from fluidnb.testing.numeric import slopes
 from fluidnb.values import LoDTensor
+from fluidnb.viz.base.styled_text import plural
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emulator.raw import ORDERS
 from fluidnb_kernels.lab.cases import Case, gradients
 
-Array = Any
 #: dtype -> how far a result may be from numpy's, relative to numbers above 1.
 CLOSE = {"float64": 1e-11, "float32": 3e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
 #: dtype -> how far a slope may be from the central difference, which is taken in float64.
@@ -27,58 +27,26 @@ SMALL, FEW = 400, 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a result is not what was expected.
+    """A result that differs from the expected one."""
 
-    Args:
-        name: the output.
-        index: the first element that differs; None where shapes or dtypes do.
-        expected: what numpy gives there.
-        received: what came.
-        count: how many elements differ.
-        size: how many there are.
-        shape: the shapes of the operands in words.
-        dtype: their dtype.
-        hint: what it may come from.
-    """
-
-    name: str
-    index: tuple[int, ...] | None
-    expected: str
-    received: str
-    count: int
-    size: int
-    shape: str
+    name: str  # the output
+    index: tuple[int, ...] | None  # the first element that differs; None where shapes or dtypes do
+    expected: str  # what numpy gives there
+    received: str  # what came
+    count: int  # how many elements differ
+    size: int  # how many there are
+    shape: str  # the shapes of the operands in words
     dtype: str
-    hint: str = ""
+    hint: str = ""  # what it may come from
 
 
 def slot_of(name: str) -> str:
-    """The slot of an output variable of a case.
-
-    Example:
-        >>> slot_of("Out@out"), slot_of("X@GRAD")
-        ('Out', 'X@GRAD')
-    """
+    """The slot of an output variable of a case."""
     return name.removesuffix("@out")
 
 
-def hold(case: Case, place: str, expected: Mapping[str, Array]) -> tuple[Difference | None, float]:
-    """Run a case and compare; kernels of CUDA in three orders of threads.
-
-    Args:
-        case: the operator with operands.
-        place: ``cpu`` or ``cuda``.
-        expected: output name -> what numpy gives.
-
-    Returns:
-        The first difference, and the largest distance that is small enough.
-
-    Example:
-        >>> from fluidnb_kernels.lab.cases import cases
-        >>> [case] = cases("relu", ["float64"], shapes=[(3,)])
-        >>> hold(case, "cpu", case.expected())
-        (None, 0.0)
-    """
+def compare_case(case: Case, place: str, expected: Mapping[str, Array]) -> tuple[Difference | None, float]:
+    """Run a case and compare; kernels of CUDA in three orders of threads. See `compare`."""
     far = 0.0
     for order in ORDERS if place == "cuda" else ("",):
         with emulator.running(order) if order else nullcontext():
@@ -87,9 +55,7 @@ def hold(case: Case, place: str, expected: Mapping[str, Array]) -> tuple[Differe
             found, distance = compare(case, name, got.get(name), want)
             if found is not None and place == "cpu":
                 if compare(case, name, case.run(place).get(name), want)[0] is None:
-                    return replace(
-                        found, hint="it read values while it was bound; a binding serves all of them."
-                    ), far
+                    return replace(found, hint="it read values while it was bound; a binding serves all of them."), far
             if found is not None:
                 if order not in ("", ORDERS[0]):
                     hint = f"with threads in {order} order; {ORDERS[0]} they gave the right result: threads race."
@@ -100,17 +66,7 @@ def hold(case: Case, place: str, expected: Mapping[str, Array]) -> tuple[Differe
 
 
 def compare(case: Case, name: str, got: Array | None, want: Array) -> tuple[Difference | None, float]:
-    """Compare one result.
-
-    Args:
-        case: the operator with operands.
-        name: the output.
-        got: what came.
-        want: what was expected.
-
-    Returns:
-        The difference or None, and the largest distance.
-    """
+    """Compare one result: the difference or None, and the largest distance."""
     slot = slot_of(name)
     if got is None or got.shape != want.shape or got.dtype != want.dtype:
         received = "nothing" if got is None else f"{got.dtype}{list(got.shape)}"
@@ -142,7 +98,7 @@ def _distance(have: Array, need: Array) -> float:
 
 
 def _hint(have: Array, need: Array, off: Array) -> str:
-    """What a difference may come from."""
+    """A likely cause of a difference."""
     bare = np.isnan(have) & ~np.isnan(need) & off
     if bare.sum() == off.sum():
         return "they are NaN: uninitialized memory is NaN here, shared memory too."
@@ -160,21 +116,17 @@ def _hint(have: Array, need: Array, off: Array) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """What central differences said.
+    """The comparison of gradients with central differences."""
 
-    Args:
-        cases: how many cases were held against them.
-        far: the largest distance.
-        dtype: the dtype of the gradient.
-        why: why there were none.
-        wrong: the first slope that is off.
-    """
+    cases: int = 0  # how many cases were held against them
+    far: float = 0.0  # the largest distance
+    dtype: str = "float64"  # the dtype of the gradient
+    why: str = ""  # why there were none
+    wrong: Difference | None = None  # the first slope that is off
 
-    cases: int = 0
-    far: float = 0.0
-    dtype: str = "float64"
-    why: str = ""
-    wrong: Difference | None = None
+    def __str__(self) -> str:
+        agreed = f"agrees with central differences in {plural(self.cases, 'case')}, {self.dtype}"
+        return self.why or f"{agreed}; the largest distance is {self.far:.1e}"
 
 
 class _Moved:
@@ -196,20 +148,8 @@ class _Moved:
         return {name: got[name] for name in names}
 
 
-def hold_slopes(type: str, place: str, tried: Sequence[Case]) -> Slopes:
-    """Hold gradients against central differences.
-
-    For a forward operator, the differences are those of the new kernel and the gradient is numpy's; for a gradient
-    operator it is the other way round.
-
-    Args:
-        type: the operator.
-        place: where the new kernel runs.
-        tried: its cases.
-
-    Returns:
-        What they said.
-    """
+def check_slopes(type: str, place: str, tried: Sequence[Case]) -> Slopes:
+    """Compare gradients with central differences; a new forward kernel with numpy's gradient."""
     is_grad = bool(tried) and tried[0].forward is not None
     if not is_grad and get_op(type).grad is None:
         return Slopes(why=f"{type} has no gradient")
@@ -221,14 +161,14 @@ def hold_slopes(type: str, place: str, tried: Sequence[Case]) -> Slopes:
     small = [c for c in tried if c.dtype == dtype and 0 < (c.forward or c).size <= SMALL]
     far, small = 0.0, small[-FEW:]
     for case in small:
-        wrong, distance = _hold_one(case, place, dtype)
+        wrong, distance = _check_case(case, place, dtype)
         if wrong is not None:
             return Slopes(len(small), far, dtype, wrong=wrong)
         far = max(far, distance)
     return Slopes(len(small), far, dtype) if small else Slopes(why="no case is small enough")
 
 
-def _hold_one(case: Case, place: str, dtype: str) -> tuple[Difference | None, float]:
+def _check_case(case: Case, place: str, dtype: str) -> tuple[Difference | None, float]:
     if case.forward is not None:
         got, given = case.run(place), case.cotangents
         moved: Any = _Moved(_widened(case.forward), "cpu")
@@ -263,7 +203,7 @@ def _hold_one(case: Case, place: str, dtype: str) -> tuple[Difference | None, fl
 
 
 def _backward_results(case: Case, descs: Sequence[Any], given: Mapping[str, Array]) -> dict[str, Array]:
-    """What numpy's gradient operators give."""
+    """The results of numpy's gradient operators."""
     held = dict(case.values) | {n: LoDTensor(a) for n, a in (case.expected() | dict(given)).items()}
     out: dict[str, Array] = {}
     for desc in descs:

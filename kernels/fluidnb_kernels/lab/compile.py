@@ -27,31 +27,16 @@ class KernelRefused(EnforceNotMet):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a compiler says of a line.
+    """A compiler's message about a line."""
 
-    Args:
-        kind: ``error`` or ``warning``.
-        line: the line of the cell; 0 for one of our headers.
-        column: where in it, from 1; 0 when nobody knows.
-        text: what is said.
-        source: the line's text.
-    """
-
-    kind: str
-    line: int
-    column: int
-    text: str
-    source: str
+    kind: str  # ``error`` or ``warning``
+    line: int  # the line of the cell; 0 for one of our headers
+    column: int  # where in it, from 1; 0 when nobody knows
+    text: str  # what is said
+    source: str  # the line's text
 
     def lines(self) -> list[str]:
-        """It as text: the sentence, the line, and a caret.
-
-        Example:
-            >>> print(*Message("error", 3, 3, "y is undefined", "x = y;").lines(), sep="\\n")
-            line 3: error: y is undefined
-                x = y;
-                  ^
-        """
+        """It as text: the sentence, the line, and a caret."""
         at = f"line {self.line}: " if self.line else ""
         out = [f"{at}{self.kind}: {self.text}"]
         if self.source:
@@ -66,39 +51,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What came of compiling.
+    """The result of a compilation."""
 
-    Args:
-        compiler: who compiled: ``NVRTC for sm_90``, or ``g++ for the emulator``.
-        warnings: what it warned of.
-        registers: registers of the largest kernel; 0 when only NVRTC could say.
-        spilled: bytes that are stored and loaded again because registers do not suffice.
-    """
-
-    compiler: str
-    warnings: tuple[Message, ...] = ()
-    registers: int = 0
-    spilled: int = 0
+    compiler: str  # who compiled: ``NVRTC for sm_90``, or ``g++ for the emulator``
+    warnings: tuple[Message, ...] = ()  # what it warned of
+    registers: int = 0  # registers of the largest kernel; 0 when only NVRTC could say
+    spilled: int = 0  # bytes that are stored and loaded again because registers do not suffice
 
 
 def compile_cuda(
     text: CudaText, op: str, dtypes: Sequence[str], architecture: int = ARCHITECTURE, use_nvrtc: bool = True
 ) -> Compilation:
-    """Compile a text.
-
-    Args:
-        text: the text.
-        op: the operator, for messages.
-        dtypes: dtypes for which templates are made.
-        architecture: 90 for sm_90.
-        use_nvrtc: whether NVRTC compiles it where it is installed; the emulator's compiler always does.
-
-    Returns:
-        What came of it.
-
-    Raises:
-        KernelRefused: it does not compile; the notes of the error show the lines.
-    """
+    """Compile a text by the emulator's compiler, and by NVRTC where it is installed."""
     source = text.source([CTYPES[d] for d in dtypes])
     made = None
     if use_nvrtc and not nvrtc.missing():
@@ -119,23 +83,7 @@ def compile_cuda(
 
 
 def refused(op: str, messages: Sequence[Message], compiler: str) -> KernelRefused:
-    """The error about a text that does not compile.
-
-    Args:
-        op: the operator.
-        messages: what the compiler says.
-        compiler: who says it.
-
-    Returns:
-        The error; its notes show the lines.
-
-    Example:
-        >>> error = refused("relu", [Message("error", 2, 0, "y is undefined", "x = y;")], "NVRTC")
-        >>> print(error.summary); print(*error.__notes__, sep="\\n")
-        The kernel of relu does not compile (NVRTC).
-        line 2: error: y is undefined
-            x = y;
-    """
+    """The error about a text that does not compile."""
     error = KernelRefused(
         f"The kernel of {op} does not compile ({compiler}).", hint="the kernels of this session stay as they were."
     )
@@ -146,7 +94,7 @@ def refused(op: str, messages: Sequence[Message], compiler: str) -> KernelRefuse
 
 
 def _messages(text: CudaText, log: str) -> Iterator[Message]:
-    """What a compiler's log says, line by line of the cell."""
+    """The messages of a compiler's log, with lines of the cell."""
     lines, said = text.text.splitlines(), log.splitlines()
     for i, line in enumerate(said):
         match = _NVRTC.match(line) or _GCC.match(line)

@@ -35,95 +35,51 @@ DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel.
+    """One parameter of a kernel."""
 
-    Args:
-        name: its name; that of a slot, an attribute, a setting, or ``n``.
-        type: the C++ type of the number, or of what it points to; the template's name where it depends on it.
-        pointer: whether it is a pointer.
-        written: whether it is a pointer to what may be written.
-    """
-
-    name: str
-    type: str
-    pointer: bool
-    written: bool
+    name: str  # its name; that of a slot, an attribute, a setting, or ``n``
+    type: str  # the C++ type of the number, or of what it points to; the template's name where it depends on it
+    pointer: bool  # whether it is a pointer
+    written: bool  # whether it is a pointer to what may be written
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One line ``//! name = expression``.
+    """One line ``//! name = expression``."""
 
-    Args:
-        name: ``grid``, ``block``, ``shared``, or the name of a parameter.
-        expression: Python over the shapes.
-        line: where it stands in the cell; 0 for an option.
-    """
-
-    name: str
-    expression: str
-    line: int = 0
+    name: str  # ``grid``, ``block``, ``shared``, or the name of a parameter
+    expression: str  # Python over the shapes
+    line: int = 0  # where it stands in the cell; 0 for an option
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One kernel of a text.
-
-    Args:
-        name: its name.
-        template: the name of its template parameter, or empty.
-        plain: whether it is ``extern "C"``.
-        parameters: its parameters.
-        settings: the lines above it.
-        line: where it stands.
-    """
+    """One kernel of a text."""
 
     name: str
-    template: str
-    plain: bool
+    template: str  # the name of its template parameter, or empty
+    plain: bool  # whether it is ``extern "C"``
     parameters: tuple[Parameter, ...]
-    settings: tuple[Setting, ...]
-    line: int
+    settings: tuple[Setting, ...]  # the lines above it
+    line: int  # where it stands
 
     def instance(self, ctype: str) -> str:
-        """What it is called where its template parameter is a type.
-
-        Args:
-            ctype: the C++ type.
-
-        Example:
-            >>> Part("f", "T", False, (), (), 1).instance("float")
-            'f<float>'
-        """
+        """Its name with a type for its template parameter."""
         return f"{self.name}<{ctype}>" if self.template else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class CudaText:
-    """A user's CUDA text.
-
-    Args:
-        text: the text.
-        parts: its kernels; they are launched one after the other.
-        name: what compilers call it.
-        first: the number of its first line.
-    """
+    """A user's CUDA text."""
 
     text: str
-    parts: tuple[Part, ...]
-    name: str = "cell"
-    first: int = 1
+    parts: tuple[Part, ...]  # its kernels; they are launched one after the other
+    name: str = "cell"  # what compilers call it
+    first: int = 1  # the number of its first line
     sources: dict[tuple[str, ...], CellSource] = field(default_factory=dict, compare=False)
 
     def source(self, ctypes: Sequence[str]) -> CellSource:
-        """The text as a file of kernels.
-
-        Args:
-            ctypes: C++ types for which templates are made.
-
-        Returns:
-            The same object for the same types.
-        """
+        """The text as a file of kernels."""
         key = tuple(ctypes)
         if key not in self.sources:
             names = dict.fromkeys(part.instance(c) for part in self.parts for c in key)
@@ -132,14 +88,7 @@ class CudaText:
 
 
 class CellSource(Source):
-    """A user's text as a file of kernels.
-
-    Args:
-        text: CUDA C++.
-        name: what compilers call it.
-        first: the number of its first line.
-        names: its kernels.
-    """
+    """A user's text as a file of kernels."""
 
     def __init__(self, text: str, name: str, first: int, names: dict[str, None]) -> None:
         self.path, self._kernels, self._functions = Path(name), lambda: names, {}
@@ -147,30 +96,13 @@ class CellSource(Source):
 
 
 def read_cuda(text: str, name: str = "cell", first: int = 1) -> CudaText:
-    """Read a user's CUDA text.
-
-    Args:
-        text: CUDA C++ with one or more ``__global__`` functions.
-        name: what compilers call it.
-        first: the number of its first line, where it is a part of a cell.
-
-    Returns:
-        The text with what it says.
-
-    Raises:
-        OpValueError: it has no kernel.
-        OpTypeError: a parameter of a type that Python cannot pass.
-
-    Example:
-        >>> found = read_cuda("//! block = 64\\n__global__ void f(const float* X, float* Out, long long n) {}")
-        >>> [p.name for p in found.parts[0].parameters], found.parts[0].settings[0].expression
-        (['X', 'Out', 'n'], '64')
-    """
+    """Read a user's CUDA text; ``first`` is the number of its first line in the cell."""
     bare = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     found = list(_KERNEL.finditer(bare))
     if not found:
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or ["nothing"]
         raise OpValueError(
-            "The text has no kernel.", expected="a function __global__ void name(...)", received=_beginning(text),
+            "The text has no kernel.", expected="a function __global__ void name(...)", received=lines[0][:60],
             hint="__global__ void twice(const float* X, float* Out, long long n) { EACH(i, 0, n) Out[i] = 2 * X[i]; }",
         )  # fmt: skip
     settings = [
@@ -203,7 +135,3 @@ def _parameter(text: str, kernel: str, template: str) -> Parameter:
             f"Kernel {kernel} has a parameter that Python cannot pass.", expected=", ".join(DTYPES), received=text
         )
     return Parameter(match["name"], type, bool(match["star"]), bool(match["star"]) and "const" not in text)
-
-
-def _beginning(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "nothing")[:60]

@@ -1,4 +1,4 @@
-"""What can be said of a kernel's cost: times on the processor, launches and bytes on the emulator."""
+"""Costs of a kernel: times on the processor, launches and bytes on the emulator."""
 
 from __future__ import annotations
 
@@ -23,27 +23,18 @@ _AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
-    """One launch.
-
-    Args:
-        kernel: its name.
-        grid: blocks.
-        block: threads of a block.
-        shared: bytes of dynamic shared memory.
-        arguments: bytes of the arrays that it is given.
-        read: bytes of those that it may only read.
-    """
+    """One launch."""
 
     kernel: str
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    shared: int
-    arguments: int
-    read: int
+    grid: tuple[int, ...]  # blocks
+    block: tuple[int, ...]  # threads of a block
+    shared: int  # bytes of dynamic shared memory
+    arguments: int  # bytes of the arrays that it is given
+    read: int  # bytes of those that it may only read
 
     @property
     def threads(self) -> int:
-        """How many threads are launched."""
+        """The number of threads."""
         return prod(self.grid) * prod(self.block)
 
     @property
@@ -53,15 +44,7 @@ class LaunchFacts:
 
 
 def launch_facts(calls: Sequence[Any], launcher: Launcher | None = None) -> tuple[LaunchFacts, ...]:
-    """The launches among what a kernel emitted.
-
-    Args:
-        calls: calls of a binder.
-        launcher: knows which arguments of its kernels are only read.
-
-    Returns:
-        Their facts, in order.
-    """
+    """The launches among what a kernel emitted."""
     out = []
     for function, args, _ in calls:
         if not isinstance(function, Function):
@@ -78,20 +61,7 @@ def launch_facts(calls: Sequence[Any], launcher: Launcher | None = None) -> tupl
 
 
 def time_of(case: Case, place: str = "cpu") -> float:
-    """How long the calls of a case take.
-
-    Args:
-        case: the operator with operands.
-        place: where it runs: ``cpu`` or ``gpu``.
-
-    Returns:
-        Seconds, the shortest of several tries.
-
-    Example:
-        >>> from fluidnb_kernels.lab.cases import cases
-        >>> 0 < time_of(cases("relu", ["float32"], shapes=[(64, 64)])[0]) < 1
-        True
-    """
+    """Seconds that the calls of a case take."""
     with np.errstate(all="ignore"):
         calls = case.bind(place, case.scope(place))
         wait = backend.cupy().cuda.get_current_stream().synchronize if place == "gpu" else None

@@ -10,67 +10,43 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import FluidError, NotFound, OpValueError, near
-from fluidnb.op import GRAD, Binder, OpDef
+from fluidnb.op import GRAD, Array, Binder, OpDef
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.types import CTYPES, ctype
 from fluidnb_kernels.lab.cuda_text import DTYPES, CudaText, Parameter, Part, Setting
 
-Array = Any
 #: Settings that say how a kernel is launched; others are arguments.
 _HOW = ("grid", "block", "shared")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What expressions see of an operand: its shape and dtype, never its values, since a binding serves all of them.
+    """Shape and dtype of an operand for expressions; no values, since a binding serves all of them."""
 
-    Args:
-        shape: sizes.
-        dtype: numpy dtype.
-
-    Example:
-        >>> Facts((2, 3), np.dtype("float32")).size
-        6
-    """
-
-    shape: tuple[int, ...]
-    dtype: Any
+    shape: tuple[int, ...]  # sizes
+    dtype: Any  # numpy dtype
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """The number of axes."""
         return len(self.shape)
 
 
 class Launcher:
-    """Binds a user's CUDA text.
-
-    Args:
-        text: the text.
-        options: settings that were given beside it; they stand before its own.
-        dtypes: the dtypes for which its templates are made.
-
-    Attributes:
-        text: the text.
-        dtypes: the dtypes.
-    """
+    """Binds a user's CUDA text."""
 
     def __init__(self, text: CudaText, options: Sequence[Setting] = (), dtypes: Sequence[str] = ("float32",)) -> None:
         self.text, self.dtypes, self._options = text, tuple(dtypes), tuple(options)
         self.source = text.source([CTYPES[d] for d in dtypes])
 
     def __call__(self, b: Binder) -> None:
-        """Emit the launches.
-
-        Args:
-            b: the binder.
-        """
+        """Emit the launches."""
         arrays, held = operands(b), dict[str, Any]()
         for i, part in enumerate(self.text.parts):
             names = _names(b, part, arrays) | held
@@ -95,14 +71,7 @@ class Launcher:
 
 
 def operands(b: Binder) -> dict[str, Array]:
-    """The arrays of a binder under the names that C++ can have: ``X@GRAD`` is called ``X_GRAD``.
-
-    Args:
-        b: the binder.
-
-    Returns:
-        name -> array, or None for a slot that nobody fills or wants.
-    """
+    """The arrays of a binder, or None, under C++ names: ``X@GRAD`` is called ``X_GRAD``."""
     definition = b.definition
     slots = dict.fromkeys([*definition.inputs, *definition.outputs, *b.inputs, *b.outputs])
     return {slot.replace(GRAD, "_GRAD"): b[slot] for slot in slots}
@@ -110,10 +79,6 @@ def operands(b: Binder) -> dict[str, Array]:
 
 def may_be_called(definition: OpDef, slots: Sequence[str] = ()) -> list[str]:
     """The names that a kernel's parameters may have for an operator.
-
-    Args:
-        definition: the operator.
-        slots: slots that its definition does not list: those of a gradient operator.
 
     Example:
         >>> from fluidnb.op import get_op
@@ -125,7 +90,7 @@ def may_be_called(definition: OpDef, slots: Sequence[str] = ()) -> list[str]:
 
 
 def _names(b: Binder, part: Part, arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """What the expressions of a kernel see."""
+    """The names that the expressions of a kernel can use."""
     facts = {name: None if a is None else Facts(tuple(a.shape), a.dtype) for name, a in arrays.items()}
     written = [facts.get(p.name) for p in part.parameters if p.written]
     every = [f for f in (*written, *facts.values()) if f is not None]
@@ -167,7 +132,7 @@ def _sizes(given: Any) -> tuple[int, ...]:
 def _argument(
     b: Binder, p: Parameter, part: Part, names: Mapping[str, Any], arrays: Mapping[str, Array], dtype: str
 ) -> Any:
-    """What a parameter gets."""
+    """The argument for a parameter."""
     held = arrays.get(p.name) if isinstance(names.get(p.name), Facts) else names.get(p.name)
     if p.name not in names:
         known = may_be_called(b.definition, [*b.inputs, *b.outputs])

@@ -18,44 +18,35 @@ from fluidnb.testing import OpTest
 from fluidnb.values import kernel_packages
 from fluidnb.viz import lines_html, plain
 from fluidnb_kernels.lab.cases import Case, cases
-from fluidnb_kernels.lab.checks import Slopes, hold_slopes
+from fluidnb_kernels.lab.checks import Slopes, check_slopes
 from fluidnb_kernels.lab.compile import Compilation, KernelRefused, compile_cuda
-from fluidnb_kernels.lab.cuda_text import DTYPES, Setting, read_cuda
+from fluidnb_kernels.lab.cuda_text import Setting, read_cuda
 from fluidnb_kernels.lab.launch import Launcher
 from fluidnb_kernels.lab.layer import layer_of
 from fluidnb_kernels.lab.python_text import run_python
-from fluidnb_kernels.lab.trial import USUAL, hold_all, watched_by, wrong_results
+from fluidnb_kernels.lab.trial import USUAL, compare_all, dtypes_of, watched_by, wrong_results
 
 #: What a text may use of the operator SDK without importing it.
 NAMES = (
     "Attr", "aliases", "broadcast_dim", "default_grad", "grad_op", "kernel", "like_forward", "linear_grad", "op",
     "product", "same", "second_grad",
 )  # fmt: skip
-#: Cases that both walkers run, at most.
+#: Cases that both executors run, at most.
 _WALKED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class OpTrial:
-    """What came of an operator that was written.
+    """The result of writing an operator."""
 
-    Args:
-        op: its type.
-        defined: all operators that the text defined, and those to which it added kernels.
-        tried: the cases on which it was tried, as (shapes, dtype).
-        slopes: what central differences said.
-        on_cuda: operator -> what the compiler said, what ran it, and the largest distance from numpy's results.
-        faults: what is wrong, when it was taken all the same.
-        before: what was registered before, for taking it back.
-    """
-
-    op: str
-    defined: tuple[str, ...]
-    tried: tuple[tuple[str, str], ...] = ()
-    slopes: Slopes = field(default_factory=Slopes)
+    op: str  # its type
+    defined: tuple[str, ...]  # operators that the text defined, and those to which it added kernels
+    tried: tuple[tuple[str, str], ...] = ()  # the cases on which it was tried, as (shapes, dtype)
+    slopes: Slopes = field(default_factory=Slopes)  # the comparison with central differences
+    # operator -> what the compiler said, what ran it, and the largest distance from numpy's results
     on_cuda: Mapping[str, tuple[Compilation, str, float]] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()
-    changes: Changes | None = field(default=None, compare=False)
+    faults: tuple[str, ...] = ()  # what is wrong, when it was taken all the same
+    changes: Changes | None = field(default=None, compare=False)  # of the registry, to be undone
 
     @property
     def layer(self) -> Callable[..., Any]:
@@ -97,15 +88,11 @@ def written_ops() -> list[OpTrial]:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a text did to the registry.
+    """The changes of the registry that a text made."""
 
-    Args:
-        made: type -> the definition it registered, and the one in whose place it stands.
-        kernels: (type, kernel) that it added to operators which were there.
-    """
-
+    # type -> the definition it registered, and the one in whose place it stands
     made: Mapping[str, tuple[OpDef, OpDef | None]]
-    kernels: Sequence[tuple[str, Kernel]]
+    kernels: Sequence[tuple[str, Kernel]]  # (type, kernel) that it added to operators which were there
 
     def undo(self) -> None:
         """Take them back; what others have changed since then stays."""
@@ -131,7 +118,7 @@ class _Before:
         self._kernels = {type: list(d.kernels) for type, d in self._ops.items()}
 
     def changes(self) -> Changes:
-        """What has changed since then."""
+        """The changes since then."""
         made = {t: (d, self._ops.get(t)) for t, d in registry.ops.items() if self._ops.get(t) is not d}
         added = [
             (t, k) for t, d in registry.ops.items() if t not in made
@@ -238,10 +225,9 @@ def _add_cuda(
     type: str, source: str, dtypes: Sequence[str], launch: Mapping[str, str], made: dict[str, list[Compilation]],
     first: int,
 ) -> None:  # fmt: skip
-    """What ``cuda(...)`` in the text does."""
+    """Adds the CUDA kernel of ``cuda(...)`` in the text."""
     read = read_cuda(source, "cell", first)
-    pointers = [p for part in read.parts for p in part.parameters if p.pointer]
-    chosen = tuple(dtypes) or ((DTYPES[pointers[0].type],) if pointers and pointers[0].type in DTYPES else USUAL)
+    chosen = tuple(dtypes) or dtypes_of(type, read)
     made.setdefault(type, []).append(compile_cuda(read, type, chosen))
     settings = [Setting(name, expression) for name, expression in launch.items()]
     kernel(type, place="cuda", dtypes=chosen)(Launcher(read, settings, chosen))
@@ -270,7 +256,7 @@ def _check(
             break
     for case in [c for c in tried if c.size][:_WALKED]:
         _walk(case, fault)
-    slopes = hold_slopes(type, "cpu", tried)
+    slopes = check_slopes(type, "cpu", tried)
     if slopes.wrong is not None:
         fault(wrong_results(type, slopes.wrong, True))
     on_cuda = {}
@@ -285,19 +271,7 @@ def _check(
 
 
 def incomplete(definition: OpDef) -> list[str]:
-    """What an operator's proto lacks.
-
-    Args:
-        definition: the operator.
-
-    Returns:
-        A phrase for each thing.
-
-    Example:
-        >>> from fluidnb.op import get_op
-        >>> incomplete(get_op("relu"))
-        []
-    """
+    """The missing parts of an operator's proto."""
     out = [] if inspect.cleandoc(definition.doc).strip() else ["its kernel has no docstring"]
     sides = (("input", definition.inputs), ("output", definition.outputs))
     out += [f"{side} {slot.name} has no phrase" for side, slots in sides for slot in slots.values() if not slot.doc]
@@ -354,7 +328,7 @@ def _check_cuda(
     takes = [d for d in own.dtypes or USUAL if any(k.place == "cpu" and k.takes(d) for k in get_op(type).kernels)]
     tried = cases(type, takes, inputs, attrs)
     by = watched_by(type, tried)
-    found, far = hold_all(tried, [case.expected() for case in tried], "cuda")
+    found, far = compare_all(tried, [case.expected() for case in tried], "cuda")
     if found is not None:
         fault(wrong_results(type, found, False))
     return made, by, far

@@ -1,22 +1,15 @@
-"""What came of an operator as lines of text."""
+"""The report of a written operator, as lines of text."""
 
 from __future__ import annotations
 
 from fluidnb.op import get_op
-from fluidnb.viz.base.styled_text import Line, columns, plural
+from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb_kernels.lab.new_op import OpTrial
 from fluidnb_kernels.lab.report import shapes_of, spilled
 
 
 def op_lines(trial: OpTrial) -> list[Line]:
-    """What came of an operator.
-
-    Args:
-        trial: the operator.
-
-    Returns:
-        Lines.
-    """
+    """The report of a written operator."""
     definition = get_op(trial.op)
     attrs = "".join(f", {name}" for name in definition.attrs)
     signature = f"  {', '.join(definition.inputs)}{attrs} -> {', '.join(definition.outputs)}"
@@ -31,11 +24,7 @@ def op_lines(trial: OpTrial) -> list[Line]:
     if not trial.faults:
         say("proto", "complete: each slot and attribute has its phrase")
         say("results", f"shapes as inferred, all written, the same in both executors: {shapes_of(trial.tried)}")
-    slopes = trial.slopes
-    agreed = (
-        f"agrees with central differences in {plural(slopes.cases, 'case')}; the largest distance is {slopes.far:.1e}"
-    )
-    say("gradient", slopes.why or agreed)
+    say("gradient", str(trial.slopes))
     for name, (made, ran_on, far) in trial.on_cuda.items():
         figures = f": {made.registers} registers, {spilled(made.spilled)}" if made.registers else ""
         say("cuda", f"{name}, compiled by {made.compiler}{figures}")

@@ -9,33 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb import where
 from fluidnb.errors import OpValueError
 from fluidnb.op.define import KernelFunction
+from fluidnb.utils.source_location import cell_names
 
 
 def read_python(
     text: str, names: Mapping[str, Any] | None = None, file: str = "<kernel>", first: int = 1
 ) -> KernelFunction:
-    """Make a kernel of Python text.
-
-    Args:
-        text: ``def kernel(b): ...``, beside other functions if you like, or the body of such a function alone.
-        names: what the text may use; ``np`` is there in any case.
-        file: what tracebacks call it.
-        first: the number of its first line.
-
-    Returns:
-        The function.
-
-    Raises:
-        SyntaxError: it is not Python.
-        OpValueError: none of its functions takes the binder.
-
-    Example:
-        >>> read_python('b(np.maximum, b["X"], 0, out=b["Out"])').__name__
-        'kernel'
-    """
+    """Make a kernel of Python text: ``def kernel(b)`` beside other functions, or the body of one alone."""
     tree = ast.parse("\n" * (first - 1) + text, file)
     if not any(isinstance(node, ast.FunctionDef) for node in tree.body):
         whole = ast.parse("def kernel(b): pass")
@@ -58,22 +40,11 @@ def read_python(
 def run_python(
     tree: ast.Module, text: str, names: Mapping[str, Any] | None, file: str, first: int = 1
 ) -> dict[str, Any]:
-    """Run a text over a copy of names.
-
-    Args:
-        tree: the text, parsed.
-        text: the text, for tracebacks.
-        names: what it may use.
-        file: what tracebacks call it.
-        first: the number of its first line.
-
-    Returns:
-        The names afterwards.
-    """
+    """Run a text over a copy of names."""
     if file not in linecache.cache:
         lines = [line + "\n" for line in ("\n" * (first - 1) + text).splitlines()]
         linecache.cache[file] = (len(text), None, lines, file)
-    where.cell_names.setdefault(file, file.strip("<>"))
+    cell_names.setdefault(file, file.strip("<>"))
     space: dict[str, Any] = {"np": np, **(names or {}), "__name__": "__main__"}
     exec(compile(tree, file, "exec"), space)
     return space

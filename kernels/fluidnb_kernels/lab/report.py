@@ -1,4 +1,4 @@
-"""What came of a kernel as lines of text."""
+"""The report of a written kernel, as lines of text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from fluidnb_kernels.lab.trial import Trial
 
 
 def trial_lines(trial: Trial) -> list[Line]:
-    """What came of a kernel.
-
-    Args:
-        trial: the kernel.
-
-    Returns:
-        Lines.
-    """
+    """The report of a written kernel."""
     lines: list[Line] = [
         [(trial.op, "name"), (f"  on {trial.place}, {', '.join(trial.dtypes)}", ""), ("   in its place", "dim")]
     ]
@@ -38,10 +31,7 @@ def trial_lines(trial: Trial) -> list[Line]:
     if trial.difference is None:
         distance = f"; the largest distance is {trial.far:.1e}" if trial.far else ""
         say("results", f"equal numpy's in {plural(len(trial.tried), 'case')}: {shapes_of(trial.tried)}{distance}")
-        slopes = trial.slopes
-        agreed = f"agrees with central differences in {plural(slopes.cases, 'case')}, {slopes.dtype}"
-        said = slopes.why or f"{agreed}; the largest distance is {slopes.far:.1e}"
-        say("gradient", said)
+        say("gradient", str(trial.slopes))
     else:
         wrong = trial.difference
         at = f"{wrong.name}{list(wrong.index)}" if wrong.index is not None else wrong.name
@@ -53,7 +43,9 @@ def trial_lines(trial: Trial) -> list[Line]:
     for i, launch in enumerate(trial.launches):
         say(f"on {trial.measured_on}" if i == 0 else "", _launch(launch))
     if trial.former:
-        say("before", _former(trial.former))
+        total = sum(launch.arguments for launch in trial.former)
+        names = ", ".join(f"{x.kernel} ({_times(x.grid)} x {_times(x.block)} threads)" for x in trial.former[:3])
+        say("before", f"{plural(len(trial.former), 'launch', 'es')}, arrays of {_bytes(total)}: {names}")
     if trial.times is not None:
         mine, before = trial.times
         rate = f", {sum(x.arguments for x in trial.launches) / mine / 1e9:.0f} GB/s" if trial.launches else ""
@@ -67,12 +59,7 @@ def trial_lines(trial: Trial) -> list[Line]:
 
 
 def spilled(n: int) -> str:
-    """How many bytes of registers spill, in words.
-
-    Example:
-        >>> spilled(0), spilled(8)
-        ('none spilled', '8 bytes of registers spilled')
-    """
+    """Spilled registers in words."""
     return f"{n} bytes of registers spilled" if n else "none spilled"
 
 
@@ -98,12 +85,6 @@ def _launch(launch: LaunchFacts) -> str:
         f"{launch.kernel}: {_times(launch.grid)} blocks of {_times(launch.block)} threads{shared}; "
         f"may read {_bytes(launch.read)}, write {_bytes(launch.written)}"
     )
-
-
-def _former(launches: Sequence[LaunchFacts]) -> str:
-    total = sum(launch.arguments for launch in launches)
-    names = ", ".join(f"{x.kernel} ({_times(x.grid)} x {_times(x.block)} threads)" for x in launches[:3])
-    return f"{plural(len(launches), 'launch', 'es')}, arrays of {_bytes(total)}: {names}"
 
 
 def _times(sizes: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ from fluidnb.viz import lines_html, plain
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.lab.cases import Case, cases
-from fluidnb_kernels.lab.checks import Difference, Slopes, hold, hold_slopes
+from fluidnb_kernels.lab.checks import Difference, Slopes, check_slopes, compare_case
 from fluidnb_kernels.lab.compile import ARCHITECTURE, Compilation, KernelRefused, compile_cuda
 from fluidnb_kernels.lab.cuda_text import DTYPES, CudaText, Setting, read_cuda
 from fluidnb_kernels.lab.figures import LaunchFacts, launch_facts, time_of
@@ -32,39 +32,23 @@ USUAL = ("float32", "float64")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of a kernel that was written.
+    """The result of writing a kernel."""
 
-    Args:
-        op: the operator.
-        place: ``cpu`` or ``cuda``.
-        dtypes: the dtypes that the kernel takes.
-        function: the kernel.
-        ran_on: what ran it, in words.
-        tried: the cases on which it was tried, as (shapes, dtype).
-        far: the largest distance from numpy's results, relative to numbers above 1.
-        slopes: what central differences said.
-        compilation: what the compiler said, for CUDA.
-        difference: where it is wrong, when it was taken all the same.
-        launches: its launches on the largest case, and those of the kernel before.
-        times: seconds on the processor, and of the kernel before; with the shapes.
-        instead_of: what it took the place of, in words.
-    """
-
-    op: str
-    place: str
-    dtypes: tuple[str, ...]
-    function: KernelFunction
-    ran_on: str
-    tried: tuple[tuple[str, str], ...] = ()
-    far: float = 0.0
-    slopes: Slopes = field(default_factory=Slopes)
-    compilation: Compilation | None = None
-    difference: Difference | None = None
-    launches: tuple[LaunchFacts, ...] = ()
-    former: tuple[LaunchFacts, ...] = ()
-    measured_on: str = ""
-    times: tuple[float, float] | None = None
-    instead_of: str = ""
+    op: str  # the operator
+    place: str  # ``cpu`` or ``cuda``
+    dtypes: tuple[str, ...]  # the dtypes that the kernel takes
+    function: KernelFunction  # the kernel
+    ran_on: str  # what ran it, in words
+    tried: tuple[tuple[str, str], ...] = ()  # the cases on which it was tried, as (shapes, dtype)
+    far: float = 0.0  # the largest distance from numpy's results, relative to numbers above 1
+    slopes: Slopes = field(default_factory=Slopes)  # the comparison with central differences
+    compilation: Compilation | None = None  # what the compiler said, for CUDA
+    difference: Difference | None = None  # where it is wrong, when it was taken all the same
+    launches: tuple[LaunchFacts, ...] = ()  # its launches on the largest case
+    former: tuple[LaunchFacts, ...] = ()  # those of the kernel before
+    measured_on: str = ""  # the shapes on which it was timed
+    times: tuple[float, float] | None = None  # seconds on the processor, and of the kernel before
+    instead_of: str = ""  # the kernel that it replaced, in words
 
     @property
     def installed(self) -> bool:
@@ -189,13 +173,13 @@ def write_kernel(
         return _try(type, "cpu", read_python(text, names, file or "<kernel>", first), tuple(dtypes) or USUAL,
                     inputs, attrs, force)  # fmt: skip
     read = read_cuda(text, file or "cell", first)
-    chosen = tuple(dtypes) or _dtypes_of(type, read)
+    chosen = tuple(dtypes) or dtypes_of(type, read)
     made = compile_cuda(read, type, chosen, architecture)
     settings = [Setting(name, expression) for name, expression in (launch or {}).items()]
     return _try(type, "cuda", Launcher(read, settings, chosen), chosen, inputs, attrs, force, made)
 
 
-def _dtypes_of(type: str, text: CudaText) -> tuple[str, ...]:
+def dtypes_of(type: str, text: CudaText) -> tuple[str, ...]:
     """The dtypes that a text takes: that of the pointer that chooses the kernel, or the usual ones of a template."""
     definition = get_op(type)
     slot = definition.dtype_slot or next(iter(definition.inputs), "")
@@ -224,8 +208,8 @@ def _try(
     instead = _instead_of(type, place, dtypes)
     with _on_trial(type, place, function, dtypes, old) as keep:
         ran_on = watched_by(type, tried) if place == "cuda" else "numpy"
-        difference, far = hold_all(tried, expected, place)
-        slopes = hold_slopes(type, place, tried) if difference is None else Slopes(why="the results are wrong")
+        difference, far = compare_all(tried, expected, place)
+        slopes = check_slopes(type, place, tried) if difference is None else Slopes(why="the results are wrong")
         wrong = difference or slopes.wrong
         if wrong is not None and not force:
             raise wrong_results(type, wrong, slopes.wrong is not None)
@@ -241,33 +225,19 @@ def _try(
 
 
 def gpu() -> str:
-    """The name of the GPU that runs kernels; empty when there is none.
-
-    Example:
-        >>> isinstance(gpu(), str)
-        True
-    """
+    """The name of the GPU that runs kernels; empty when there is none."""
     return "" if backend.missing() else backend.device_name()
 
 
-def hold_all(
+def compare_all(
     tried: Sequence[Case], expected: Sequence[Mapping[str, Any]], place: str
 ) -> tuple[Difference | None, float]:
-    """Hold a kernel against what is expected in every case: on the emulator and on the GPU, as far as they are there.
-
-    Args:
-        tried: the cases.
-        expected: what numpy gives, for each.
-        place: ``cpu`` or ``cuda``.
-
-    Returns:
-        The first difference, and the largest distance.
-    """
+    """Compares a kernel with the expected results of all cases, on the emulator and on the GPU where there is one."""
     places = {"cpu": ["cpu"], "cuda": ["cuda"] * (not emulator.missing()) + ["gpu"] * bool(gpu())}[place]
     far = 0.0
     for where in places:
         for case, want in zip(tried, expected, strict=True):
-            difference, distance = hold(case, where, want)
+            difference, distance = compare_case(case, where, want)
             far = max(far, distance)
             if difference is not None:
                 return difference, far
@@ -282,7 +252,7 @@ def _timed(type: str, dtype: str, attrs: Mapping[str, Any] | None, clock: str) -
 
 
 def _instead_of(type: str, place: str, dtypes: Sequence[str]) -> str:
-    """What a new kernel takes the place of."""
+    """The kernel that a new one replaces, in words."""
     own = [t.function for t in written(type)]
     found = [k for k in get_op(type).kernels if k.place == place and k.function not in own]
     found = [k for k in found if k.library == "PLAIN" and any(k.takes(d) for d in dtypes)]
@@ -308,18 +278,7 @@ def _on_trial(
 
 
 def watched_by(type: str, tried: Sequence[Case]) -> str:
-    """Let every launch run in another process first.
-
-    Args:
-        type: the operator, whose CUDA kernel is in its place.
-        tried: its cases.
-
-    Returns:
-        What ran and watched them, in words.
-
-    Raises:
-        KernelRefused: one goes astray, or nothing here can run them.
-    """
+    """Let every launch run in another process first."""
     there = gpu()
     if emulator.missing():
         if there:
@@ -333,16 +292,7 @@ def watched_by(type: str, tried: Sequence[Case]) -> str:
 
 
 def wrong_results(type: str, wrong: Difference, is_slope: bool) -> KernelRefused:
-    """The error about a kernel that gives wrong results.
-
-    Args:
-        type: the operator.
-        wrong: where.
-        is_slope: whether a central difference says so.
-
-    Returns:
-        The error.
-    """
+    """The error about a kernel that gives wrong results."""
     at = f"{wrong.name}{list(wrong.index)}" if wrong.index is not None else wrong.name
     what = "a gradient that is none" if is_slope else "wrong results"
     more = (

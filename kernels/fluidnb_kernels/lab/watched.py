@@ -29,14 +29,7 @@ _PLACE = re.compile(r"is located (\d+) bytes (to the right of|to the left of|aft
 
 
 def launches_in(calls: Sequence[Any]) -> list[Launch]:
-    """The launches among what a kernel emitted.
-
-    Args:
-        calls: calls of a binder.
-
-    Returns:
-        Launches; arrays are the very ones.
-    """
+    """The launches among what a kernel emitted."""
     return [
         (f.source.text, f.source.path.name, f.name, args[0], args[1], args[2], tuple(args[3:]))
         for f, args, _ in calls
@@ -45,18 +38,7 @@ def launches_in(calls: Sequence[Any]) -> list[Launch]:
 
 
 def watch(op: str, launches: Sequence[Launch]) -> str:
-    """Make launches in another process, with the address sanitizer where g++ has it.
-
-    Args:
-        op: the operator, for messages.
-        launches: what is launched, in order.
-
-    Returns:
-        What watched them: ``the address sanitizer``, or ``a separate process``.
-
-    Raises:
-        KernelRefused: the process ended early, or did not end; the message says what is known.
-    """
+    """Make launches in another process, with the address sanitizer where g++ has it; gives what watched."""
     try:
         env, by = sanitized(), "the address sanitizer"
     except NotFound:
@@ -79,11 +61,7 @@ def watch(op: str, launches: Sequence[Launch]) -> str:
 
 
 def main(path: str) -> None:
-    """What the other process does.
-
-    Args:
-        path: a file with launches.
-    """
+    """Runs in the other process: makes the launches."""
     from fluidnb_kernels import emulator
 
     job = Path(path)
@@ -107,7 +85,7 @@ def main(path: str) -> None:
 
 
 def _astray(op: str, said: str, at: str, launches: Sequence[Launch]) -> KernelRefused:
-    """What is known of a process that ended early."""
+    """The error about a process that ended early."""
     launch = launches[int(at)] if at else launches[0]
     file, kernel = launch[1], launch[2]
     shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in launch[6] if isinstance(a, np.ndarray))

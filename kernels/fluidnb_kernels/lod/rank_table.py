@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, op
 from fluidnb.values.rank_table import LoDRankTable
-
-Array = Any
 
 
 @op(
@@ -39,50 +35,31 @@ def lod_rank_table(b: Binder) -> None:
         hint="feed sequences: layers.data(lod_level=1), and a LoDTensor or (array, lengths).",
     )  # fmt: skip
     table = b.put("Out", b.memory.holder(b.outputs["Out"][0], LoDRankTable))
-    table.reset(lod, level)  # now for those who bind after it, and in each run
+    table.reset(lod, level)  # while binding, for operators bound after it, and in each run
     b(table.reset, lod, level)
 
 
 def steps(table: LoDRankTable) -> int:
-    """How many steps the longest sequence takes.
-
-    Example:
-        >>> steps(LoDRankTable(((0, 5, 8),))), steps(LoDRankTable())
-        (5, 0)
-    """
+    """The number of steps of the longest sequence."""
     items = table.items()
     return items[0][1] if items else 0
 
 
 def active(table: LoDRankTable, step: int) -> int:
-    """How many sequences are longer than a step, which begins at 0: so many continue there.
-
-    Example:
-        >>> [active(LoDRankTable(((0, 5, 8, 10, 14),)), t) for t in range(6)]
-        [4, 4, 3, 2, 1, 0]
-    """
+    """The number of sequences longer than a step, which begins at 0."""
     return sum(length > step for _, length in table.items())
 
 
 def write_steps(table: LoDRankTable, out: Array) -> None:
-    """Write how many steps the longest sequence takes.
-
-    Example:
-        >>> n = np.zeros(1, int); write_steps(LoDRankTable(((0, 5, 8),)), n); n
-        array([5])
-    """
+    """Write the number of steps of the longest sequence."""
     out[...] = steps(table)
-
-
-def _one(c: Context) -> None:
-    c.set("Out", (1,), np.int64)
 
 
 @op(
     "max_sequence_len",
     inputs={"RankTable: table": "the table of lod_rank_table"},
     outputs={"Out": "int64 [1]: the length of the longest sequence"},
-    infer=_one,
+    infer=lambda c: c.set("Out", (1,), np.int64),
     host_only="works on offsets and lengths, which are kept on the host",
 )
 def max_sequence_len(b: Binder) -> None:

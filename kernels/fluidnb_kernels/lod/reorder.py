@@ -7,22 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, grad_op, kernel, op
+from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, grad_op, kernel, op
 from fluidnb.op.grad import grad_desc
 from fluidnb_kernels import verbs
 from fluidnb_kernels.lod.take_sequences import cut, sequences
-
-Array = Any
 
 _READS = {"X": "sequences, or a row for each", "RankTable: table": "the table of lod_rank_table"}
 
 
 def ranks(b: Binder) -> Any:
-    """The guard of operators that take a rank table: what it says.
-
-    Returns:
-        Its items, and the levels above that which was ranked.
-    """
+    """Guard of operators that take a rank table: its items, and the levels above that which was ranked."""
     table = b["RankTable"]
     return None if table is None else (tuple(table.items()), table.coarse_lod)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, product
+from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, product
 from fluidnb.op.grad import grad_desc
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
@@ -18,8 +18,6 @@ from fluidnb_kernels.lod.take_sequences import Offsets, cut, level_of, sequences
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.tensor import row_indexing
-
-Array = Any
 
 _LEVEL = {"level": Attr("int", 0, "the level whose sequences the mask selects", ge=0)}
 
@@ -53,37 +51,13 @@ def _ways(b: Binder, *slots: str) -> Any:
     return mask.tobytes() if any(b.lod(s) for s in slots) else int(np.count_nonzero(mask))
 
 
-def _split_ways(b: Binder) -> Any:
-    return _ways(b, "X")
-
-
-def _merge_ways(b: Binder) -> Any:
-    return _ways(b, "InTrue", "InFalse", "X")
-
-
 def take_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
-    """Copy the rows that a mask marks.
-
-    Args:
-        mask: bool [N] or [N, 1].
-
-    Example:
-        >>> out = np.zeros(2); take_marked(np.arange(3.0), np.array([True, False, True]), True, out); out
-        array([0., 2.])
-    """
+    """Copy the rows that a mask marks."""
     np.compress(mask.reshape(-1) == wanted, x, 0, out)
 
 
 def put_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
-    """Copy rows to where a mask has marks: `take_marked` the other way.
-
-    Args:
-        mask: bool [N] or [N, 1].
-
-    Example:
-        >>> out = np.zeros(3); put_marked(np.ones(2), np.array([True, False, True]), True, out); out
-        array([1., 0., 1.])
-    """
+    """Copy rows to where a mask has marks, the inverse of `take_marked`."""
     out[mask.reshape(-1) == wanted] = x
 
 
@@ -134,7 +108,7 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     attrs=_LEVEL,
     infer=_split_infer,
     grad=_split_grad,
-    guard=_split_ways,
+    guard=lambda b: _ways(b, "X"),
     dtype_slot="X",
 )
 def split_lod_tensor(b: Binder) -> None:
@@ -190,7 +164,7 @@ def _merge_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
 
 
 def _sides(b: Binder) -> tuple[list[Array], list[Offsets]]:
-    """What comes from each side, and its LoD; a side that nothing has written has no rows."""
+    """The value of each side, and its LoD; a side that nothing has written has no rows."""
     values, lods = [b["InTrue"], b["InFalse"]], [b.lod("InTrue"), b.lod("InFalse")]
     known = [i for i in (0, 1) if values[i] is not None]
     b.require(
@@ -257,7 +231,7 @@ for _type, _doc in (
         attrs=_LEVEL,
         infer=_merge_infer,
         grad=_merge_grad,
-        guard=_merge_ways,
+        guard=lambda b: _ways(b, "InTrue", "InFalse", "X"),
         unset=("InTrue", "InFalse"),
         dtype_slot="InTrue",
         doc=f"""Out = {_doc}. The gradient splits.

@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb.op.rules import Rule
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.loss.launch import NOTHING, TERMS, terms
-from fluidnb_kernels.rules import same_shape
-
-Array = Any
-
-
-def _each(x: str, label: str, out: str) -> Rule:
-    """Rule: one loss for each element."""
-
-    def infer(c: Context) -> None:
-        c.require(not c.has("pos_weight"), f"{c.definition.type} takes no weights.", received=c.name("pos_weight"))
-        same_shape(c, x, label)
-        c.set(out, c[x].shape, c[x].dtype, c.lod(x))
-
-    return infer
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.launch import NOTHING, TERMS, pointwise
+from fluidnb_kernels.rules import alike
+from fluidnb_kernels.verbs import on_cuda
 
 
-def _terms(b: Binder) -> tuple[Array, Array, Array]:
-    """Emit P + epsilon, 1 - P + epsilon and 1 - Labels."""
-    p, epsilon, one = b["Predicted"], b.attr("epsilon"), b.const(1, b["Predicted"].dtype)
-    yes = apply(b, np.add, p, b.const(epsilon, p.dtype))
-    no = apply(b, np.subtract, b.const(1 + epsilon, p.dtype), p)
-    return yes, no, apply(b, np.subtract, one, b["Labels"])
+def _epsilons(b: Binder) -> tuple[float, float]:
+    return b.attr("epsilon"), 1 + b.attr("epsilon")
 
 
-@op(
-    "log_loss",
+@pointwise(
+    "log_loss", "Predicted Labels", "Loss", _epsilons,
     inputs={"Predicted: float[N, 1]": "probabilities", "Labels: float[N, 1]": "0 or 1"},
     outputs={"Loss": "the loss of each row"},
     attrs={"epsilon": Attr("float", doc="keeps logarithms finite")},
     cost="6 * Predicted",
-    infer=_each("Predicted", "Labels", "Loss"),
     grad=default_grad("Predicted", "Labels", "Loss@GRAD", wrt=["Predicted"]),
-    dtypes=FLOATS,
-)
-def log_loss(b: Binder) -> None:
+)  # fmt: skip
+def log_loss(p: Operand, label: Operand) -> Operand:
     """Loss = -Labels · log(P + epsilon) - (1 - Labels) · log(1 - P + epsilon).
 
     Example:
@@ -59,39 +39,30 @@ def log_loss(b: Binder) -> None:
 
     Source: Fluid's log_loss_op.
     """
-    yes, no, against = _terms(b)
-    t = apply(b, np.multiply, apply(b, np.log, yes), b["Labels"])
-    u = apply(b, np.multiply, apply(b, np.log, no), against)
-    b(np.add, t, u, out=t)
-    b(np.negative, t, out=b["Loss"])
+    epsilon = p.attr("epsilon")
+    return -(np.log(p + epsilon) * label + np.log((1 + epsilon) - p) * (1 - label))
 
 
-@grad_op("log_loss_grad")
-def log_loss_grad(b: Binder) -> None:
+@pointwise("log_loss_grad", "Predicted Labels Loss@GRAD", "Predicted@GRAD", _epsilons)
+def log_loss_grad(p: Operand, label: Operand, g: Operand) -> Operand:
     """dPredicted = dLoss · ((1 - Labels) / (1 - P + epsilon) - Labels / (P + epsilon))."""
-    yes, no, against = _terms(b)
-    t = apply(b, np.subtract, apply(b, np.divide, against, no), apply(b, np.divide, b["Labels"], yes))
-    b(np.multiply, b["Loss@GRAD"], t, out=b["Predicted@GRAD"])
+    epsilon = p.attr("epsilon")
+    return g * ((1 - label) / ((1 + epsilon) - p) - label / (p + epsilon))
 
 
-def _signs(b: Binder) -> Array:
-    """Emit 2 · Labels - 1."""
-    labels = b["Labels"]
-    t = apply(b, np.multiply, labels, b.const(2, labels.dtype))
-    b(np.subtract, t, b.const(1, labels.dtype), out=t)
-    return t
+def signs(label: Operand) -> Operand:
+    """-1 for the label 0, 1 for the label 1."""
+    return label * 2 - 1
 
 
-@op(
-    "hinge_loss",
+@pointwise(
+    "hinge_loss", "Logits Labels", "Loss",
     inputs={"Logits: float[N, 1]": "scores", "Labels: float[N, 1]": "0 or 1"},
     outputs={"Loss": "the loss of each row"},
     cost="3 * Logits",
-    infer=_each("Logits", "Labels", "Loss"),
     grad=default_grad("Logits", "Labels", "Loss@GRAD", wrt=["Logits"]),
-    dtypes=FLOATS,
-)
-def hinge_loss(b: Binder) -> None:
+)  # fmt: skip
+def hinge_loss(x: Operand, label: Operand) -> Operand:
     """Loss = max(0, 1 - Logits · (2 · Labels - 1)).
 
     Example:
@@ -101,42 +72,35 @@ def hinge_loss(b: Binder) -> None:
 
     Source: Fluid's hinge_loss_op.
     """
-    x = b["Logits"]
-    t = apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, x, _signs(b)))
-    b(np.maximum, t, b.const(0, x.dtype), out=b["Loss"])
+    return np.maximum(1 - x * signs(label), 0)
 
 
-@grad_op("hinge_loss_grad")
-def hinge_loss_grad(b: Binder) -> None:
+@pointwise("hinge_loss_grad", "Logits Labels Loss@GRAD", "Logits@GRAD")
+def hinge_loss_grad(x: Operand, label: Operand, g: Operand) -> Operand:
     """dLogits = -dLoss · (2 · Labels - 1) where the loss is not 0."""
-    x, signs = b["Logits"], _signs(b)
-    short = apply(b, np.less, apply(b, np.multiply, x, signs), b.const(1, x.dtype))
-    t = apply(b, np.multiply, apply(b, np.multiply, b["Loss@GRAD"], signs), short)
-    b(np.negative, t, out=b["Logits@GRAD"])
+    sign = signs(label)
+    return -(g * sign * (x * sign < 1))
 
 
 def share_out(values: Array, counts: Array) -> None:
-    """Divide by the number of elements that count.
-
-    Args:
-        counts: bool.
-
-    Example:
-        >>> x = np.array([2.0, 0.0]); share_out(x, np.array([True, False])); x
-        array([2., 0.])
-    """
+    """Divide by the number of elements that count."""
     values /= max(np.count_nonzero(counts), 1e-5)
 
 
-def _finish(b: Binder, t: Array, out: Array) -> None:
+def _finish(b: Binder, t: Operand, out: Array) -> None:
     """Emit ``out = t``, 0 where the label is ignored, normalized if requested."""
-    label = b["Label"]
-    counts = apply(b, np.not_equal, label, b.const(b.attr("ignore_index", -100), label.dtype))
-    b(np.multiply, t, counts, out=out)
+    counts = t.slot("Label") != b.attr("ignore_index", -100)
+    (t * counts).into(out)
     if b.attr("normalize", False):
-        b(share_out, out, counts)
+        b(share_out, out, counts.array)
 
 
+def _infer(c: Context) -> None:
+    c.require(not c.has("pos_weight"), f"{c.definition.type} takes no weights.", received=c.name("pos_weight"))
+    alike("X Label", "Out")(c)
+
+
+@kernel("sigmoid_cross_entropy_with_logits", place="cuda", dtypes=FLOATS)
 @op(
     "sigmoid_cross_entropy_with_logits",
     inputs={
@@ -150,7 +114,7 @@ def _finish(b: Binder, t: Array, out: Array) -> None:
         "ignore_index": Attr("int", -100, "label of elements whose loss is 0"),
     },
     cost="5 * X",
-    infer=_each("X", "Label", "Out"),
+    infer=_infer,
     grad=default_grad("X", "Label", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
@@ -165,45 +129,27 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
 
     Source: Fluid's sigmoid_cross_entropy_with_logits_op.
     """
-    x = b["X"]
-    t = apply(b, np.log1p, apply(b, np.exp, apply(b, np.negative, apply(b, np.absolute, x))))
-    b(np.add, t, apply(b, np.maximum, x, b.const(0, x.dtype)), out=t)
-    b(np.subtract, t, apply(b, np.multiply, x, b["Label"]), out=t)
+    if on_cuda(b):
+        x = b["X"]
+        labels, counts, ignore = _labels_on_cuda(b)
+        return each(b, TERMS, f"sigmoid_loss<{ctype(x.dtype)}>", x.size, x, labels, counts, b["Out"], ignore)
+    x, label = values(b, b["X"], b["Label"])
+    t = np.log1p(np.exp(-abs(x)))
+    t += np.maximum(x, 0)
+    t -= x * label
     _finish(b, t, b["Out"])
 
 
+@kernel("sigmoid_cross_entropy_with_logits_grad", place="cuda", dtypes=FLOATS)
 @grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X")
 def sigmoid_cross_entropy_with_logits_grad(b: Binder) -> None:
     """dX = dOut · (sigmoid(X) - Label), 0 where the label is ignored."""
-    t = apply(b, np.subtract, logistic(b, b["X"]), b["Label"])
-    b(np.multiply, t, b["Out@GRAD"], out=t)
-    _finish(b, t, b["X@GRAD"])
-
-
-@kernel("log_loss", place="cuda", dtypes=FLOATS)
-def log_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    epsilon = b.attr("epsilon")
-    terms(b, "log_loss", [b["Predicted"], b["Labels"]], b["Loss"], NOTHING, epsilon, 1 + epsilon)
-
-
-@kernel("log_loss_grad", place="cuda", dtypes=FLOATS)
-def log_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch."""
-    operands, epsilon = [b["Predicted"], b["Labels"], b["Loss@GRAD"]], b.attr("epsilon")
-    terms(b, "log_loss_grad", operands, b["Predicted@GRAD"], NOTHING, epsilon, 1 + epsilon)
-
-
-@kernel("hinge_loss", place="cuda", dtypes=FLOATS)
-def hinge_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "hinge_loss", [b["Logits"], b["Labels"]], b["Loss"])
-
-
-@kernel("hinge_loss_grad", place="cuda", dtypes=FLOATS)
-def hinge_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "hinge_loss_grad", [b["Logits"], b["Labels"], b["Loss@GRAD"]], b["Logits@GRAD"])
+    if on_cuda(b):
+        x, g = b["X"], b["Out@GRAD"]
+        labels, counts, ignore = _labels_on_cuda(b)
+        return each(b, TERMS, f"sigmoid_loss_grad<{ctype(x.dtype)}>", x.size, x, labels, g, counts, b["X@GRAD"], ignore)
+    x, label, g = values(b, b["X"], b["Label"], b["Out@GRAD"])
+    _finish(b, (logistic(x) - label) * g, b["X@GRAD"])
 
 
 def _labels_on_cuda(b: Binder) -> tuple[Array, Array, np.float64]:
@@ -214,19 +160,3 @@ def _labels_on_cuda(b: Binder) -> tuple[Array, Array, np.float64]:
     counts = b.tmp((1,), np.float64 if labels.dtype == np.float64 else np.float32)
     fold(b, TERMS, Fold("f::others", then="f::total"), labels, range(labels.ndim), counts, ignore)
     return labels, counts, np.float64(ignore)
-
-
-@kernel("sigmoid_cross_entropy_with_logits", place="cuda", dtypes=FLOATS)
-def sigmoid_cross_entropy_with_logits_on_cuda(b: Binder) -> None:
-    """One launch, after one that counts labels with ``normalize``."""
-    x = b["X"]
-    labels, counts, ignore = _labels_on_cuda(b)
-    each(b, TERMS, f"sigmoid_loss<{ctype(x.dtype)}>", x.size, x, labels, counts, b["Out"], ignore)
-
-
-@kernel("sigmoid_cross_entropy_with_logits_grad", place="cuda", dtypes=FLOATS)
-def sigmoid_cross_entropy_with_logits_grad_on_cuda(b: Binder) -> None:
-    """One launch, after one that counts labels with ``normalize``."""
-    x, g = b["X"], b["Out@GRAD"]
-    labels, counts, ignore = _labels_on_cuda(b)
-    each(b, TERMS, f"sigmoid_loss_grad<{ctype(x.dtype)}>", x.size, x, labels, g, counts, b["X@GRAD"], ignore)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -15,20 +13,15 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import LINES, NOTHING
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-
-#: What stands for the logarithm of 0, so that sums stay finite.
+#: The logarithm of 0, so that sums stay finite.
 LOG_OF_ZERO = -1e20
 
 
 def label_rule(c: Context, x_slot: str) -> None:
-    """Check that labels fit what they label.
-
-    Raises:
-        RuleError: they do not fit.
-    """
+    """Check that labels fit what they label."""
     x, label, name = c[x_slot], c["Label"], c.definition.type
     rows, width = x.shape[:-1], x.shape[-1] if c.attr("soft_label", False) else 1
     known = label.shape[:-1] if label.ndim == x.ndim else None
@@ -54,18 +47,7 @@ def label_rule(c: Context, x_slot: str) -> None:
 def ignored(labels: Array, classes: int, ignore: int, strange: Array, values: Array) -> None:
     """Set the values of ignored rows to 0, and refuse labels that are no class.
 
-    Args:
-        labels: whole numbers [N].
-        ignore: the label of rows that do not count.
-        strange: bool [N]: where a label is no class, or the ignored one.
-        values: [N], written.
-
-    Raises:
-        EnforceNotMet: a label is neither a class nor the ignored one.
-
-    Example:
-        >>> v = np.ones(2); ignored(np.array([0, -100]), 3, -100, np.array([False, True]), v); v
-        array([1., 0.])
+    ``strange`` marks labels that are no class, or the ignored one.
     """
     if not strange.any():
         return
@@ -93,24 +75,12 @@ def _drop_ignored(b: Binder, labels: Array, classes: int, values: Array) -> None
 
 
 def put(flat: Array, places: Array, values: Array) -> None:
-    """Write values at places of a flat array.
-
-    Example:
-        >>> a = np.zeros(3); put(a, np.array([1]), np.array([5.0])); a
-        array([0., 5., 0.])
-    """
+    """Write values at places of a flat array."""
     flat[places] = values
 
 
 def places(b: Binder, labels: Array, classes: int) -> Array:
-    """Emit where each row's label is among all rows laid end to end; a label that is no class counts as the nearest.
-
-    Args:
-        labels: whole numbers [N].
-
-    Returns:
-        int64 [N].
-    """
+    """Emit the flat index of each row's label; a label that is no class counts as the nearest."""
     n = len(labels)
     near, out = b.tmp((n,), labels.dtype), b.tmp((n,), np.int64)
     b(np.maximum, labels, b.const(0, labels.dtype), out=near)
@@ -129,6 +99,7 @@ def _infer(c: Context) -> None:
     c.set("Y", (*x.shape[:-1], 1), x.dtype, c.lod("X"))
 
 
+@kernel("cross_entropy", place="cuda", dtypes=FLOATS)
 @op(
     "cross_entropy",
     inputs={"X: float[N, …, classes]": "probabilities",
@@ -154,6 +125,12 @@ def cross_entropy(b: Binder) -> None:
 
     Source: Fluid's cross_entropy_op.
     """
+    if on_cuda(b):  # NaN where a label is no class
+        x, y = b["X"], b["Y"]
+        if b.attr("soft_label"):
+            labels, how = of_dtype(b, b["Label"], x.dtype), Fold("f::soft", "f::soft_part", "f::total", "f::minus")
+            return fold(b, LINES, how, x, [x.ndim - 1], y, y=labels)
+        return take_losses(b, x, y, NOTHING)
     x, label, y = b["X"], b["Label"], b["Y"]
     lowest = b.const(LOG_OF_ZERO, x.dtype)
     if b.attr("soft_label"):
@@ -175,9 +152,16 @@ def cross_entropy(b: Binder) -> None:
     return None
 
 
+@kernel("cross_entropy_grad", place="cuda", dtypes=FLOATS)
 @grad_op("cross_entropy_grad", dtype_slot="X")
 def cross_entropy_grad(b: Binder) -> None:
     """dX = -dY · Label / X with soft_label; else -dY / X[label] at the label, 0 elsewhere and in ignored rows."""
+    if on_cuda(b):  # NaN where a label is no class
+        x, g, dx = b["X"], b["Y@GRAD"], b["X@GRAD"]
+        if b.attr("soft_label", False):
+            labels = of_dtype(b, b["Label"], x.dtype)
+            return each_line(b, LINES, f"soft_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], 1, x, labels, g, dx)
+        return spread_losses(b, x, g, dx, False)
     x, label, g, dx = b["X"], b["Label"], b["Y@GRAD"], b["X@GRAD"]
     if b.attr("soft_label", False):
         t = b.like(x)
@@ -198,46 +182,15 @@ def cross_entropy_grad(b: Binder) -> None:
     return None
 
 
-@kernel("cross_entropy", place="cuda", dtypes=FLOATS)
-def cross_entropy_on_cuda(b: Binder) -> None:
-    """One element of each row, or a fold of the row; the loss of a label that is no class is NaN."""
-    x, y = b["X"], b["Y"]
-    if b.attr("soft_label"):
-        labels, how = of_dtype(b, b["Label"], x.dtype), Fold("f::soft", "f::soft_part", "f::total", "f::minus")
-        return fold(b, LINES, how, x, [x.ndim - 1], y, y=labels)
-    return take_losses(b, x, y, NOTHING)
-
-
 def take_losses(b: Binder, x: Array, y: Array, match: Array) -> None:
-    """Emit the loss of each row's label on a GPU.
-
-    Args:
-        x: probabilities [..., classes].
-        y: the loss of each row, written.
-        match: the probability of each row's label, written; or NOTHING.
-    """
+    """Emit the loss of each row's label on a GPU."""
     labels = of_dtype(b, b["Label"], np.int64)
     numbers = np.int64(b.attr("ignore_index", -100)), np.int64(x.shape[-1])
     each(b, LINES, f"cross_entropy<{ctype(x.dtype)}>", y.size, x, labels, y, match, *numbers)
 
 
-@kernel("cross_entropy_grad", place="cuda", dtypes=FLOATS)
-def cross_entropy_grad_on_cuda(b: Binder) -> None:
-    """One launch; NaN in rows whose label is no class."""
-    x, g, dx = b["X"], b["Y@GRAD"], b["X@GRAD"]
-    if b.attr("soft_label", False):
-        labels = of_dtype(b, b["Label"], x.dtype)
-        return each_line(b, LINES, f"soft_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], 1, x, labels, g, dx)
-    return spread_losses(b, x, g, dx, False)
-
-
 def spread_losses(b: Binder, x: Array, g: Array, dx: Array, matched: bool) -> None:
-    """Emit the gradient of the loss of each row's label on a GPU.
-
-    Args:
-        g: gradient of each row's loss.
-        matched: whether ``x`` holds those of the labels alone.
-    """
+    """Emit the gradient of the loss of each row's label on a GPU."""
     labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
     operands = x, labels, g, dx, ignore, np.int32(matched)
     each_line(b, LINES, f"cross_entropy_grad<{ctype(dx.dtype)}>", g.size, dx.shape[-1], 1, *operands)

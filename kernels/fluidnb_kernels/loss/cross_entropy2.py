@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put, spread_losses, take_losses
 from fluidnb_kernels.loss.launch import wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -30,6 +27,7 @@ def _labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
     return at, counts
 
 
+@kernel("cross_entropy2", place="cuda", dtypes=FLOATS)
 @op(
     "cross_entropy2",
     inputs={"X: float[…, classes]": "probabilities", "Label: int64[…, 1]": ""},
@@ -55,6 +53,8 @@ def cross_entropy2(b: Binder) -> None:
 
     Source: Fluid's cross_entropy2_op.
     """
+    if on_cuda(b):  # NaN where a label is no class
+        return take_losses(b, b["X"], b["Y"], wanted(b, "MatchX"))
     x, y = b["X"], b["Y"]
     at, counts = _labels(b, y.size, x.shape[-1])
     match = b.tmp(at.shape, x.dtype)
@@ -71,9 +71,12 @@ def _grad_infer(c: Context) -> None:
     c.set("X@GRAD", c["XShape"].shape[1:], c["Y@GRAD"].dtype, c.lod("XShape"))
 
 
+@kernel("cross_entropy_grad2", place="cuda", dtypes=FLOATS)
 @grad_op("cross_entropy_grad2", infer=_grad_infer, dtype_slot="Y@GRAD")
 def cross_entropy_grad2(b: Binder) -> None:
     """dX = -dY / MatchX at the label, 0 elsewhere and in ignored rows."""
+    if on_cuda(b):  # NaN where a label is no class
+        return spread_losses(b, b["MatchX"], b["Y@GRAD"], b["X@GRAD"], True)
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     at, counts = _labels(b, g.size, dx.shape[-1])
     t = apply(b, np.divide, reading(b, g, at.shape), reading(b, b["MatchX"], at.shape))
@@ -83,15 +86,3 @@ def cross_entropy_grad2(b: Binder) -> None:
     zeros(b, target)
     b(put, target, at, t)
     written(b, dx, target)
-
-
-@kernel("cross_entropy2", place="cuda", dtypes=FLOATS)
-def cross_entropy2_on_cuda(b: Binder) -> None:
-    """One launch; NaN in rows whose label is no class."""
-    take_losses(b, b["X"], b["Y"], wanted(b, "MatchX"))
-
-
-@kernel("cross_entropy_grad2", place="cuda", dtypes=FLOATS)
-def cross_entropy_grad2_on_cuda(b: Binder) -> None:
-    """One launch; NaN in rows whose label is no class."""
-    spread_losses(b, b["MatchX"], b["Y@GRAD"], b["X@GRAD"], True)

@@ -64,8 +64,8 @@ TERMS(modified_huber_loss_grad, held(C(1) - x, C(0), C(2)) * C(-2) * signs(y) * 
 
 // ---- what should come before what
 
-TERMS(rank_loss, soft(y - z) - x * (y - z), one)
-TERMS(rank_loss_grad, (logistic(y - z) - x) * w, -one)
+TERMS(rank_loss, soft(x - y) - z * (x - y), one)
+TERMS(rank_loss_grad, (logistic(x - y) - z) * w, -one)
 TERMS(margin_rank_loss, above(a - (x - y) * z, C(0)), a - (x - y) * z > C(0) ? C(1) : C(0))
 TERMS(margin_rank_loss_grad, z * x * y, -one)
 

@@ -1,4 +1,4 @@
-"""hierarchical_sigmoid: a class as a way through a tree of yes and no."""
+"""hierarchical_sigmoid: a class as a path through a binary tree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -14,24 +14,19 @@ from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.class_labels import check_classes
-from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad
-from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, slopes_of, sparse_rows
+from fluidnb_kernels.rows.values import sparse_slopes, spread
+from fluidnb_kernels.rules import agree, check_classes, fits, whole_numbers
 from fluidnb_kernels.tensor.strided_copy import move
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-_FAR = 40.0  # logits are held between -40 and 40
+_FAR = 40.0  # logits are clipped to -40 … 40
 
 
 def _infer(c: Context) -> None:
     x, w, label = c["X"], c["W"], c["Label"]
     whole_numbers(c, "Label")
-    c.require(
-        x.ndim == w.ndim == 2 and agree(x.shape[1:], w.shape[1:]), "X and W of hierarchical_sigmoid do not fit.",
-        expected="[N, D] and [nodes, D]", received=f"{list(x.shape)} and {list(w.shape)}",
-    )  # fmt: skip
+    c.check_inputs("X", "W")
     c.require(
         agree(label.shape, (x.shape[0], 1)) or agree(label.shape, x.shape[:1]),
         "Label of hierarchical_sigmoid has one class for each row of X.",
@@ -42,12 +37,9 @@ def _infer(c: Context) -> None:
         expected="both or none", received="one",
     )  # fmt: skip
     if c.has("PathTable"):
-        c.require(
-            agree(c["PathTable"].shape, c["PathCode"].shape) and c["PathTable"].ndim == 2,
-            "PathTable and PathCode of hierarchical_sigmoid have the same shape.",
-            expected=list(c["PathTable"].shape), received=list(c["PathCode"].shape),
-        )  # fmt: skip
-        width = c["PathTable"].shape[1]
+        table = c["PathTable"].shape
+        fits(c, "PathCode", table, "PathTable and PathCode of hierarchical_sigmoid have the same shape.")
+        width = table[1]
     else:
         c.require(
             w.shape[0] >= c.attr("num_classes") - 1 or w.shape[0] < 0, "W of hierarchical_sigmoid has too few rows.",
@@ -60,21 +52,7 @@ def _infer(c: Context) -> None:
 
 
 def paths(label: Array, classes: int, width: int) -> tuple[Array, Array]:
-    """The way to each class in the tree that Huffman's code of equal frequencies gives.
-
-    Args:
-        label: classes [N].
-
-    Returns:
-        (nodes, decisions), int64 [N, width]; nodes are -1 where the way has ended.
-
-    Raises:
-        EnforceNotMet: a label is no class.
-
-    Example:
-        >>> nodes, bits = paths(np.array([0, 2]), 3, 2); nodes.tolist(), bits.tolist()
-        ([[0, -1], [1, 0]], [[1, 0], [1, 0]])
-    """
+    """The path to each class in Huffman's tree of equal frequencies: nodes (-1 after its end) and decisions."""
     check_classes(label, classes)
     code = (label + classes)[:, None]
     bits = np.arange(width)
@@ -83,35 +61,24 @@ def paths(label: Array, classes: int, width: int) -> tuple[Array, Array]:
     return np.where(ended, -1, (code >> (bits + 1)) - 1), np.where(ended, 0, (code >> bits) & 1)
 
 
-def _ways(b: Binder) -> tuple[Any, ...]:
+def _tree(b: Binder) -> tuple[Any, ...]:
     """The paths in the tree: labels, or custom tables."""
     if b.has("PathTable"):
         return b["PathTable"], b["PathCode"], 0
     return b["Label"].reshape(-1), None, b.attr("num_classes")
 
 
-def _nodes(ways: tuple[Any, ...], width: int) -> tuple[Array, Array]:
-    first, codes, classes = ways
+def _nodes(tree: tuple[Any, ...], width: int) -> tuple[Array, Array]:
+    first, codes, classes = tree
     return paths(first, classes, width) if codes is None else (first, np.where(first < 0, 0, codes))
 
 
-def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Array, out: Array) -> None:
-    """Write the cost of each row's way.
+def path_costs(x: Array, w: Array, bias: Array | None, tree: tuple[Any, ...], pre: Array, out: Array) -> None:
+    """Write the cost of each row's path, and log(1 + exp(logit)) at each node: log 2 where it has ended.
 
-    Args:
-        x: [N, D].
-        w: a vector for each node [nodes, D].
-        bias: a number for each node, or None.
-        ways: labels, None and the number of classes; or nodes, decisions and 0.
-        pre: log(1 + exp(logit)) at each node of the way, written; log 2 where it has ended.
-        out: [N, 1], written.
-
-    Example:
-        >>> pre, out = np.zeros((1, 1)), np.zeros((1, 1))
-        >>> walk(np.ones((1, 2)), np.zeros((1, 2)), None, (np.array([1]), None, 2), pre, out); out.round(3)
-        array([[0.693]])
+    ``tree``: labels, None and the number of classes; or nodes, decisions and 0.
     """
-    nodes, bits = _nodes(ways, pre.shape[1])
+    nodes, bits = _nodes(tree, pre.shape[1])
     on = nodes >= 0
     logits = np.einsum("nd,nkd->nk", x, w[np.where(on, nodes, 0)])
     if bias is not None:
@@ -125,7 +92,7 @@ def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Arr
     "hierarchical_sigmoid",
     inputs={
         "X: float[N, D]": "", "W: float[num_classes - 1, D]": "a vector for each inner node of the tree",
-        "Label: int64[N, 1] | int64[N]": "classes", "PathTable?: int64[N, L]": "nodes on the way, -1 at its end",
+        "Label: int64[N, 1] | int64[N]": "classes", "PathTable?: int64[N, L]": "nodes on the path, -1 at its end",
         "PathCode?: int64[N, L]": "0 or 1 at each node", "Bias?: float": "a number for each node",
     },
     outputs={
@@ -148,9 +115,9 @@ def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Arr
     dtype_slot="X",
 )  # fmt: skip
 def hierarchical_sigmoid(b: Binder) -> None:
-    """Out = the sum over the nodes of the way to Label of log(1 + exp(z)) - bit · z, with z = W[node] · x + Bias[node].
+    """Out = the sum over the nodes on the path to Label of log(1 + exp(z)) - bit · z, z = W[node] · x + Bias[node].
 
-    As in Fluid, each step by which a way is shorter than the longest adds log 2.
+    As in Fluid, each step by which a path is shorter than the longest adds log 2.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -162,7 +129,7 @@ def hierarchical_sigmoid(b: Binder) -> None:
     hierarchical_sigmoid_op.
     """
     pre = b["PreOut"] if b.wants("PreOut") else b.tmp(_pre_shape(b), b["X"].dtype)
-    b(walk, b["X"], b["W"], b["Bias"], _ways(b), pre, b["Out"])
+    b(path_costs, b["X"], b["W"], b["Bias"], _tree(b), pre, b["Out"])
     if b.wants("W_Out"):
         b(np.copyto, b["W_Out"], b["W"])
 
@@ -172,28 +139,12 @@ def _pre_shape(b: Binder) -> tuple[int, int]:
     return len(b["X"]), (b.attr("num_classes") - 1).bit_length() if table is None else table.shape[1]
 
 
-def walk_back(
-    x: Array, w: Array, ways: tuple[Any, ...], pre: Array, grad: Array, dx: Array | None,
+def path_costs_grad(
+    x: Array, w: Array, tree: tuple[Any, ...], pre: Array, grad: Array, dx: Array | None,
     dw: Array | SelectedRows | None, dbias: Array | None,
 ) -> None:  # fmt: skip
-    """Write the gradients of `walk`.
-
-    Args:
-        x: see `walk`.
-        w: see `walk`.
-        ways: see `walk`.
-        pre: as `walk` wrote it.
-        dx: gradient of x, written; or None.
-        dw: gradient of w, whole or in rows, written; or None.
-        dbias: gradient of the bias, written; or None.
-
-    Example:
-        >>> pre, dx = np.full((1, 1), np.log(2.0)), np.zeros((1, 2))
-        >>> ways = (np.array([1]), None, 2)
-        >>> walk_back(np.ones((1, 2)), np.ones((1, 2)), ways, pre, np.ones((1, 1)), dx, None, None); dx
-        array([[-0.5, -0.5]])
-    """
-    nodes, bits = _nodes(ways, pre.shape[1])
+    """Write the gradients of `path_costs`, that of ``w`` whole or in rows; None without a consumer."""
+    nodes, bits = _nodes(tree, pre.shape[1])
     on = nodes >= 0
     slope = (np.where(on, 1 - np.exp(-pre) - bits, 0) * grad).astype(x.dtype, copy=False)
     if dx is not None:
@@ -204,52 +155,38 @@ def walk_back(
         spread(dbias.reshape(-1), nodes[on], slope[on])
 
 
-@grad_op(
-    "hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X",
-    rows=lambda c: ("W@GRAD",) if c.attr("is_sparse", False) else (),
-)  # fmt: skip
+@kernel("hierarchical_sigmoid_grad", place="cuda", dtypes=FLOATS)
+@grad_op("hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X", rows=sparse_rows("W"))
 def hierarchical_sigmoid_grad(b: Binder) -> None:
     """At each node dz = dOut · (s(z) - bit); dX = the sum of dz · W[node]; dW[node] += dz · X; dBias[node] += dz.
 
-    With is_sparse, dW is SelectedRows with a row for each node on the ways of the batch.
+    With is_sparse, dW is SelectedRows with a row for each node on the paths of the batch.
     """
-    b(walk_back, b["X"], b["W"], _ways(b), b["PreOut"], b["Out@GRAD"], *_slopes(b))
-
-
-def _slopes(b: Binder) -> tuple[Any, Any, Any]:
-    """The gradients of X, W and Bias, to be written; None for those without a consumer."""
-    if b.attr("is_sparse", False) and b.wants("W@GRAD"):
-        put_rows(b, "W@GRAD", b["W"].shape, b["W"].dtype)
-    dx, dw, dbias = (b[s] if b.wants(s) else None for s in ("X@GRAD", "W@GRAD", "Bias@GRAD"))
-    return dx, dw, dbias
+    if not on_cuda(b):
+        return b(path_costs_grad, b["X"], b["W"], _tree(b), b["PreOut"], b["Out@GRAD"], *slopes_of(b, "X", "W", "Bias"))
+    x, (nodes, bits) = b["X"], _picks(b)
+    slopes, many = b.tmp(nodes.shape, wide_dtype(x.dtype)), np.int64(nodes.shape[1])
+    operands = b["PreOut"], nodes, bits, b["Out@GRAD"], slopes, many
+    each(b, CUDA, f"path_slopes<{ctype(x.dtype)}>", nodes.size, *operands)
+    return dots_grad(b, slopes, nodes, (x, b["W"]), slopes_of(b, "X", "W", "Bias"))
 
 
 def _picks(b: Binder) -> tuple[Array, Array]:
-    """Emit the nodes and the decisions on each row's way, int64."""
+    """Emit the nodes and the decisions on each row's path, int64."""
     if b.has("PathTable"):
         return of_dtype(b, b["PathTable"], np.int64), of_dtype(b, b["PathCode"], np.int64)
     shape, labels = _pre_shape(b), of_dtype(b, b["Label"], np.int64)
     nodes, bits = b.tmp(shape, np.int64), b.tmp(shape, np.int64)
-    each(b, CUDA, "ways", nodes.size, labels, nodes, bits, np.int64(b.attr("num_classes")), np.int64(shape[1]))
+    each(b, CUDA, "class_paths", nodes.size, labels, nodes, bits, np.int64(b.attr("num_classes")), np.int64(shape[1]))
     return nodes, bits
 
 
 @kernel("hierarchical_sigmoid", place="cuda", dtypes=FLOATS)
 def hierarchical_sigmoid_on_cuda(b: Binder) -> None:
-    """Ways, products with their nodes, and costs; NaN where a label is no class."""
+    """Paths, products with their nodes, and costs; NaN where a label is no class."""
     x, nodes_and_bits = b["X"], _picks(b)
     z = dots(b, x, b["W"], b["Bias"], nodes_and_bits[0])
     pre = b["PreOut"] if b.wants("PreOut") else b.tmp(z.shape, x.dtype)
-    each_line(b, CUDA, f"way_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
+    each_line(b, CUDA, f"path_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
     if b.wants("W_Out"):
         move(b, b["W_Out"], b["W"])
-
-
-@kernel("hierarchical_sigmoid_grad", place="cuda", dtypes=FLOATS)
-def hierarchical_sigmoid_grad_on_cuda(b: Binder) -> None:
-    """The gradient of each product, which goes to rows of X and of W."""
-    x, (nodes, bits) = b["X"], _picks(b)
-    slopes, many = b.tmp(nodes.shape, wide_dtype(x.dtype)), np.int64(nodes.shape[1])
-    operands = b["PreOut"], nodes, bits, b["Out@GRAD"], slopes, many
-    each(b, CUDA, f"way_slopes<{ctype(x.dtype)}>", nodes.size, *operands)
-    dots_grad(b, slopes, nodes, (x, b["W"]), _slopes(b))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import TERMS, terms
 from fluidnb_kernels.rules import same_shape
-
-Array = Any
+from fluidnb_kernels.verbs import on_cuda
 
 REDUCTIONS = ("none", "mean", "sum", "batchmean")
 
@@ -27,10 +25,11 @@ def _infer(c: Context) -> None:
 
 
 def _divisor(b: Binder, x: Array) -> int:
-    """What the sum of all terms is divided by."""
+    """The divisor of the sum of all terms."""
     return {"mean": x.size, "batchmean": len(x)}.get(b.attr("reduction", "mean"), 1)
 
 
+@kernel("kldiv_loss", place="cuda", dtypes=FLOATS)
 @op(
     "kldiv_loss",
     inputs={"X: float": "logarithms of probabilities, any shape", "Target: float": "probabilities, same shape"},
@@ -44,7 +43,7 @@ def _divisor(b: Binder, x: Array) -> int:
     dtypes=FLOATS,
 )
 def kldiv_loss(b: Binder) -> None:
-    """Loss = Target · (log Target - X), 0 where Target is not positive; joined as ``reduction`` says.
+    """Loss = Target · (log Target - X), 0 where Target is not positive; reduced as ``reduction`` says.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -53,39 +52,28 @@ def kldiv_loss(b: Binder) -> None:
 
     Source: Kullback, Leibler (1951); Fluid's kldiv_loss_op.
     """
-    x, target, loss = b["X"], b["Target"], b["Loss"]
-    t = apply(b, np.multiply, apply(b, np.subtract, apply(b, np.log, target), x), target)
-    b(np.copyto, t, b.const(0, x.dtype), where=apply(b, np.less_equal, target, b.const(0, x.dtype)))
+    if on_cuda(b):
+        x, loss = b["X"], b["Loss"]
+        if b.attr("reduction") == "none":
+            return terms(b, "kldiv_loss", [x, b["Target"]], loss)
+        target, how = of_dtype(b, b["Target"], x.dtype), Fold("f::kldiv_mean", "f::kldiv", "f::total", "f::mean")
+        return fold(b, TERMS, how, x, range(x.ndim), loss, _divisor(b, x), target)
+    (x, target), loss, rank = values(b, b["X"], b["Target"]), b["Loss"], b["X"].ndim
+    t = (np.log(target) - x) * target
+    t.put(0, target <= 0)
     if b.attr("reduction") == "none":
-        return b(np.copyto, loss, t)
-    total = b.tmp((), x.dtype)
-    b(np.add.reduce, t, None, None, total)
-    return b(np.divide, total, b.const(_divisor(b, x), x.dtype), out=loss.reshape(()))
-
-
-@grad_op("kldiv_loss_grad")
-def kldiv_loss_grad(b: Binder) -> None:
-    """dX = -dLoss · Target where Target is positive, divided as Loss was."""
-    target, dx = b["Target"], b["X@GRAD"]
-    t = apply(b, np.maximum, target, b.const(0, target.dtype))
-    b(np.multiply, t, b.const(-1 / _divisor(b, dx), target.dtype), out=t)
-    b(np.multiply, t, b["Loss@GRAD"], out=dx)
-
-
-@kernel("kldiv_loss", place="cuda", dtypes=FLOATS)
-def kldiv_loss_on_cuda(b: Binder) -> None:
-    """The terms, or their sum in one pass."""
-    x, loss = b["X"], b["Loss"]
-    if b.attr("reduction") == "none":
-        return terms(b, "kldiv_loss", [x, b["Target"]], loss)
-    target, how = of_dtype(b, b["Target"], x.dtype), Fold("f::kldiv_mean", "f::kldiv", "f::total", "f::mean")
-    return fold(b, TERMS, how, x, range(x.ndim), loss, _divisor(b, x), target)
+        return t.into(loss)
+    return (t.sum(tuple(range(rank))) / _divisor(b, b["X"])).into(loss.reshape((1,) * rank))
 
 
 @kernel("kldiv_loss_grad", place="cuda", dtypes=FLOATS)
-def kldiv_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch."""
-    dx, g = b["X@GRAD"], b["Loss@GRAD"]
-    target, divisor = of_dtype(b, b["Target"], dx.dtype), max(_divisor(b, dx), 1)
-    numbers = np.float64(-1 / divisor), np.int64(b.attr("reduction", "mean") == "none")
-    each(b, TERMS, f"kldiv_loss_grad<{ctype(dx.dtype)}>", dx.size, target, g, dx, *numbers)
+@grad_op("kldiv_loss_grad")
+def kldiv_loss_grad(b: Binder) -> None:
+    """dX = -dLoss · Target where Target is positive, divided as Loss was."""
+    if on_cuda(b):
+        dx, g = b["X@GRAD"], b["Loss@GRAD"]
+        target, divisor = of_dtype(b, b["Target"], dx.dtype), max(_divisor(b, dx), 1)
+        numbers = np.float64(-1 / divisor), np.int64(b.attr("reduction", "mean") == "none")
+        return each(b, TERMS, f"kldiv_loss_grad<{ctype(dx.dtype)}>", dx.size, target, g, dx, *numbers)
+    target, g = values(b, b["Target"], b["Loss@GRAD"])
+    return (np.maximum(target, 0) * (-1 / _divisor(b, b["X@GRAD"])) * g).into(b["X@GRAD"])

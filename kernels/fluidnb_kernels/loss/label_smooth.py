@@ -1,15 +1,17 @@
-"""label_smooth: labels mixed with a distribution that says less."""
+"""label_smooth: labels mixed with a less certain distribution."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, kernel, op
+from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.loss.launch import NOTHING, TERMS, terms
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.launch import NOTHING, TERMS, pointwise
+from fluidnb_kernels.verbs import on_cuda
 
 
 def _infer(c: Context) -> None:
@@ -28,6 +30,7 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
+@kernel("label_smooth", place="cuda", dtypes=FLOATS)
 @op(
     "label_smooth",
     inputs={
@@ -53,31 +56,20 @@ def label_smooth(b: Binder) -> None:
 
     Source: Szegedy et al., Rethinking the Inception architecture (2016); Fluid's label_smooth_op.
     """
-    x, epsilon = b["X"], b.attr("epsilon")
-    t = apply(b, np.multiply, x, b.const(1 - epsilon, x.dtype))
-    prior = b.const(epsilon / max(x.shape[-1], 1), x.dtype)
+    if on_cuda(b):
+        x, epsilon = b["X"], b.attr("epsilon")
+        prior = of_dtype(b, b["PriorDist"], x.dtype) if b.has("PriorDist") else NOTHING
+        numbers = np.float64(1 - epsilon), np.float64(epsilon), np.int64(x.shape[-1])
+        return each(b, TERMS, f"label_smooth<{ctype(x.dtype)}>", x.size, x, prior, b["Out"], *numbers)
+    (x,), epsilon = values(b, b["X"]), b.attr("epsilon")
+    t = x * (1 - epsilon)
+    prior = epsilon / max(b["X"].shape[-1], 1)
     if b.has("PriorDist"):
-        prior = apply(b, np.multiply, b["PriorDist"].reshape(-1), b.const(epsilon, x.dtype))
-    b(np.add, t, prior, out=b["Out"])
+        prior = values(b, b["PriorDist"].reshape(-1))[0] * epsilon
+    (t + prior).into(b["Out"])
 
 
-@grad_op("label_smooth_grad")
-def label_smooth_grad(b: Binder) -> None:
+@pointwise("label_smooth_grad", "Out@GRAD", "X@GRAD", lambda b: [1 - b.attr("epsilon", 0.0)], "scaled")
+def label_smooth_grad(g: Operand) -> Operand:
     """dX = (1 - epsilon) · dOut."""
-    g = b["Out@GRAD"]
-    b(np.multiply, g, b.const(1 - b.attr("epsilon", 0.0), g.dtype), out=b["X@GRAD"])
-
-
-@kernel("label_smooth", place="cuda", dtypes=FLOATS)
-def label_smooth_on_cuda(b: Binder) -> None:
-    """One launch."""
-    x, epsilon = b["X"], b.attr("epsilon")
-    prior = of_dtype(b, b["PriorDist"], x.dtype) if b.has("PriorDist") else NOTHING
-    numbers = np.float64(1 - epsilon), np.float64(epsilon), np.int64(x.shape[-1])
-    each(b, TERMS, f"label_smooth<{ctype(x.dtype)}>", x.size, x, prior, b["Out"], *numbers)
-
-
-@kernel("label_smooth_grad", place="cuda", dtypes=FLOATS)
-def label_smooth_grad_on_cuda(b: Binder) -> None:
-    """dX = (1 - epsilon) · dOut."""
-    terms(b, "scaled", [b["Out@GRAD"]], b["X@GRAD"], NOTHING, 1 - b.attr("epsilon", 0.0))
+    return g * (1 - g.attr("epsilon", 0.0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import ctype
@@ -16,28 +16,21 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.class_labels import check_classes
 from fluidnb_kernels.loss.launch import NOTHING
-from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, joined
-from fluidnb_kernels.rows.values import dtype_of, places_of, put_rows, shape_of, sparse_slopes, spread, value_array
-from fluidnb_kernels.rules import agree, whole_numbers
-
-Array = Any
+from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, joined, slopes_of, sparse_rows
+from fluidnb_kernels.rows.values import dtype_of, places_of, shape_of, sparse_slopes, spread, value_array
+from fluidnb_kernels.rules import agree, check_classes
 
 UNIFORM, LOG_UNIFORM, CUSTOM = range(3)  # the samplers
 
 
 def _infer(c: Context) -> None:
     x, w, label = c["Input"], c["Weight"], c["Label"]
-    whole_numbers(c, "Label")
+    c.check_inputs("Input", "Label")
     classes, negatives = c.attr("num_total_classes"), c.attr("num_neg_samples")
     c.require(
-        x.ndim == 2 and agree(shape_of(w), (classes, x.shape[1])), "Input and Weight of nce do not fit.",
+        agree(shape_of(w), (classes, x.shape[1])), "Input and Weight of nce do not fit.",
         expected=f"[N, D] and [{classes}, D]", received=f"{list(x.shape)} and {list(shape_of(w))}",
-    )  # fmt: skip
-    c.require(
-        label.ndim == 2 and agree(label.shape[:1], x.shape[:1]), "Label of nce has a row for each row of Input.",
-        expected=[x.shape[0], "true classes"], received=list(label.shape),
     )  # fmt: skip
     if c.has("Bias"):
         c.require(
@@ -54,20 +47,8 @@ def _infer(c: Context) -> None:
     c.set("SampleLabels", (x.shape[0], width), np.int64)
 
 
-def chances(labels: Array, kind: int, classes: int, custom: Array | None) -> Array:
-    """With what probability the sampler draws classes; as in Fluid, log-uniform never draws the last one.
-
-    Args:
-        kind: 0 uniform, 1 log-uniform, 2 custom.
-        custom: probability of each class, for 2.
-
-    Returns:
-        float64 of the same shape.
-
-    Example:
-        >>> chances(np.array([0, 3]), 0, 4, None)
-        array([0.25, 0.25])
-    """
+def probabilities(labels: Array, kind: int, classes: int, custom: Array | None) -> Array:
+    """The sampler's probabilities of classes, float64; as in Fluid, log-uniform never draws the last one."""
     if kind == CUSTOM:
         assert custom is not None
         found: Array = custom.reshape(-1)[labels]
@@ -78,22 +59,7 @@ def chances(labels: Array, kind: int, classes: int, custom: Array | None) -> Arr
 
 
 def draw(stream: Stream, kind: int, classes: int, custom: Array | None, shape: tuple[int, ...]) -> Array:
-    """Draw classes.
-
-    Args:
-        stream: where the random numbers come from.
-        kind: see `chances`.
-        classes: see `chances`.
-        custom: see `chances`.
-
-    Returns:
-        int64.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> bool((draw(Stream("x", Clock(1)), 0, 4, None, (100,)) < 4).all())
-        True
-    """
+    """Draw classes."""
     u = stream.rewind().random(shape)
     if kind == CUSTOM:
         assert custom is not None
@@ -105,25 +71,7 @@ def draw(stream: Stream, kind: int, classes: int, custom: Array | None, shape: t
 
 
 def weights_of(w: Array | SelectedRows, labels: Array) -> Array:
-    """Gathers the weights of classes.
-
-    Args:
-        w: [classes, D], or SelectedRows with the rows of some classes.
-        labels: classes, any shape.
-
-    Returns:
-        The shape of labels, and D.
-
-    Raises:
-        EnforceNotMet: SelectedRows hold no row of a class.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> rows = SelectedRows([4, 2], 9, LoDTensor(np.array([[3.0], [5.0]])))
-        >>> weights_of(rows, np.array([[2, 4]]))
-        array([[[5.],
-                [3.]]])
-    """
+    """Gathers the weights of classes, of a tensor or of SelectedRows with the rows of some classes."""
     if not isinstance(w, SelectedRows):
         return w[labels]
     found: Array = value_array(w)[places_of(w.rows_, labels.reshape(-1)).reshape(labels.shape)]
@@ -134,30 +82,7 @@ def costs(
     x: Array, label: Array, w: Array | SelectedRows, bias: Array | None, row_weight: Array | None,
     sampler: tuple[Any, ...], stream: Stream | None, logits: Array, labels: Array, cost: Array,
 ) -> None:  # fmt: skip
-    """Write samples, their probabilities and the cost.
-
-    Args:
-        x: [N, D].
-        label: true classes [N, T].
-        w: see `weights_of`.
-        bias: [classes] or None.
-        row_weight: what each row counts, or None.
-        sampler: kind, number of classes, of samples, custom probabilities, fixed samples.
-        stream: where samples come from when they are not fixed.
-        logits: [N, T + samples], written: s(w · x + bias).
-        labels: the same shape, written: true classes, then samples.
-        cost: [N, 1], written.
-
-    Raises:
-        EnforceNotMet: a label is no class.
-
-    Example:
-        >>> logits, labels, cost = np.zeros((1, 2)), np.zeros((1, 2), int), np.zeros((1, 1))
-        >>> fixed = (0, 2, 1, None, [1])
-        >>> costs(np.ones((1, 1)), np.array([[0]]), np.zeros((2, 1)), None, None, fixed, None, logits, labels, cost)
-        >>> cost.round(3)
-        array([[1.386]])
-    """
+    """Write logits s(w · x + bias) of true classes, then samples; these labels; and the cost of each row [N, 1]."""
     kind, classes, negatives, custom, fixed = sampler
     true = label.shape[1]
     check_classes(label, classes)
@@ -170,7 +95,7 @@ def costs(
     if bias is not None:
         z = z + bias.reshape(-1)[labels]
     logits[...] = 1 / (1 + np.exp(-z))
-    noise = chances(labels, kind, classes, custom) * negatives
+    noise = probabilities(labels, kind, classes, custom) * negatives
     chosen = np.where(np.arange(labels.shape[1]) < true, logits, noise)
     terms = -np.log(chosen / (logits + noise))
     cost[:, 0] = terms.sum(1) * (1 if row_weight is None else row_weight.reshape(-1))
@@ -243,25 +168,9 @@ def costs_back(
     x: Array, w: Array | SelectedRows, row_weight: Array | None, sampler: tuple[Any, ...], true: int,
     logits: Array, labels: Array, grad: Array, outs: tuple[Array | None, Array | SelectedRows | None, Array | None],
 ) -> None:  # fmt: skip
-    """Write the gradients of `costs`.
-
-    Args:
-        x: see `costs`.
-        w: see `costs`.
-        row_weight: see `costs`.
-        sampler: see `costs`.
-        logits: as `costs` wrote them.
-        labels: as `costs` wrote them.
-        outs: gradients of x, w (whole or in rows) and the bias, written; None where not wanted.
-
-    Example:
-        >>> dx = np.zeros((1, 1)); half, labels = np.full((1, 2), 0.5), np.array([[0, 1]])
-        >>> one = np.ones((1, 1))
-        >>> costs_back(one, np.ones((2, 1)), None, (0, 2, 1, None, []), 1, half, labels, one, (dx, None, None)); dx
-        array([[0.]])
-    """
+    """Write the gradients of `costs`: of x, w (whole or in rows) and the bias; None without a consumer."""
     kind, classes, negatives, custom, _ = sampler
-    noise = chances(labels, kind, classes, custom) * negatives
+    noise = probabilities(labels, kind, classes, custom) * negatives
     is_true = np.arange(labels.shape[1]) < true
     slope = np.where(is_true, noise * (logits - 1), logits * (1 - logits)) / (logits + noise) * grad
     if row_weight is not None:
@@ -276,10 +185,7 @@ def costs_back(
         spread(dbias.reshape(-1), labels.reshape(-1), slope.astype(dbias.dtype).reshape(-1))
 
 
-@grad_op(
-    "nce_grad", infer=sparse_slopes("Weight"), dtype_slot="Input",
-    rows=lambda c: ("Weight@GRAD",) if c.attr("is_sparse", False) else (),
-)  # fmt: skip
+@grad_op("nce_grad", infer=sparse_slopes("Weight"), dtype_slot="Input", rows=sparse_rows("Weight"))
 def nce_grad(b: Binder) -> None:
     """dz = dCost · q (o - 1) / (o + q) for true classes, dCost · o (1 - o) / (o + q) for samples; then a product's.
 
@@ -287,35 +193,12 @@ def nce_grad(b: Binder) -> None:
     """
     b(
         costs_back, b["Input"], b["Weight"], b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
-        b["SampleLabels"], b["Cost@GRAD"], _slopes(b),
+        b["SampleLabels"], b["Cost@GRAD"], slopes_of(b, "Input", "Weight", "Bias"),
     )  # fmt: skip
 
 
-def _slopes(b: Binder) -> tuple[Any, Any, Any]:
-    """The gradients of Input, Weight and Bias, to be written; None for those without a consumer."""
-    w = b["Weight"]
-    if b.attr("is_sparse", False) and b.wants("Weight@GRAD"):
-        put_rows(b, "Weight@GRAD", shape_of(w), dtype_of(w))
-    dx, dw, dbias = (b[s] if b.wants(s) else None for s in ("Input@GRAD", "Weight@GRAD", "Bias@GRAD"))
-    return dx, dw, dbias
-
-
 def draw_up(stream: Stream, kind: int, classes: int, custom: Array | None, samples: Array) -> None:
-    """Draw classes on the host and copy them to a device: every place has the same ones.
-
-    Args:
-        stream: see `draw`.
-        kind: see `draw`.
-        classes: see `draw`.
-        custom: see `draw`; an array of any place.
-        samples: int64 [N, samples], written.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> x = np.zeros((2, 3), int); draw_up(Stream("x", Clock(1)), 0, 1, None, x); x
-        array([[0, 0, 0],
-               [0, 0, 0]])
-    """
+    """Draw classes on the host and copy them to a device: every place has the same ones."""
     given = None if custom is None else on_host(custom)
     upload(draw(stream, kind, classes, given, samples.shape).astype(np.int64, copy=False), samples)
 
@@ -329,7 +212,7 @@ def _require_tensor(b: Binder) -> None:
 
 
 def _law(b: Binder) -> tuple[list[Array], list[Any]]:
-    """What the kernels of costs read of the sampler: arrays, and numbers."""
+    """The sampler's arrays and numbers, as the kernels of costs take them."""
     x, kind, classes = b["Input"], b.attr("sampler", 0), b.attr("num_total_classes")
     custom = of_dtype(b, b["CustomDistProbs"], x.dtype) if kind == CUSTOM else NOTHING
     weights = of_dtype(b, b["SampleWeight"], x.dtype) if b.has("SampleWeight") else NOTHING
@@ -366,4 +249,4 @@ def nce_grad_on_cuda(b: Binder) -> None:
     slopes, (arrays, numbers) = b.tmp(picks.shape, wide_dtype(x.dtype)), _law(b)
     operands = logits, picks, *arrays, b["Cost@GRAD"], slopes, *numbers, np.int64(picks.shape[1])
     each(b, CUDA, f"nce_slopes<{ctype(x.dtype)}>", picks.size, *operands)
-    dots_grad(b, slopes, picks, (x, b["Weight"]), _slopes(b))
+    dots_grad(b, slopes, picks, (x, b["Weight"]), slopes_of(b, "Input", "Weight", "Bias"))

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.cross_entropy import label_rule
-from fluidnb_kernels.loss.launch import LINES, terms, wanted
+from fluidnb_kernels.loss.launch import LINES, pointwise
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
-from fluidnb_kernels.rules import same_shape
+from fluidnb_kernels.rules import alike
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
 
-
-def _pair_infer(c: Context) -> None:
-    for slot in ("Left", "Right"):
-        same_shape(c, "Label", slot)
-    c.set("Out", c["Left"].shape, c["Left"].dtype, c.lod("Left"))
-
-
-@op(
-    "rank_loss",
+@pointwise(
+    "rank_loss", "Left Right Label", "Out",
     inputs={
         "Label: float[N, 1]": "1 where left should come first, 0 where right",
         "Left: float[N, 1]": "scores",
@@ -36,11 +30,9 @@ def _pair_infer(c: Context) -> None:
     },
     outputs={"Out": "the loss of each pair"},
     cost="4 * Out",
-    infer=_pair_infer,
     grad=default_grad("Label", "Left", "Right", "Out@GRAD", wrt=["Left", "Right"]),
-    dtypes=FLOATS,
-)
-def rank_loss(b: Binder) -> None:
+)  # fmt: skip
+def rank_loss(left: Operand, right: Operand, label: Operand) -> Operand:
     """Out = log(1 + exp(Left - Right)) - Label · (Left - Right).
 
     Example:
@@ -50,31 +42,20 @@ def rank_loss(b: Binder) -> None:
 
     Source: Burges et al., RankNet (2005); Fluid's rank_loss_op.
     """
-    gap = apply(b, np.subtract, b["Left"], b["Right"])
-    t = apply(b, np.logaddexp, gap, b.const(0, gap.dtype))
-    b(np.subtract, t, apply(b, np.multiply, b["Label"], gap), out=b["Out"])
+    gap = left - right
+    return np.logaddexp(gap, 0) - label * gap
 
 
-@grad_op("rank_loss_grad", dtype_slot="Left")
-def rank_loss_grad(b: Binder) -> None:
+@pointwise("rank_loss_grad", "Left Right Label Out@GRAD", "Left@GRAD Right@GRAD", dtype_slot="Left")
+def rank_loss_grad(left: Operand, right: Operand, label: Operand, g: Operand) -> Iterator[Operand]:
     """dLeft = dOut · (1 / (1 + exp(Right - Left)) - Label); dRight = -dLeft."""
-    s = logistic(b, apply(b, np.subtract, b["Left"], b["Right"]))
-    t = apply(b, np.multiply, apply(b, np.subtract, s, b["Label"]), b["Out@GRAD"])
-    if b.wants("Left@GRAD"):
-        b(np.copyto, b["Left@GRAD"], t)
-    if b.wants("Right@GRAD"):
-        b(np.negative, t, out=b["Right@GRAD"])
+    t = (logistic(left - right) - label) * g
+    yield t
+    yield -t
 
 
-def _margin_infer(c: Context) -> None:
-    for slot in ("X1", "X2"):
-        same_shape(c, "Label", slot)
-    for slot in ("Activated", "Out"):
-        c.set(slot, c["Label"].shape, c["X1"].dtype, c.lod("X1"))
-
-
-@op(
-    "margin_rank_loss",
+@pointwise(
+    "margin_rank_loss", "X1 X2 Label", "Out Activated", lambda b: [b.attr("margin")],
     inputs={
         "X1: float[N, 1]": "scores",
         "X2: float[N, 1]": "scores",
@@ -83,11 +64,9 @@ def _margin_infer(c: Context) -> None:
     outputs={"Activated~": "1 where the loss is not 0, else 0", "Out": "the loss of each pair"},
     attrs={"margin": Attr("float", 0.0, "by how much it should be larger")},
     cost="4 * Out",
-    infer=_margin_infer,
     grad=default_grad("Label", "Activated", "Out@GRAD", wrt=["X1", "X2"]),
-    dtypes=FLOATS,
-)
-def margin_rank_loss(b: Binder) -> None:
+)  # fmt: skip
+def margin_rank_loss(x: Operand, y: Operand, label: Operand) -> Iterator[Operand]:
     """Out = max(0, margin - Label · (X1 - X2)).
 
     Example:
@@ -97,28 +76,20 @@ def margin_rank_loss(b: Binder) -> None:
 
     Source: Fluid's margin_rank_loss_op.
     """
-    x, zero = b["X1"], b.const(0, b["X1"].dtype)
-    t = apply(b, np.multiply, apply(b, np.subtract, x, b["X2"]), b["Label"])
-    b(np.subtract, b.const(b.attr("margin"), x.dtype), t, out=t)
-    b(np.maximum, t, zero, out=b["Out"])
-    if b.wants("Activated"):
-        b(np.greater, t, zero, out=b["Activated"])
+    t = x.attr("margin") - (x - y) * label
+    yield np.maximum(t, 0)
+    yield t > 0
 
 
-def _margin_grad_infer(c: Context) -> None:
-    active = c["Activated"]
-    for slot in ("X1@GRAD", "X2@GRAD"):
-        c.set(slot, active.shape, active.dtype)
-
-
-@grad_op("margin_rank_loss_grad", infer=_margin_grad_infer, dtype_slot="Activated")
-def margin_rank_loss_grad(b: Binder) -> None:
+@pointwise(
+    "margin_rank_loss_grad", "Activated Label Out@GRAD", "X2@GRAD X1@GRAD",
+    infer=alike("Activated", "X1@GRAD X2@GRAD"), dtype_slot="Activated",
+)  # fmt: skip
+def margin_rank_loss_grad(active: Operand, label: Operand, g: Operand) -> Iterator[Operand]:
     """dX2 = dOut · Activated · Label; dX1 = -dX2."""
-    t = apply(b, np.multiply, apply(b, np.multiply, b["Out@GRAD"], b["Activated"]), b["Label"])
-    if b.wants("X2@GRAD"):
-        b(np.copyto, b["X2@GRAD"], t)
-    if b.wants("X1@GRAD"):
-        b(np.negative, t, out=b["X1@GRAD"])
+    t = g * active * label
+    yield t
+    yield -t
 
 
 def _bpr_infer(c: Context) -> None:
@@ -138,6 +109,7 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     return apply(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
 
 
+@kernel("bpr_loss", place="cuda", dtypes=FLOATS)
 @op(
     "bpr_loss",
     inputs={"X: float[N, classes]": "scores", "Label: int64[N, 1]": "the class that should come first"},
@@ -158,85 +130,38 @@ def bpr_loss(b: Binder) -> None:
 
     Source: Hidasi et al., Session-based recommendations (2016); Fluid's bpr_loss_op.
     """
-    x, y = b["X"], b["Y"]
+    x, y, classes = b["X"], b["Y"], b["X"].shape[-1]
+    if on_cuda(b):  # NaN where a label is no class
+        labels = of_dtype(b, b["Label"], np.int64)
+        return each_line(b, LINES, f"bpr_loss<{ctype(x.dtype)}>", x.size // classes, classes, 1, x, labels, y)
     gaps, _ = _gaps(b)
     total = b.tmp((len(gaps), 1), x.dtype)
     b(np.add.reduce, apply(b, np.logaddexp, gaps, b.const(0, x.dtype)), 1, None, total, True)
     b(np.subtract, total, b.const(np.log(2.0), x.dtype), out=total)  # the label's own term
     out = writing(b, y, total.shape)
-    b(np.divide, total, b.const(x.shape[-1] - 1, x.dtype), out=out)
+    b(np.divide, total, b.const(classes - 1, x.dtype), out=out)
     written(b, y, out)
 
 
 def balance(slopes: Array, at: Array) -> None:
-    """Give the label of each row the slope that makes their sum zero.
-
-    Args:
-        slopes: [n, classes], changed.
-
-    Example:
-        >>> s = np.array([[0.5, 0.25, 0.25]]); balance(s, np.array([0])); s
-        array([[-0.5 ,  0.25,  0.25]])
-    """
+    """Give the label of each row the slope that makes their sum zero."""
     flat = slopes.reshape(-1)
     flat[at] = 0
     flat[at] = -slopes.sum(1)
 
 
+@kernel("bpr_loss_grad", place="cuda", dtypes=FLOATS)
 @grad_op("bpr_loss_grad", dtype_slot="X")
 def bpr_loss_grad(b: Binder) -> None:
     """dX[j] = dY / (classes - 1) / (1 + exp(X[label] - X[j])); at the label less the sum of all others."""
-    x, dx = b["X"], b["X@GRAD"]
+    x, dx, classes = b["X"], b["X@GRAD"], b["X"].shape[-1]
+    if on_cuda(b):  # NaN where a label is no class
+        operands = x, of_dtype(b, b["Label"], np.int64), b["Y@GRAD"], dx
+        return each_line(b, LINES, f"bpr_loss_grad<{ctype(x.dtype)}>", x.size // classes, classes, 1, *operands)
     gaps, at = _gaps(b)
-    slopes = logistic(b, gaps)
+    slopes = logistic(*values(b, gaps)).array
     b(balance, slopes, at)
-    b(np.divide, slopes, b.const(x.shape[-1] - 1, x.dtype), out=slopes)
+    b(np.divide, slopes, b.const(classes - 1, x.dtype), out=slopes)
     out = writing(b, dx, slopes.shape)
     b(np.multiply, slopes, reading(b, b["Y@GRAD"], (len(gaps), 1)), out=out)
     written(b, dx, out)
-
-
-@kernel("rank_loss", place="cuda", dtypes=FLOATS)
-def rank_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    left = b["Left"]
-    terms(b, "rank_loss", [of_dtype(b, b["Label"], left.dtype), left, b["Right"]], b["Out"])
-
-
-@kernel("rank_loss_grad", place="cuda", dtypes=FLOATS)
-def rank_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch for both gradients."""
-    left = b["Left"]
-    operands = [of_dtype(b, b["Label"], left.dtype), left, b["Right"], b["Out@GRAD"]]
-    terms(b, "rank_loss_grad", operands, wanted(b, "Left@GRAD"), wanted(b, "Right@GRAD"))
-
-
-@kernel("margin_rank_loss", place="cuda", dtypes=FLOATS)
-def margin_rank_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    operands = [b["X1"], b["X2"], b["Label"]]
-    terms(b, "margin_rank_loss", operands, b["Out"], wanted(b, "Activated"), b.attr("margin"))
-
-
-@kernel("margin_rank_loss_grad", place="cuda", dtypes=FLOATS)
-def margin_rank_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch for both gradients."""
-    operands = [b["Activated"], b["Label"], b["Out@GRAD"]]
-    terms(b, "margin_rank_loss_grad", operands, wanted(b, "X2@GRAD"), wanted(b, "X1@GRAD"))
-
-
-@kernel("bpr_loss", place="cuda", dtypes=FLOATS)
-def bpr_loss_on_cuda(b: Binder) -> None:
-    """One launch; the loss of a label that is no class is NaN."""
-    x, labels = b["X"], of_dtype(b, b["Label"], np.int64)
-    classes = x.shape[-1]
-    each_line(b, LINES, f"bpr_loss<{ctype(x.dtype)}>", x.size // classes, classes, 1, x, labels, b["Y"])
-
-
-@kernel("bpr_loss_grad", place="cuda", dtypes=FLOATS)
-def bpr_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch; NaN in rows whose label is no class."""
-    x, labels = b["X"], of_dtype(b, b["Label"], np.int64)
-    classes = x.shape[-1]
-    operands = x, labels, b["Y@GRAD"], b["X@GRAD"]
-    each_line(b, LINES, f"bpr_loss_grad<{ctype(x.dtype)}>", x.size // classes, classes, 1, *operands)

@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.loss.launch import LINES, NOTHING, terms, wanted
-from fluidnb_kernels.rules import agree, same_shape
-
-Array = Any
-
-
-def _square_or_line(b: Binder, x: Array, width: float) -> Array:
-    """Emit x² / 2 where |x| <= width, width · (|x| - width / 2) elsewhere."""
-    far = apply(b, np.absolute, x)
-    near = apply(b, np.minimum, far, b.const(width, x.dtype))
-    t = apply(b, np.multiply, near, b.const(-0.5, x.dtype))
-    b(np.add, t, far, out=t)
-    return apply(b, np.multiply, t, near)
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.binary import signs
+from fluidnb_kernels.loss.launch import LINES, NOTHING, pointwise, wanted
+from fluidnb_kernels.rules import alike, fits, same_shape
+from fluidnb_kernels.verbs import on_cuda
 
 
-def _held(b: Binder, x: Array, width: float) -> Array:
-    """Emit x held between -width and width."""
-    t = apply(b, np.maximum, x, b.const(-width, x.dtype))
-    b(np.minimum, t, b.const(width, x.dtype), out=t)
-    return t
+def _square_or_line(x: Operand, width: float) -> Operand:
+    """x² / 2 where |x| <= width, width · (|x| - width / 2) elsewhere."""
+    far = abs(x)
+    near = np.minimum(far, width)
+    return (near * -0.5 + far) * near
 
 
-def _huber_infer(c: Context) -> None:
-    same_shape(c, "X", "Y")
-    x = c["X"]
-    for slot in ("Residual", "Out"):
-        c.set(slot, x.shape, x.dtype, c.lod("X"))
+def _limited(x: Operand, width: float) -> Operand:
+    """x limited to -width and width."""
+    return np.minimum(np.maximum(x, -width), width)
 
 
-@op(
-    "huber_loss",
+def _delta(b: Binder) -> tuple[float]:
+    return (b.attr("delta"),)
+
+
+@pointwise(
+    "huber_loss", "X Y", "Residual Out", _delta,
     inputs={"X: float[N, 1]": "predictions", "Y: float": "targets, same shape"},
     outputs={"Residual~": "Y - X", "Out": "the loss of each element"},
     attrs={"delta": Attr("float", doc="where the parabola becomes a line")},
     cost="4 * X",
-    infer=_huber_infer,
     grad=default_grad("Residual", "Out@GRAD"),
-    dtypes=FLOATS,
-)
-def huber_loss(b: Binder) -> None:
+)  # fmt: skip
+def huber_loss(x: Operand, y: Operand) -> Iterator[Operand]:
     """Out = r² / 2 where |r| <= delta, delta · (|r| - delta / 2) elsewhere, with r = Residual = Y - X.
 
     Example:
@@ -61,52 +54,29 @@ def huber_loss(b: Binder) -> None:
 
     Source: Fluid's huber_loss_op.
     """
-    r = b["Residual"] if b.wants("Residual") else b.like(b["X"])
-    b(np.subtract, b["Y"], b["X"], out=r)
-    b(np.copyto, b["Out"], _square_or_line(b, r, b.attr("delta")))
+    r = y - x
+    yield r
+    yield _square_or_line(r, x.attr("delta"))
 
 
-def _huber_grad_infer(c: Context) -> None:
-    r = c["Residual"]
-    for slot in ("X@GRAD", "Y@GRAD"):
-        c.set(slot, r.shape, r.dtype, c.lod("Residual"))
-
-
-@grad_op("huber_loss_grad", infer=_huber_grad_infer)
-def huber_loss_grad(b: Binder) -> None:
+@pointwise(
+    "huber_loss_grad", "Residual Out@GRAD", "Y@GRAD X@GRAD", _delta, infer=alike("Residual", "X@GRAD Y@GRAD")
+)  # fmt: skip
+def huber_loss_grad(r: Operand, g: Operand) -> Iterator[Operand]:
     """dY = dOut · r held between -delta and delta; dX = -dY."""
-    t = apply(b, np.multiply, _held(b, b["Residual"], b.attr("delta")), b["Out@GRAD"])
-    if b.wants("X@GRAD"):
-        b(np.negative, t, out=b["X@GRAD"])
-    if b.wants("Y@GRAD"):
-        b(np.copyto, b["Y@GRAD"], t)
+    t = _limited(r, r.attr("delta")) * g
+    yield t
+    yield -t
 
 
-def _modified_infer(c: Context) -> None:
-    same_shape(c, "X", "Y")
-    x = c["X"]
-    for slot in ("IntermediateVal", "Out"):
-        c.set(slot, x.shape, x.dtype, c.lod("X"))
-
-
-def _signs(b: Binder) -> Array:
-    """Emit 2 · Y - 1."""
-    y = b["Y"]
-    t = apply(b, np.multiply, y, b.const(2, y.dtype))
-    b(np.subtract, t, b.const(1, y.dtype), out=t)
-    return t
-
-
-@op(
-    "modified_huber_loss",
+@pointwise(
+    "modified_huber_loss", "X Y", "IntermediateVal Out",
     inputs={"X: float[N, 1]": "scores", "Y: float": "0 or 1, same shape"},
     outputs={"IntermediateVal~": "X · (2 · Y - 1)", "Out": "the loss of each element"},
     cost="4 * X",
-    infer=_modified_infer,
     grad=default_grad("IntermediateVal", "Y", "Out@GRAD", wrt=["X"]),
-    dtypes=FLOATS,
-)
-def modified_huber_loss(b: Binder) -> None:
+)  # fmt: skip
+def modified_huber_loss(x: Operand, y: Operand) -> Iterator[Operand]:
     """Out = max(0, 1 - v)² where v >= -1, -4 · v elsewhere, with v = X · (2 · Y - 1).
 
     Example:
@@ -117,30 +87,20 @@ def modified_huber_loss(b: Binder) -> None:
 
     Source: Zhang (ICML 2004); Fluid's modified_huber_loss_op.
     """
-    x = b["X"]
-    v = b["IntermediateVal"] if b.wants("IntermediateVal") else b.like(x)
-    b(np.multiply, x, _signs(b), out=v)
-    gap = apply(b, np.maximum, apply(b, np.subtract, b.const(1, x.dtype), v), b.const(0, x.dtype))
-    t = apply(b, np.multiply, gap, gap)
-    line = apply(b, np.multiply, v, b.const(-4, x.dtype))
-    b(np.copyto, t, line, where=apply(b, np.less, v, b.const(-1, x.dtype)))
-    b(np.copyto, b["Out"], t)
+    v = x * signs(y)
+    yield v
+    gap = np.maximum(1 - v, 0)
+    t = gap * gap
+    t.put(v * -4, v < -1)
+    yield t
 
 
-def _modified_grad_infer(c: Context) -> None:
-    v = c["IntermediateVal"]
-    c.set("X@GRAD", v.shape, v.dtype, c.lod("IntermediateVal"))
-
-
-@grad_op("modified_huber_loss_grad", infer=_modified_grad_infer)
-def modified_huber_loss_grad(b: Binder) -> None:
+@pointwise(
+    "modified_huber_loss_grad", "IntermediateVal Y Out@GRAD", "X@GRAD", infer=alike("IntermediateVal", "X@GRAD")
+)  # fmt: skip
+def modified_huber_loss_grad(v: Operand, y: Operand, g: Operand) -> Operand:
     """dX = dOut · (2 · Y - 1) · (-2 · max(0, 1 - v) where v >= -1, -4 elsewhere)."""
-    v, dtype = b["IntermediateVal"], b["IntermediateVal"].dtype
-    gap = apply(b, np.maximum, apply(b, np.subtract, b.const(1, dtype), v), b.const(0, dtype))
-    b(np.minimum, gap, b.const(2, dtype), out=gap)
-    t = apply(b, np.multiply, gap, b.const(-2, dtype))
-    b(np.multiply, t, _signs(b), out=t)
-    b(np.multiply, t, b["Out@GRAD"], out=b["X@GRAD"])
+    return np.minimum(np.maximum(1 - v, 0), 2) * -2 * signs(y) * g
 
 
 def _smooth_infer(c: Context) -> None:
@@ -148,11 +108,7 @@ def _smooth_infer(c: Context) -> None:
     x = c["X"]
     c.require(x.ndim >= 2, "The rank of Input(X) of smooth_l1_loss must not be less than 2.", received=list(x.shape))
     for slot in ("InsideWeight", "OutsideWeight"):
-        if c.has(slot):
-            c.require(
-                agree(c[slot].shape, x.shape), f"Input({slot}) of smooth_l1_loss must have the shape of Input(X).",
-                expected=list(x.shape), received=list(c[slot].shape),
-            )  # fmt: skip
+        fits(c, slot, x.shape, f"Input({slot}) of smooth_l1_loss must have the shape of Input(X).")
     c.require(
         c.has("InsideWeight") == c.has("OutsideWeight"), "smooth_l1_loss takes both weights or none.",
         expected="InsideWeight and OutsideWeight", received="one of them",
@@ -161,6 +117,7 @@ def _smooth_infer(c: Context) -> None:
     c.set("Out", (x.shape[0], 1), x.dtype)
 
 
+@kernel("smooth_l1_loss", place="cuda", dtypes=FLOATS)
 @op(
     "smooth_l1_loss",
     inputs={
@@ -188,83 +145,45 @@ def smooth_l1_loss(b: Binder) -> None:
 
     Source: Girshick, Fast R-CNN (2015); Fluid's smooth_l1_loss_op.
     """
-    x, sigma2 = b["X"], b.attr("sigma") ** 2
-    d = b["Diff"] if b.wants("Diff") else b.like(x)
-    b(np.subtract, x, b["Y"], out=d)
+    if on_cuda(b):
+        x = b["X"]
+        y, weights, diff = of_dtype(b, b["Y"], x.dtype), _weights_on_cuda(b, x.dtype), wanted(b, "Diff")
+        rows, name = len(x), f"smooth_l1_loss<{ctype(x.dtype)}>"
+        sigma2 = np.float64(b.attr("sigma") ** 2)
+        return each_line(b, LINES, name, rows, x.size // max(rows, 1), 1, x, y, *weights, diff, b["Out"], sigma2)
+    (x, y), sigma2, rank = values(b, b["X"], b["Y"]), b.attr("sigma") ** 2, b["X"].ndim
+    d = x - y
     if b.has("InsideWeight"):
-        b(np.multiply, d, b["InsideWeight"], out=d)
-    t = _square_or_line(b, d, 1 / sigma2)
-    b(np.multiply, t, b.const(sigma2, x.dtype), out=t)
+        d *= x.slot("InsideWeight")
+    if b.wants("Diff"):
+        d.into(b["Diff"])
+    t = _square_or_line(d, 1 / sigma2) * sigma2
     if b.has("OutsideWeight"):
-        b(np.multiply, t, b["OutsideWeight"], out=t)
-    b(np.add.reduce, t, tuple(range(1, x.ndim)), None, b["Out"].reshape(len(x)))
+        t *= x.slot("OutsideWeight")
+    t.sum(tuple(range(1, rank))).into(b["Out"].reshape(-1, *[1] * (rank - 1)))
 
 
-def _smooth_grad_infer(c: Context) -> None:
-    d = c["Diff"]
-    for slot in ("X@GRAD", "Y@GRAD"):
-        c.set(slot, d.shape, d.dtype)
-
-
-@grad_op("smooth_l1_loss_grad", infer=_smooth_grad_infer)
+@kernel("smooth_l1_loss_grad", place="cuda", dtypes=FLOATS)
+@grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"))
 def smooth_l1_loss_grad(b: Binder) -> None:
     """dX = dOut · sigma² · d held between -1 and 1, times both weights; dY = -dX."""
-    d, sigma2 = b["Diff"], b.attr("sigma", 1.0) ** 2
-    t = _held(b, d, 1 / sigma2)
-    b(np.multiply, t, b.const(sigma2, d.dtype), out=t)
+    if on_cuda(b):
+        d = b["Diff"]
+        rows, sigma2 = len(d), np.float64(b.attr("sigma", 1.0) ** 2)
+        operands = d, *_weights_on_cuda(b, d.dtype), b["Out@GRAD"], wanted(b, "X@GRAD"), wanted(b, "Y@GRAD"), sigma2
+        return each_line(b, LINES, f"smooth_l1_loss_grad<{ctype(d.dtype)}>", rows, d.size // max(rows, 1), 1, *operands)
+    sigma2, rank = b.attr("sigma", 1.0) ** 2, b["Diff"].ndim
+    d, g = values(b, b["Diff"], b["Out@GRAD"].reshape(-1, *[1] * (rank - 1)))
+    t = _limited(d, 1 / sigma2) * sigma2
     for slot in ("InsideWeight", "OutsideWeight"):
         if b.has(slot):
-            b(np.multiply, t, b[slot], out=t)
-    b(np.multiply, t, b["Out@GRAD"].reshape(-1, *[1] * (d.ndim - 1)), out=t)
+            t *= d.slot(slot)
+    t *= g
     if b.wants("X@GRAD"):
-        b(np.copyto, b["X@GRAD"], t)
+        t.into(b["X@GRAD"])
     if b.wants("Y@GRAD"):
-        b(np.negative, t, out=b["Y@GRAD"])
-
-
-@kernel("huber_loss", place="cuda", dtypes=FLOATS)
-def huber_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "huber_loss", [b["X"], b["Y"]], wanted(b, "Residual"), b["Out"], b.attr("delta"))
-
-
-@kernel("huber_loss_grad", place="cuda", dtypes=FLOATS)
-def huber_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch for both gradients."""
-    operands = [b["Residual"], b["Out@GRAD"]]
-    terms(b, "huber_loss_grad", operands, wanted(b, "Y@GRAD"), wanted(b, "X@GRAD"), b.attr("delta"))
-
-
-@kernel("modified_huber_loss", place="cuda", dtypes=FLOATS)
-def modified_huber_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "modified_huber_loss", [b["X"], b["Y"]], wanted(b, "IntermediateVal"), b["Out"])
-
-
-@kernel("modified_huber_loss_grad", place="cuda", dtypes=FLOATS)
-def modified_huber_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "modified_huber_loss_grad", [b["IntermediateVal"], b["Y"], b["Out@GRAD"]], b["X@GRAD"])
+        (-t).into(b["Y@GRAD"])
 
 
 def _weights_on_cuda(b: Binder, dtype: Any) -> list[Array]:
     return [of_dtype(b, b[s], dtype) if b.has(s) else NOTHING for s in ("InsideWeight", "OutsideWeight")]
-
-
-@kernel("smooth_l1_loss", place="cuda", dtypes=FLOATS)
-def smooth_l1_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    x = b["X"]
-    y, weights, diff = of_dtype(b, b["Y"], x.dtype), _weights_on_cuda(b, x.dtype), wanted(b, "Diff")
-    rows, name = len(x), f"smooth_l1_loss<{ctype(x.dtype)}>"
-    sigma2 = np.float64(b.attr("sigma") ** 2)
-    each_line(b, LINES, name, rows, x.size // max(rows, 1), 1, x, y, *weights, diff, b["Out"], sigma2)
-
-
-@kernel("smooth_l1_loss_grad", place="cuda", dtypes=FLOATS)
-def smooth_l1_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch for both gradients."""
-    d = b["Diff"]
-    rows, sigma2 = len(d), np.float64(b.attr("sigma", 1.0) ** 2)
-    operands = d, *_weights_on_cuda(b, d.dtype), b["Out@GRAD"], wanted(b, "X@GRAD"), wanted(b, "Y@GRAD"), sigma2
-    each_line(b, LINES, f"smooth_l1_loss_grad<{ctype(d.dtype)}>", rows, d.size // max(rows, 1), 1, *operands)

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.upload import upload
-from fluidnb_kernels.loss.class_labels import check_classes
-from fluidnb_kernels.loss.nce import LOG_UNIFORM, chances
+from fluidnb_kernels.loss.nce import LOG_UNIFORM, probabilities
 from fluidnb_kernels.loss.sampled_products import CUDA, joined
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.rules import check_classes, fits
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill, move
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-_FAR = 1e20  # what stands for infinity
+_FAR = 1e20  # represents infinity
 
 
 def _infer(c: Context) -> None:
     logits, labels = c["Logits"], c["Labels"]
-    whole_numbers(c, "Labels")
-    c.require(
-        logits.ndim == labels.ndim == 2 and agree(logits.shape[:1], labels.shape[:1]),
-        "Logits and Labels of sample_logits do not fit.", expected="[N, classes] and [N, true classes]",
-        received=f"{list(logits.shape)} and {list(labels.shape)}",
-    )  # fmt: skip
+    c.check_inputs("Logits", "Labels")
     classes, count = logits.shape[1], c.attr("num_samples")
     custom = c.attr("use_customized_samples")
     c.require(
@@ -44,11 +35,7 @@ def _infer(c: Context) -> None:
             c.has(slot) or not custom, f"use_customized_samples of sample_logits needs {slot}.",
             expected=list(shape), received="none",
         )  # fmt: skip
-        c.require(
-            not c.has(slot) or agree(c[slot].shape, shape),
-            f"{slot} of sample_logits has the true classes and then the samples.", expected=list(shape),
-            received=list(c[slot].shape) if c.has(slot) else None,
-        )  # fmt: skip
+        fits(c, slot, shape, f"{slot} of sample_logits has the true classes and then the samples.")
     c.set("Samples", shape, np.int64)
     c.set("Probabilities", shape, logits.dtype)
     c.set("SampledLogits", shape, logits.dtype)
@@ -58,20 +45,7 @@ def _infer(c: Context) -> None:
 
 
 def drawn(stream: Stream, classes: int, count: int, once: bool) -> tuple[Array, int]:
-    """Draw classes, the first ones most often.
-
-    Args:
-        stream: where the random numbers come from.
-        once: whether each is drawn once at most.
-
-    Returns:
-        int64 [count], and how many tries it took.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> found, tries = drawn(Stream("x", Clock(1)), 4, 4, True); sorted(found.tolist()), tries >= 4
-        ([0, 1, 2, 3], True)
-    """
+    """Draw classes, the first ones most often, with ``once`` each at most once; gives them and the number of tries."""
     generator = stream.rewind()
     tried = np.zeros(0, np.int64)
     while True:
@@ -85,35 +59,16 @@ def drawn(stream: Stream, classes: int, count: int, once: bool) -> tuple[Array, 
 
 
 def expected_counts(labels: Array, classes: int, count: int, tries: int) -> Array:
-    """How often classes are expected among the samples.
+    """The expected counts of classes among the samples, float64.
 
-    Args:
-        tries: how many tries they took; as many as samples where a class may come twice.
-
-    Returns:
-        float64 of the same shape.
-
-    Example:
-        >>> expected_counts(np.array([0]), 1, 1, 1), expected_counts(np.array([0]), 3, 2, 3).round(3)
-        (array([1.]), array([0.875]))
+    ``tries`` is the number of samples where a class may come twice.
     """
-    p = chances(labels, LOG_UNIFORM, classes + 1, None)
+    p = probabilities(labels, LOG_UNIFORM, classes + 1, None)
     return p * count if count == tries else -np.expm1(tries * np.log1p(-p))
 
 
 def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array, prob: Array) -> None:
-    """Write the true classes, and the same samples behind those of every row.
-
-    Args:
-        labels: true classes [N, T].
-        once: whether a class is drawn once at most.
-        stream: where the random numbers come from.
-        samples: int64 [N, T + S], written.
-        prob: the same shape, written: how often each is expected among the samples.
-
-    Raises:
-        EnforceNotMet: a label is no class.
-    """
+    """Write the true classes, and the same samples behind those of every row, with their expected counts."""
     check_classes(labels, classes)
     true = labels.shape[1]
     count = samples.shape[1] - true
@@ -123,22 +78,9 @@ def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array
 
 
 def gather(logits: Array, samples: Array, prob: Array, true: int, remove: bool, out: Array) -> None:
-    """Write the logits of the samples, less the logarithm of how often each is expected.
+    """Write the logits of the samples, less the logarithm of their expected counts.
 
-    Args:
-        logits: [N, classes].
-        samples: [N, T + S].
-        prob: the same shape.
-        remove: whether a sample that is a true class of its row goes to minus infinity.
-        out: the same shape, written.
-
-    Raises:
-        EnforceNotMet: a sample is no class.
-
-    Example:
-        >>> out = np.zeros((1, 3)); gather(np.array([[1.0, 2.0]]), np.array([[1, 0, 1]]), np.ones(3), 1, True, out)
-        >>> out
-        array([[ 2.e+00,  1.e+00, -1.e+20]])
+    With ``remove``, a sample that is a true class of its row goes to minus infinity.
     """
     check_classes(samples, logits.shape[1])
     found = np.take_along_axis(logits, samples, 1)
@@ -208,17 +150,7 @@ def sample_logits(b: Binder) -> None:
 
 
 def spread(samples: Array, grad: Array, out: Array) -> None:
-    """Add the gradient of each sample to that of its class.
-
-    Args:
-        samples: int64 [N, T + S].
-        grad: the same shape.
-        out: [N, classes], written.
-
-    Example:
-        >>> out = np.empty((1, 3)); spread(np.array([[2, 0, 2]]), np.ones((1, 3)), out); out
-        array([[1., 0., 2.]])
-    """
+    """Add the gradient of each sample to that of its class."""
     out.fill(0)
     np.add.at(out, (np.arange(len(out))[:, None], samples), grad)
 
@@ -227,26 +159,20 @@ def _slope_infer(c: Context) -> None:
     c.set("Logits@GRAD", c["LogitsDim"].shape[-2:], c["SampledLogits@GRAD"].dtype)
 
 
+@kernel("sample_logits_grad", place="cuda", dtypes=("float32", "float64"))
 @grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD")
 def sample_logits_grad(b: Binder) -> None:
     """dLogits[class] = the sum of dSampledLogits over the samples that are this class."""
-    b(spread, b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"])
+    if not on_cuda(b):
+        return b(spread, b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"])
+    # with atomics: a class may come twice
+    samples, g, dx = b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"]
+    fill(b, dx)
+    return row_indexing.along(b, "added", g, samples, dx, dx, 1)
 
 
 def draw_up(stream: Stream, classes: int, once: bool, samples: Array) -> None:
-    """Draw classes on the host and copy them to a device: every place has the same ones.
-
-    Args:
-        stream: see `drawn`.
-        classes: see `drawn`.
-        once: see `drawn`.
-        samples: int64 [S + 1], written: the samples, then how many tries they took.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> x = np.zeros(3, int); draw_up(Stream("x", Clock(1)), 1, False, x); x
-        array([0, 0, 2])
-    """
+    """Draw classes on the host and copy them to a device, then the number of tries: every place has the same ones."""
     upload(np.append(*drawn(stream, classes, samples.size - 1, once)), samples)
 
 
@@ -273,11 +199,3 @@ def sample_logits_on_cuda(b: Binder) -> None:
     if b.wants("SampledLabels"):
         out = b["SampledLabels"]
         joined(b, out[:, :0], b.table(np.arange(true)), out, True)
-
-
-@kernel("sample_logits_grad", place="cuda", dtypes=("float32", "float64"))
-def sample_logits_grad_on_cuda(b: Binder) -> None:
-    """Each slope is added to that of its class, with atomics: a class may come twice."""
-    samples, g, dx = b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"]
-    fill(b, dx)
-    row_indexing.along(b, "added", g, samples, dx, dx, 1)

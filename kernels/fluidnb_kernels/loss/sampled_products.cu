@@ -1,4 +1,4 @@
-// Losses over a few rows of a tall table for each row of x: the nodes on a way through a tree, or classes that are drawn.
+// Losses over a few rows of a tall table for each row of x: the nodes on a path through a tree, or classes that are drawn.
 //
 // A row of x [rows, width] meets `many` rows of the table; `picks` [rows, many] names them. Forward reads a row of the
 // table for each pick once, coalesced, and aims at the bandwidth of reading; x comes from caches. What a pick costs is
@@ -11,8 +11,8 @@
 
 // ---- picks
 
-// The nodes and decisions on the way to a class: the bits of label + classes, the last one first.
-extern "C" __global__ void ways(const long long* labels, long long* picks, long long* bits, long long classes,
+// The nodes and decisions on the path to a class: the bits of label + classes, the last one first.
+extern "C" __global__ void class_paths(const long long* labels, long long* picks, long long* bits, long long classes,
                                 long long many, long long count) {
   EACH(i, 0, count) {
     long long label = labels[i / many], step = i % many, code = label + classes;
@@ -53,7 +53,7 @@ __global__ void dots(const T* x, const T* table, const T* bias, const long long*
 
 // pre = log(1 + exp(z)), y = the sum over a row of pre - bit · z, with z between -40 and 40
 template <class T>
-__global__ void way_cost(const wide_t<T>* dots, const long long* picks, const long long* bits, T* pre, T* y,
+__global__ void path_cost(const wide_t<T>* dots, const long long* picks, const long long* bits, T* pre, T* y,
                          long long lines, long long n, long long inner, int way) {
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
@@ -72,7 +72,7 @@ __global__ void way_cost(const wide_t<T>* dots, const long long* picks, const lo
 }
 
 template <class T>
-__global__ void way_slopes(const T* pre, const long long* picks, const long long* bits, const T* g, wide_t<T>* slopes,
+__global__ void path_slopes(const T* pre, const long long* picks, const long long* bits, const T* g, wide_t<T>* slopes,
                            long long many, long long count) {
   typedef wide_t<T> C;
   EACH(i, 0, count) {
@@ -167,7 +167,7 @@ __global__ void dots_grad_rows(const wide_t<T>* slopes, const long long* order, 
 
 // ---- sample_logits
 
-// How often each class is expected among samples drawn by a log-uniform law; how many tries they took stands behind them.
+// How often each class is expected among samples drawn by a log-uniform law; the number of tries follows them.
 template <class T>
 __global__ void expected(const long long* picks, const long long* samples, T* out, long long classes, long long size,
                          long long count) {
@@ -180,7 +180,7 @@ __global__ void expected(const long long* picks, const long long* samples, T* ou
 }
 
 // y = x[pick] - log(chance), and minus infinity for samples that are true classes of their row where `hits` says so;
-// 1e20 stands for infinity
+// 1e20 represents infinity
 template <class T>
 __global__ void sampled_logits(const T* x, const long long* picks, const T* chances, T* y, long long trues, int hits,
                                long long many, long long classes, long long count) {

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder, Context
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import CTYPES, Function, Source, ctype
+from fluidnb_kernels.cuda import Function, Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import each
@@ -19,52 +19,40 @@ from fluidnb_kernels.cuda.row_grid import by_rows, threads_of
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING
-from fluidnb_kernels.rows.values import fill
+from fluidnb_kernels.rows.values import dtype_of, fill, put_rows, shape_of
 from fluidnb_kernels.tensor import strided_copy
 
-Array = Any
-
 _MOST = 1 << 16  # blocks of a grid whose warps go round in strides
-_OF_EACH = (
-    "dots", "way_cost", "way_slopes", "nce_cost", "nce_slopes", "dots_grad_x", "dots_grad_table", "dots_grad_rows",
-)  # fmt: skip
-_WIDE = ("expected", "sampled_logits")
+CUDA = Source(__file__, "sampled_products.cu", typed(
+    ("class_paths joined",), ("expected sampled_logits", ("float32", "float64")),
+    ("dots path_cost path_slopes nce_cost nce_slopes dots_grad_x dots_grad_table dots_grad_rows", FLOATS),
+))  # fmt: skip
 
 
-def _kernels() -> Iterator[str]:
-    yield from ("ways", "joined")
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in _OF_EACH for dtype in FLOATS)
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in _WIDE for dtype in ("float32", "float64"))
+def sparse_rows(table: str) -> Callable[[Context], tuple[str, ...]]:
+    """The outputs that are SelectedRows: the gradient of a table where ``is_sparse`` says so."""
+    return lambda c: (table + "@GRAD",) if c.attr("is_sparse", False) else ()
 
 
-CUDA = Source(__file__, "sampled_products.cu", _kernels)
+def slopes_of(b: Binder, x: str, table: str, bias: str) -> tuple[Any, Any, Any]:
+    """The gradients of a product's operands, to be written; None for those without a consumer."""
+    if b.attr("is_sparse", False) and b.wants(table + "@GRAD"):
+        put_rows(b, table + "@GRAD", shape_of(b[table]), dtype_of(b[table]))
+    dx, dtable, dbias = (b[s + "@GRAD"] if b.wants(s + "@GRAD") else None for s in (x, table, bias))
+    return dx, dtable, dbias
 
 
 def joined(b: Binder, labels: Array, samples: Array, picks: Array, shared: bool) -> None:
-    """Emit ``picks = labels and samples beside each other``.
-
-    Args:
-        labels: int64 [rows, n].
-        samples: int64, m for each row.
-        picks: int64 [rows, n + m], written.
-        shared: whether there are m samples only, the same for all rows.
-    """
+    """Emit ``picks = labels and samples beside each other``."""
     trues, many = labels.shape[1], picks.shape[1]
     sizes = [np.int64(n) for n in (trues, many, 0 if shared else many - trues)]
     each(b, CUDA, "joined", picks.size, labels, samples, picks, *sizes)
 
 
 def dots(b: Binder, x: Array, table: Array, bias: Array | None, picks: Array) -> Array:
-    """Emit ``x · table[pick] + bias[pick]`` for each pick of a row.
+    """Emit ``x · table[pick] + bias[pick]`` for each pick of a row, in the precision in which kernels compute.
 
-    Args:
-        x: [rows, width].
-        table: [height, width].
-        bias: a number for each row of the table, or None.
-        picks: int64 [rows, many].
-
-    Returns:
-        [rows, many] in the precision in which kernels compute; 0 where a pick is below 0, NaN where it is too large.
+    It is 0 where a pick is below 0, NaN where it is too large.
     """
     out = b.tmp(picks.shape, wide_dtype(x.dtype))
     table, shift = of_dtype(b, table, x.dtype), NOTHING if bias is None else of_dtype(b, bias, x.dtype)
@@ -78,12 +66,7 @@ def dots(b: Binder, x: Array, table: Array, bias: Array | None, picks: Array) ->
 def dots_grad(
     b: Binder, slopes: Array, picks: Array, operands: tuple[Array, Array], outs: tuple[Any, Any, Any]
 ) -> None:
-    """Emit the gradients of `dots`.
-
-    Args:
-        picks: as in `dots`.
-        outs: gradients of x, of the table (whole or in rows) and of the bias, written; None where not wanted.
-    """
+    """Emit the gradients of `dots`: of x, of the table (whole or in rows) and of the bias; None without a consumer."""
     x, table = operands
     dx, dtable, dbias = outs
     many, t = np.int64(picks.shape[1]), ctype(x.dtype)
@@ -105,19 +88,7 @@ def dots_grad(
 
 
 def fill_rows(function: Function, slopes: Array, picks: Array, x: Array, target: SelectedRows) -> None:
-    """Give SelectedRows a row for each row of the table that was picked, in rising order.
-
-    Args:
-        slopes: [rows, many].
-        picks: int64, the same shape.
-        x: [rows, width].
-
-    Example:
-        >>> s, one = SelectedRows((), 9), np.ones((1, 2))
-        >>> s.value.array = np.zeros((0, 2)); fill_rows(CUDA["dots_grad_rows<double>"], one, np.array([[4, 4]]), one, s)
-        >>> s, s.value.array
-        (SelectedRows(rows=[4], height=9, value=[1, 2] float64), array([[2., 2.]]))
-    """
+    """Give SelectedRows a row for each row of the table that was picked, in rising order."""
     ids = on_host(picks).reshape(-1)
     order = ids.argsort(kind="stable")
     order = order[(ids[order] >= 0) & (ids[order] < target.height_)]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.activation.log_softmax import kept
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.activation.softmax import along, emit_softmax
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.rules import agree, one_axis
+from fluidnb_kernels.rules import agree, alike, kept, one_axis
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -39,22 +35,9 @@ def _infer(c: Context) -> None:
 
 
 def places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: Array, counts: Array) -> None:
-    """Writes the index of each row's label element, and whether the row counts.
+    """Write the flat index of each row's label, and whether the row counts.
 
-    Args:
-        labels: class numbers [outer · inner].
-        shape: how many rows come before, classes and rows beside each other: (outer, classes, inner).
-        ignore: the label of rows that do not count, which get the place of class 0; None where all do.
-        out: int64 like labels, written: places in the flat array of all elements.
-        counts: bool like labels, written.
-
-    Raises:
-        EnforceNotMet: a label is neither a class nor the ignored one.
-
-    Example:
-        >>> at, counts = np.zeros(2, int), np.zeros(2, bool)
-        >>> places(np.array([2, -100]), (2, 3, 1), -100, at, counts); at, counts
-        (array([2, 3]), array([ True, False]))
+    ``shape`` is (outer, classes, inner). Rows that do not count get the index of class 0; ``ignore`` None: all count.
     """
     outer, classes, inner = shape
     counts[...] = True if ignore is None else labels != ignore
@@ -71,27 +54,12 @@ def places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: 
 
 
 def take(flat: Array, at: Array, counts: Array, out: Array) -> None:
-    """Write the elements at some places, 0 for rows that do not count.
-
-    Example:
-        >>> y = np.zeros(2); take(np.array([5.0, 6.0]), np.array([1, 0]), np.array([True, False]), y); y
-        array([6., 0.])
-    """
+    """Write the elements at some places, 0 for rows that do not count."""
     np.multiply(flat[at], counts, out=out)
 
 
 def subtract_labels(rows: Array, at: Array, counts: Array) -> None:
-    """Take 1 off at the labels, and make rows that do not count zero.
-
-    Args:
-        rows: [outer, classes, inner], changed.
-        counts: bool [outer · inner].
-
-    Example:
-        >>> x = np.ones((2, 2, 1)); subtract_labels(x, np.array([0, 2]), np.array([True, False])); x.reshape(2, 2)
-        array([[0., 1.],
-               [0., 0.]])
-    """
+    """Take 1 off at the labels of rows [outer, classes, inner], and make rows that do not count zero."""
     rows.reshape(-1)[at] -= 1
     if not counts.all():
         outer, _, inner = rows.shape
@@ -111,6 +79,7 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
     return at, counts
 
 
+@kernel("softmax_with_cross_entropy", place="cuda", dtypes=FLOATS)
 @op(
     "softmax_with_cross_entropy",
     inputs={
@@ -142,6 +111,13 @@ def softmax_with_cross_entropy(b: Binder) -> None:
 
     Source: Fluid's softmax_with_cross_entropy_op; a class less likely than exp(-64) of the likeliest counts as that.
     """
+    if on_cuda(b):  # NaN where a label is no class
+        x, axis, loss = b["Logits"], b.attr("axis"), b["Loss"]
+        p = b["Softmax"] if b.wants("Softmax") else np.uintp(0)
+        if b.attr("soft_label"):
+            return along(b, "soft_loss", axis, x, of_dtype(b, b["Label"], x.dtype), p, loss)
+        labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+        return along(b, "hard_loss", axis, x, labels, p, loss, ignore)
     x, loss, axis = b["Logits"], b["Loss"], b.attr("axis")
     probabilities = b["Softmax"] if b.wants("Softmax") else b.like(x)
     t, total = emit_softmax(b, x, probabilities, axis)
@@ -160,14 +136,17 @@ def softmax_with_cross_entropy(b: Binder) -> None:
     return written(b, loss, out)
 
 
-def _grad_infer(c: Context) -> None:
-    x = c["Softmax"]
-    c.set("Logits@GRAD", x.shape, x.dtype, c.lod("Softmax"))
-
-
-@grad_op("softmax_with_cross_entropy_grad", infer=_grad_infer, dtype_slot="Softmax")
+@kernel("softmax_with_cross_entropy_grad", place="cuda", dtypes=FLOATS)
+@grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax")
 def softmax_with_cross_entropy_grad(b: Binder) -> None:
     """dLogits = dLoss · (Softmax - Label), Label as a distribution; 0 in rows that are ignored."""
+    if on_cuda(b):  # NaN where a label is no class
+        p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
+        axis = b.attr("axis", -1)
+        if b.attr("soft_label", False):
+            return along(b, "soft_loss_grad", axis, p, of_dtype(b, b["Label"], p.dtype), g, dx)
+        labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+        return along(b, "hard_loss_grad", axis, p, labels, g, dx, ignore)
     p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
     if b.attr("soft_label", False):
         return b(np.multiply, apply(b, np.subtract, p, b["Label"]), g, out=dx)
@@ -177,25 +156,3 @@ def softmax_with_cross_entropy_grad(b: Binder) -> None:
     b(np.copyto, rows.reshape(p.shape), p)
     b(subtract_labels, rows, at, counts)
     return b(np.multiply, rows.reshape(p.shape), g, out=dx)
-
-
-@kernel("softmax_with_cross_entropy", place="cuda", dtypes=FLOATS)
-def softmax_with_cross_entropy_on_cuda(b: Binder) -> None:
-    """Softmax and the loss in one launch; the loss of a label that is no class is NaN."""
-    x, axis, loss = b["Logits"], b.attr("axis"), b["Loss"]
-    p = b["Softmax"] if b.wants("Softmax") else np.uintp(0)
-    if b.attr("soft_label"):
-        return along(b, "soft_loss", axis, x, of_dtype(b, b["Label"], x.dtype), p, loss)
-    labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
-    return along(b, "hard_loss", axis, x, labels, p, loss, ignore)
-
-
-@kernel("softmax_with_cross_entropy_grad", place="cuda", dtypes=FLOATS)
-def softmax_with_cross_entropy_grad_on_cuda(b: Binder) -> None:
-    """dLogits = dLoss · (Softmax - Label); NaN in lines whose label is no class."""
-    p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
-    axis = b.attr("axis", -1)
-    if b.attr("soft_label", False):
-        return along(b, "soft_loss_grad", axis, p, of_dtype(b, b["Label"], p.dtype), g, dx)
-    labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
-    return along(b, "hard_loss_grad", axis, p, labels, g, dx, ignore)

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.launch import NOTHING, terms
-from fluidnb_kernels.rules import same_shape
-
-Array = Any
-
-
-def _infer(c: Context) -> None:
-    same_shape(c, "X", "Label")
-    c.set("Y", c["X"].shape, c["X"].dtype, c.lod("X"))
+from fluidnb_kernels.loss.launch import launch
+from fluidnb_kernels.rules import alike
 
 
 def parts(label: Array) -> tuple[Array, Array, Array]:
-    """Take a label apart.
+    """Take a label apart: click, the teacher's value, and whether there is a teacher.
 
-    Args:
-        label: -2 for no click and -1 for a click without a teacher; with one, its value in [0, 1), plus 1 for a click.
-
-    Returns:
-        (click, the teacher's value, whether there is a teacher), 0 or 1 in the label's dtype.
-
-    Example:
-        >>> [x.tolist() for x in parts(np.array([-2.0, -1.0, 0.25, 1.5]))]
-        [[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.25, 0.5], [0.0, 0.0, 1.0, 1.0]]
+    A label is -2 for no click and -1 for a click without a teacher; with one, its value in [0, 1), plus 1 for a click.
     """
     taught = label >= 0
     click = np.where(taught, label >= 1, label >= -1).astype(label.dtype)
@@ -38,29 +21,13 @@ def parts(label: Array) -> tuple[Array, Array, Array]:
 
 
 def losses(x: Array, label: Array, out: Array) -> None:
-    """Write the cross entropy with the click, and with the teacher's value where there is one.
-
-    Args:
-        label: see `parts`.
-
-    Example:
-        >>> y = np.zeros(1); losses(np.zeros(1), np.array([0.5]), y); y.round(3)
-        array([1.386])
-    """
+    """Write the cross entropy with the click, and with the teacher's value where there is one."""
     click, value, taught = parts(label)
     out[...] = (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))) * (1 + taught) - x * (click + value)
 
 
 def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Array) -> None:
-    """Write the gradient of `losses`; it is 0 where x is out of bounds.
-
-    Args:
-        label: see `parts`.
-
-    Example:
-        >>> d = np.zeros(1); slopes(np.zeros(1), np.array([-1.0]), np.ones(1), -15.0, 15.0, d); d
-        array([-0.5])
-    """
+    """Write the gradient of `losses`; it is 0 where x is out of bounds."""
     click, value, taught = parts(label)
     guess = 1 / (1 + np.exp(-np.clip(x, low, high)))
     out[...] = np.where((x > low) & (x < high), guess * (1 + taught) - click - value, 0) * grad
@@ -78,7 +45,7 @@ def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Ar
         "soft_max_lower_bound": Attr("float", -15.0, "below there is no gradient"),
     },
     cost="6 * X",
-    infer=_infer,
+    infer=alike("X Label", "Y"),
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
     dtypes=FLOATS,
 )
@@ -105,13 +72,5 @@ def _bounds(b: Binder) -> tuple[float, float]:
     return b.attr("soft_max_lower_bound"), b.attr("soft_max_up_bound")
 
 
-@kernel("teacher_student_sigmoid_loss", place="cuda", dtypes=FLOATS)
-def teacher_student_sigmoid_loss_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "taught", [b["X"], b["Label"]], b["Y"])
-
-
-@kernel("teacher_student_sigmoid_loss_grad", place="cuda", dtypes=FLOATS)
-def teacher_student_sigmoid_loss_grad_on_cuda(b: Binder) -> None:
-    """One launch."""
-    terms(b, "taught_grad", [b["X"], b["Label"], b["Y@GRAD"]], b["X@GRAD"], NOTHING, *_bounds(b))
+launch("teacher_student_sigmoid_loss", "X Label", "Y", name="taught")
+launch("teacher_student_sigmoid_loss_grad", "X Label Y@GRAD", "X@GRAD", _bounds, "taught_grad")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -25,29 +23,10 @@ from fluidnb_kernels.rules import one_axis, same_shape
 from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-
-
-def _matrix(c: Context, slot: str, rank: int = 2) -> tuple[int, ...]:
-    shape: tuple[int, ...] = c[slot].shape
-    c.require(
-        len(shape) == rank, f"Input({slot}) of {c.definition.type} must be a {('vector', 'matrix')[rank - 1]}.",
-        expected=f"{rank} dimension{'s' * (rank > 1)}", received=list(shape),
-    )  # fmt: skip
-    return shape
-
-
-def _fit(c: Context, width: int, height: int, slot: str) -> None:
-    c.require(
-        width == height or -1 in (width, height), "First matrix's width must be equal with second matrix's height.",
-        expected=f"width {height}, the height of {slot}", received=f"width {width}",
-    )  # fmt: skip
-
 
 def _addmm_infer(c: Context) -> None:
-    x, y, extra = _matrix(c, "X"), _matrix(c, "Y"), c["Input"]
-    _fit(c, x[1], y[0], "Y")
-    out = (x[0], y[1])
+    c.check_inputs("X", "Y")
+    extra, out = c["Input"], (c["X"].shape[0], c["Y"].shape[1])
     sizes = zip(extra.shape[::-1], out[::-1], strict=False)
     fits = 1 <= extra.ndim <= 2 and all(n in (1, -1, m) or m == -1 for n, m in sizes)
     c.require(
@@ -110,9 +89,8 @@ def addmm_grad(b: Binder) -> None:
 
 
 def _mv_infer(c: Context) -> None:
-    x, vec = _matrix(c, "X"), _matrix(c, "Vec", 1)
-    _fit(c, x[1], vec[0], "Vec")
-    c.set("Out", x[:1], c["X"].dtype)
+    c.check_inputs()
+    c.set("Out", c["X"].shape[:1], c["X"].dtype)
 
 
 @op(
@@ -279,7 +257,6 @@ def addmm_on_cuda(b: Binder) -> None:
 
 @kernel("addmm_grad", place="cuda", dtypes=FLOATS)
 def addmm_grad_on_cuda(b: Binder) -> None:
-    """dInput = Beta · dOut, summed where it was repeated; dX = Alpha · dOut · Yᵀ; dY = Alpha · Xᵀ · dOut."""
     g, alpha, beta = b["Out@GRAD"], b.attr("Alpha", 1.0), b.attr("Beta", 1.0)
     if b.wants("X@GRAD"):
         multiplied(b, Side(g), Side(b["Y"], True), b["X@GRAD"], alpha)
@@ -304,13 +281,11 @@ def _down(x: Array) -> Side:
 
 @kernel("mv", place="cuda", dtypes=FLOATS)
 def mv_on_cuda(b: Binder) -> None:
-    """The product with a matrix of one column."""
     multiplied(b, Side(b["X"]), _down(b["Vec"]), b["Out"].reshape(b["Out"].size, 1))
 
 
 @kernel("mv_grad", place="cuda", dtypes=FLOATS)
 def mv_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · Vecᵀ; dVec = Xᵀ · dOut."""
     g, to = b["Out@GRAD"], b["Vec@GRAD"]
     if b.wants("X@GRAD"):
         multiplied(b, _down(g), _down(b["Vec"]).turned, b["X@GRAD"])
@@ -325,12 +300,10 @@ def _kron_shapes(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int
 
 @kernel("kron", place="cuda", dtypes=NUMBERS)
 def kron_on_cuda(b: Binder) -> None:
-    """A product with broadcast."""
     elementwise.binary(b, elementwise.CUDA, "f::mul", b["X"], b["Y"], b["Out"], _kron_shapes(b))
 
 
 @kernel("kron_grad", place="cuda", dtypes=FLOATS)
 def kron_grad_on_cuda(b: Binder) -> None:
-    """The gradients of a product with broadcast."""
     g = b["Out@GRAD"]
     elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))

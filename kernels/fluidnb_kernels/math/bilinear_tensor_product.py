@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
@@ -16,30 +14,13 @@ from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.math.matrix_products import CUDA
 from fluidnb_kernels.math.mul import gemm
-from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading
 
-Array = Any
-
 
 def _infer(c: Context) -> None:
-    x, y, w = c["X"].shape, c["Y"].shape, c["Weight"].shape
-    c.require(
-        len(x) == len(y) == 2 and agree(x[:1], y[:1]),
-        "Input(X) and Input(Y) of bilinear_tensor_product must be matrices with as many rows.",
-        expected="[n, d] and [n, e]", received=f"{list(x)} and {list(y)}",
-    )  # fmt: skip
-    c.require(
-        len(w) == 3 and agree(w[1:], (x[1], y[1])), "Input(Weight) of bilinear_tensor_product does not fit.",
-        expected=f"[size, {x[1]}, {y[1]}], the widths of X and Y", received=list(w),
-    )  # fmt: skip
-    if c.has("Bias"):
-        bias = c["Bias"].shape
-        c.require(
-            agree(bias, (1, w[0])), "Input(Bias) of bilinear_tensor_product does not fit.", expected=[1, w[0]],
-            received=list(bias),
-        )  # fmt: skip
+    c.check_inputs()
+    x, w = c["X"].shape, c["Weight"].shape
     c.set("Out", (x[0], w[0]), c["X"].dtype, c.lod("X"))
 
 
@@ -134,7 +115,6 @@ def _halves_on_cuda(b: Binder, x: Array, weight: Array) -> Array:
 
 @kernel("bilinear_tensor_product", place="cuda", dtypes=FLOATS)
 def bilinear_tensor_product_on_cuda(b: Binder) -> None:
-    """One product for all weights, then a sum for each element."""
     x, y, weight = _wide(b, "X", "Y", "Weight")
     size, _, e = weight.shape
     bias = _wide(b, "Bias")[0] if b.has("Bias") else None
@@ -146,7 +126,6 @@ def bilinear_tensor_product_on_cuda(b: Binder) -> None:
 
 @kernel("bilinear_tensor_product_grad", place="cuda", dtypes=FLOATS)
 def bilinear_tensor_product_grad_on_cuda(b: Binder) -> None:
-    """dX, dY and dWeight as in `bilinear_tensor_product_grad`, the sums over rows as products of matrices."""
     x, y, weight, g = _wide(b, "X", "Y", "Weight", "Out@GRAD")
     (size, d, e), n, t = weight.shape, len(x), ctype(x.dtype)
     numbers = np.int64(size), np.int64(e)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
+from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.same_shape import bounds, held_between
@@ -23,18 +23,12 @@ def _bounds(b: Binder) -> tuple[Any, Any]:
     return low, high
 
 
-def _check(attrs: Mapping[str, Any]) -> str | None:
-    if attrs["max"] <= attrs["min"]:
-        return "max should be greater than min."
-    return None
-
-
 @op(
     "clip",
     inputs={"X": "any shape", "Min?": "a lower bound of one element", "Max?": "an upper bound of one element"},
     outputs={"Out": "X limited to [min, max]"},
     attrs={"min": Attr("float", doc="lower bound"), "max": Attr("float", doc="upper bound")},
-    check=_check,
+    check=lambda a: "max should be greater than min." if a["max"] <= a["min"] else None,
     cost="2 * X",
     infer=or_rows(same()),
     grad=default_grad("X", "Min", "Max", "Out@GRAD", wrt=["X"]),
@@ -63,16 +57,12 @@ def clip(b: Binder) -> None:
 def clip_grad(b: Binder) -> None:
     """dX = dOut where min < X < max, 0 elsewhere."""
     x, (low, high) = b["X"], _bounds(b)
-    above, below = b.like(x, bool), b.like(x, bool)
-    b(np.greater, x, low, out=above)
-    b(np.less, x, high, out=below)
-    b(np.logical_and, above, below, out=above)
-    b(np.multiply, b["Out@GRAD"], above, out=b["X@GRAD"])
+    v, g = values(b, x, b["Out@GRAD"])
+    (g * np.logical_and(v > low, v < high)).into(b["X@GRAD"])
 
 
 @kernel("clip", place="cuda", dtypes=NUMBERS)
 def clip_on_cuda(b: Binder) -> None:
-    """Out = min(max(X, min), max), in one launch."""
     if b.is_rows("X"):
         return on_rows_on_cuda(b, clip_values, *bounds(b, dtype_of(b["X"])), merge=True)
     return held_between(b, "clip", b["X"], b["Out"])
@@ -80,5 +70,4 @@ def clip_on_cuda(b: Binder) -> None:
 
 @kernel("clip_grad", place="cuda", dtypes=FLOATS)
 def clip_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut where min < X < max, 0 elsewhere, in one launch."""
     held_between(b, "clip_grad", b["X"], b["Out@GRAD"], b["X@GRAD"])

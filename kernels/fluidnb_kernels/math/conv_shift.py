@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.matrix_products import CUDA
-from fluidnb_kernels.rules import agree
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
+    c.check_inputs()
     x, y = c["X"].shape, c["Y"].shape
-    c.require(
-        len(x) == len(y) == 2 and agree(x[:1], y[:1]), "Input(X) and Input(Y) of conv_shift must have as many rows.",
-        expected="[n, m] and [n, k]", received=f"{list(x)} and {list(y)}",
-    )  # fmt: skip
     c.require(
         y[1] < 0 or y[1] % 2 == 1 and (x[1] < 0 or y[1] <= x[1]),
         "The width of Input(Y) of conv_shift must be odd and not larger than that of Input(X).",
@@ -83,13 +75,11 @@ def _shifted(b: Binder, rows: Array, step: int, out: Array) -> None:
 
 @kernel("conv_shift", place="cuda", dtypes=FLOATS)
 def conv_shift_on_cuda(b: Binder) -> None:
-    """A thread makes an element."""
     _shifted(b, b["X"], 1, b["Out"])
 
 
 @kernel("conv_shift_grad", place="cuda", dtypes=FLOATS)
 def conv_shift_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut moved the other way by Y; dY[:, j] = Σ dOut[:, i] · X[:, (i + j) mod m]."""
     x, g, dy = b["X"], b["Out@GRAD"], b["Y@GRAD"]
     if b.wants("X@GRAD"):
         _shifted(b, g, -1, b["X@GRAD"])

@@ -8,7 +8,7 @@
 template <class C> __device__ __forceinline__ C up_to(C x, int way, C& all) {
   __shared__ C parts[TEAM][32];
   if (way == COLUMNS) {
-    __syncthreads();  // nobody still reads what the call before this one left
+    __syncthreads();  // the results of the previous call are read until here
     parts[threadIdx.y][threadIdx.x] = x;
     __syncthreads();
     all = 0;

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-
 #: What GPUs sum up.
 _NUMBERS = (*FLOATS, "int32", "int64")
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"cumsum<{CTYPES[dtype]}>" for dtype in _NUMBERS)
-
-
-#: Sums along lines on GPUs.
-CUDA = Source(__file__, "cumsum.cu", _kernels)
+CUDA = Source(__file__, "cumsum.cu", typed(("cumsum", _NUMBERS)))
 
 
 def _infer(c: Context) -> None:
@@ -101,11 +91,9 @@ def _on_cuda(b: Binder, x: Array, out: Array, reverse: bool) -> None:
 
 @kernel("cumsum", place="cuda", dtypes=_NUMBERS)
 def cumsum_on_cuda(b: Binder) -> None:
-    """One pass over each line."""
     _on_cuda(b, b["X"], b["Out"], b.attr("reverse"))
 
 
 @kernel("cumsum_grad", place="cuda", dtypes=_NUMBERS)
 def cumsum_grad_on_cuda(b: Binder) -> None:
-    """dX = the sums of dOut from the other end."""
     _on_cuda(b, b["Out@GRAD"], b["X@GRAD"], not b.attr("reverse", False))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
@@ -18,8 +18,6 @@ from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
 from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 
 def _kernels() -> Iterator[str]:
@@ -102,13 +100,6 @@ def _rows(x: Array) -> Array:
     return x.reshape(len(x), _width(x))
 
 
-def _sum_rows(b: Binder, x: Array, out: Array | None = None) -> Array:
-    """Emit the sum of each row [N, 1]."""
-    total = b.tmp((len(x), 1), x.dtype) if out is None else out
-    b(np.add.reduce, x, 1, None, total, True)
-    return total
-
-
 def _down(b: Binder, t: Array, out: Array) -> None:
     """Emit ``out = t``, summed over rows where ``out`` has one."""
     if len(out) == len(t):
@@ -137,28 +128,27 @@ def cos_sim(b: Binder) -> None:
 
     Source: Fluid's cos_sim_op.
     """
-    x, y = _rows(b["X"]), _rows(b["Y"])
+    x, y = values(b, _rows(b["X"]), _rows(b["Y"]))
     lengths = []
     for slot, value in (("XNorm", x), ("YNorm", y)):
-        square = _sum_rows(b, apply(b, np.multiply, value, value))
-        length = b[slot] if b.wants(slot) else b.like(square)
-        b(np.sqrt, square, out=length)
+        length = np.sqrt((value * value).sum(1))
+        if b.wants(slot):
+            length.into(b[slot])
+            length = x.slot(slot)
         lengths.append(length)
-    product = _sum_rows(b, apply(b, np.multiply, x, y))
-    b(np.divide, product, apply(b, np.multiply, *lengths), out=b["Out"])
+    ((x * y).sum(1) / np.multiply(*lengths)).into(b["Out"])
 
 
 @grad_op("cos_sim_grad", dtype_slot="X")
 def cos_sim_grad(b: Binder) -> None:
     """dX = dOut · (Y / (XNorm · YNorm) - Out · X / XNorm²), and the like for Y, summed where Y has one row."""
-    x, y, g = _rows(b["X"]), _rows(b["Y"]), b["Out@GRAD"]
-    both = apply(b, np.divide, g, apply(b, np.multiply, b["XNorm"], b["YNorm"]))
-    pull = apply(b, np.multiply, g, b["Out"])
-    for slot, own, other, length in (("X", x, y, b["XNorm"]), ("Y", y, x, b["YNorm"])):
+    slots = _rows(b["X"]), _rows(b["Y"]), b["XNorm"], b["YNorm"], b["Out"], b["Out@GRAD"]
+    x, y, x_length, y_length, out, g = values(b, *slots)
+    both, pull = g / (x_length * y_length), g * out
+    for slot, own, other, length in (("X", x, y, x_length), ("Y", y, x, y_length)):
         if b.wants(slot + "@GRAD"):
-            share = apply(b, np.divide, pull, apply(b, np.multiply, length, length))
-            t = apply(b, np.subtract, apply(b, np.multiply, both, other), apply(b, np.multiply, share, own))
-            _down(b, t, _rows(b[slot + "@GRAD"]))
+            t = both * other - pull / (length * length) * own
+            _down(b, t.array, _rows(b[slot + "@GRAD"]))
 
 
 def _distance_infer(c: Context) -> None:
@@ -190,14 +180,14 @@ def squared_l2_distance(b: Binder) -> None:
     x, y = (reading(b, b[slot], (len(b[slot]), _width(b[slot]))) for slot in ("X", "Y"))
     gap = b["sub_result"] if b.wants("sub_result") else b.like(x)
     b(np.subtract, x, y, out=gap)
-    _sum_rows(b, apply(b, np.multiply, gap, gap), b["Out"])
+    b(np.add.reduce, apply(b, np.multiply, gap, gap), 1, None, b["Out"], True)
 
 
 @grad_op("squared_l2_distance_grad", dtype_slot="X")
 def squared_l2_distance_grad(b: Binder) -> None:
     """dX = 2 · dOut · (X - Y); dY = -dX, summed where Y has one row."""
-    g = apply(b, np.multiply, b["Out@GRAD"], b.const(2, b["Out@GRAD"].dtype))
-    t = apply(b, np.multiply, b["sub_result"], g)
+    gap, g = values(b, b["sub_result"], b["Out@GRAD"])
+    t = (gap * (g * 2)).array
     if b.wants("X@GRAD"):
         b(np.copyto, _rows(b["X@GRAD"]), t)
     if b.wants("Y@GRAD"):
@@ -206,21 +196,19 @@ def squared_l2_distance_grad(b: Binder) -> None:
 
 @kernel("dot", place="cuda", dtypes=NUMBERS)
 def dot_on_cuda(b: Binder) -> None:
-    """A fold of the last dimension."""
     x = b["X"]
     fold(b, CUDA, PRODUCTS, x, [x.ndim - 1], b["Out"], y=b["Y"])
 
 
 @kernel("dot_grad", place="cuda", dtypes=FLOATS)
 def dot_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · Y; dY = dOut · X."""
     x, g = b["X"], b["Out@GRAD"]
     operands = x, b["Y"], g, b["X@GRAD"], b["Y@GRAD"]
     by_rows(b, CUDA, f"dot_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], *operands, np.int64(x.shape[-1]))
 
 
 def _each_row(b: Binder) -> Array:
-    """What the gradient of Y is written to, a row for each of X: its place where Y has as many, else a workspace."""
+    """The target of Y's gradient, a row for each of X: a workspace where Y has one row."""
     x, dy = b["X"], b["Y@GRAD"]
     return dy if dy is None or len(dy) == len(x) else b.tmp(x.shape, wide_dtype(x.dtype))
 
@@ -236,7 +224,6 @@ def _gathered(b: Binder, rows: Array) -> None:
 
 @kernel("cos_sim", place="cuda", dtypes=FLOATS)
 def cos_sim_on_cuda(b: Binder) -> None:
-    """Three sums in one pass over each row."""
     x, y = b["X"], b["Y"]
     operands = x, y, b["Out"], b["XNorm"], b["YNorm"], np.int64(len(x)), np.int64(len(y))
     each_line(b, CUDA, f"cos_sim<{ctype(x.dtype)}>", max(len(x), len(y)), _width(x), 1, *operands)
@@ -244,7 +231,6 @@ def cos_sim_on_cuda(b: Binder) -> None:
 
 @kernel("cos_sim_grad", place="cuda", dtypes=FLOATS)
 def cos_sim_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · (Y / (XNorm · YNorm) - Out · X / XNorm²), and the like for Y, in one pass."""
     x, y, dy = b["X"], b["Y"], _each_row(b)
     lengths = b["XNorm"], b["YNorm"]
     name = f"cos_sim_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
@@ -255,7 +241,6 @@ def cos_sim_grad_on_cuda(b: Binder) -> None:
 
 @kernel("squared_l2_distance", place="cuda", dtypes=FLOATS)
 def squared_l2_distance_on_cuda(b: Binder) -> None:
-    """Difference and sum in one pass over each row."""
     x, y = b["X"], b["Y"]
     operands = x, y, b["sub_result"], b["Out"], np.int32(len(y) == 1)
     each_line(b, CUDA, f"distance<{ctype(x.dtype)}>", len(x), _width(x), 1, *operands)
@@ -263,7 +248,6 @@ def squared_l2_distance_on_cuda(b: Binder) -> None:
 
 @kernel("squared_l2_distance_grad", place="cuda", dtypes=FLOATS)
 def squared_l2_distance_grad_on_cuda(b: Binder) -> None:
-    """dX = 2 · dOut · (X - Y); dY = -dX, in one pass."""
     x, dy = b["X"], _each_row(b)
     name = f"distance_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
     operands = b["sub_result"], b["Out@GRAD"], b["X@GRAD"], dy

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.matrix_products import Side, multiplied
-from fluidnb_kernels.rules import agree
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
+    c.check_inputs()
     x, y = c["X"].shape, c["Y"].shape
-    c.require(
-        len(x) == len(y) == 4 and agree((x[0], *x[2:]), (y[0], *y[2:])),
-        "X and Y of fsp must be feature maps of the same batch, height and width.",
-        expected="[N, C1, H, W] and [N, C2, H, W]", received=f"{list(x)} and {list(y)}",
-    )  # fmt: skip
     c.set("Out", (x[0], x[1], y[1]), c["X"].dtype)
 
 
 def products(left: Array, right: Array, turned: bool, out: Array) -> None:
-    """Write the products of the channels of two feature maps, as means over the pixels.
-
-    Args:
-        left: [N, A, H, W], or [N, A, B] with the gradient of products.
-        right: [N, B, H, W].
-        turned: whether ``left`` has channels where ``right`` has pixels.
-
-    Example:
-        >>> out = np.zeros((1, 1, 1)); products(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2)), False, out); out.item()
-        1.0
-    """
+    """Write the means over pixels of products of channels; ``turned``, of gradients of products and channels."""
     n, b, height, width = right.shape
     flat = right.reshape(n, b, height * width)
     if turned:
@@ -83,21 +65,19 @@ def _flat(x: Array) -> Side:
 
 
 def _share(x: Array) -> float:
-    """What one pixel counts."""
+    """The weight of one pixel."""
     pixels = x.shape[2] * x.shape[3]
     return 1 / pixels if pixels else math.inf
 
 
 @kernel("fsp", place="cuda", dtypes=FLOATS)
 def fsp_on_cuda(b: Binder) -> None:
-    """A product for each element of the batch."""
     x, y = b["X"], b["Y"]
     multiplied(b, _flat(x), _flat(y).turned, b["Out"], _share(x))
 
 
 @kernel("fsp_grad", place="cuda", dtypes=FLOATS)
 def fsp_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · Y / (H W); dY = dOutᵀ · X / (H W)."""
     x, y, g = b["X"], b["Y"], Side(b["Out@GRAD"])
     for slot, left, right in (("X@GRAD", g, y), ("Y@GRAD", g.turned, x)):
         if b.wants(slot):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
 
 #: Blocks at most, each of which adds its counts to the result; ranges at most that a block counts for itself.
 _BLOCKS, _BESIDE = 1024, 8192
@@ -21,22 +17,8 @@ _BLOCKS, _BESIDE = 1024, 8192
 CUDA = Source(__file__, "histogram.cu", lambda: (f"histogram<{CTYPES[dtype]}>" for dtype in reduction_kernels.NUMBERS))
 
 
-def _infer(c: Context) -> None:
-    c.set("Out", (c.attr("bins"),), np.int64)
-
-
 def count(x: Array, low: float, high: float, out: Array) -> None:
-    """Write how many elements fall into each of some ranges of equal width.
-
-    Args:
-        low: where the first range begins; with ``high`` equal to it, both are taken from the elements.
-        high: where the last range ends, which belongs to it.
-        out: int64 [bins], written.
-
-    Example:
-        >>> n = np.zeros(2, int); count(np.array([0.0, 1.0, 2.0, 5.0]), 0, 2, n); n
-        array([1, 2])
-    """
+    """Write how many elements fall into each of some ranges; equal bounds are taken from the elements."""
     if low == high and x.size:
         low, high = x.min(), x.max()
     if low == high:
@@ -57,7 +39,7 @@ def count(x: Array, low: float, high: float, out: Array) -> None:
     },
     check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
     cost="X",
-    infer=_infer,
+    infer=lambda c: c.set("Out", (c.attr("bins"),), np.int64),
 )
 def histogram(b: Binder) -> None:
     """Out[i] = how many elements of X fall into the i-th of ``bins`` ranges between min and max; others do not count.

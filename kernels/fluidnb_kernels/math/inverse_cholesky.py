@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, op
 from fluidnb_kernels.emit import apply
-
-Array = Any
 
 
 def _square(c: Context, slot: str, out: str) -> None:
     x = c[slot]
-    fits = x.ndim >= 2 and (x.shape[-1] == x.shape[-2] or -1 in x.shape[-2:])
-    c.require(
-        fits, f"Input({slot}) of {c.definition.type} must hold square matrices.", expected="[..., n, n]",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     c.set(out, x.shape, x.dtype, c.lod(slot))
 
 
-def _inverse_infer(c: Context) -> None:
-    _square(c, "Input", "Output")
-
-
 def invert(x: Array, out: Array) -> None:
-    """Write the inverse of each matrix.
-
-    Args:
-        x: [..., n, n].
-        out: the same shape, written.
-
-    Raises:
-        EnforceNotMet: a matrix has none.
-
-    Example:
-        >>> y = np.zeros((1, 1)); invert(np.array([[4.0]]), y); y
-        array([[0.25]])
-    """
+    """Write the inverse of each matrix."""
     try:
         out[...] = np.linalg.inv(x)
     except np.linalg.LinAlgError:
@@ -55,7 +31,7 @@ def invert(x: Array, out: Array) -> None:
     inputs={"Input: float[…, n, n]": ""},
     outputs={"Output": "the same shape"},
     cost="Input * Input[-1:]",
-    infer=_inverse_infer,
+    infer=lambda c: _square(c, "Input", "Output"),
     grad=default_grad("Output", "Output@GRAD"),
     dtypes=("float32", "float64"),
     host_only="needs cuSOLVER on a GPU",
@@ -74,12 +50,7 @@ def inverse(b: Binder) -> None:
     b(invert, b["Input"], b["Output"])
 
 
-def _inverse_grad_infer(c: Context) -> None:
-    out = c["Output"]
-    c.set("Input@GRAD", out.shape, out.dtype, c.lod("Output"))
-
-
-@grad_op("inverse_grad", infer=_inverse_grad_infer, host_only="needs cuSOLVER on a GPU")
+@grad_op("inverse_grad", infer=aliases({"Input@GRAD": "Output"}), host_only="needs cuSOLVER on a GPU")
 def inverse_grad(b: Binder) -> None:
     """dInput = -Outputᵀ · dOutput · Outputᵀ."""
     out, g = b["Output"].swapaxes(-1, -2), b["Output@GRAD"]
@@ -89,25 +60,8 @@ def inverse_grad(b: Binder) -> None:
     b(np.negative, whole, out=b["Input@GRAD"])
 
 
-def _cholesky_infer(c: Context) -> None:
-    _square(c, "X", "Out")
-
-
 def factor(x: Array, upper: bool, out: Array) -> None:
-    """Write the triangular factor of each symmetric matrix.
-
-    Args:
-        x: [..., n, n], of which the triangle of the factor is read.
-        upper: the upper factor; else the lower one.
-        out: the same shape, written.
-
-    Raises:
-        EnforceNotMet: a matrix is not positive definite.
-
-    Example:
-        >>> y = np.zeros((1, 1)); factor(np.array([[4.0]]), False, y); y
-        array([[2.]])
-    """
+    """Write the triangular factor of each symmetric matrix, of which one triangle is read."""
     try:
         lower = np.linalg.cholesky(x.swapaxes(-1, -2) if upper else x)
     except np.linalg.LinAlgError:
@@ -124,7 +78,7 @@ def factor(x: Array, upper: bool, out: Array) -> None:
     outputs={"Out": "the same shape: a triangle, 0 elsewhere"},
     attrs={"upper": Attr("bool", False, "the upper factor U with X = Uᵀ · U; else the lower one with X = L · Lᵀ")},
     cost=lambda c: c["X"].size * c["X"].shape[-1] // 3,
-    infer=_cholesky_infer,
+    infer=lambda c: _square(c, "X", "Out"),
     grad=default_grad("Out", "Out@GRAD"),
     dtypes=("float32", "float64"),
     host_only="needs cuSOLVER on a GPU",

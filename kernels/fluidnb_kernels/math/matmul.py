@@ -12,8 +12,6 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
 from fluidnb_kernels.math.mul import AGAIN, gemm
-from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import is_view, reading, writing, written
 
 Shape = tuple[int, ...]
@@ -67,16 +65,7 @@ def _infer(c: Context) -> None:
 
 
 def _batches_infer(c: Context) -> None:
-    x, y = c["X"].shape, c["Y"].shape
-    for slot, shape in (("X", x), ("Y", y)):
-        c.require(
-            len(shape) == 3, f"Input({slot}) of bmm must be a batch of matrices.",
-            expected="three dimensions", received=list(shape),
-        )  # fmt: skip
-    c.require(
-        agree(x[:1], y[:1]), "Input(X) and Input(Y) of bmm must hold as many matrices as each other.",
-        expected=x[0], received=y[0], hint="matmul repeats the matrices of a smaller batch.",
-    )  # fmt: skip
+    c.check_inputs()
     _infer(c)
 
 
@@ -139,6 +128,9 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     """
 
 
+@kernel("bmm", place="cuda", dtypes=FLOATS)
+@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
+@kernel("matmul", place="cuda", dtypes=FLOATS)
 @op(
     "bmm",
     inputs={"X: float[n, rows, k]": "", "Y: float[n, k, columns]": ""},
@@ -187,12 +179,27 @@ def matmul(b: Binder) -> None:
 
     Source: Fluid's matmul_op.
     """
-    sx, sy, so = _shapes(b)
-    out = b["Out"]
-    result = writing(b, out, so)
-    _product(b, _matrices(b, "X", sx, b["X"]), _matrices(b, "Y", sy, b["Y"]), result)
-    _scaled(b, result)
-    written(b, out, result)
+    _sum(b, b["Out"], (b["X"], b["Y"]))
+
+
+def _sum(b: Binder, out: Any, *pairs: tuple[Any, Any]) -> None:
+    """Emit alpha times the sum of products of operands, or of their gradients; a pair with None counts as 0."""
+    if out is None:
+        return
+    (sx, sy, so), there = _shapes(b), [(x, y) for x, y in pairs if x is not None and y is not None]
+    if verbs.on_cuda(b):
+        sides = [(_side_of(b, "X", x), _side_of(b, "Y", y)) for x, y in there]
+        return sum_of_products(b, sides, out.reshape(so), b.attr("alpha", 1.0))
+    total = writing(b, out, so)
+    if not there:
+        zeros(b, total)
+    for i, (x, y) in enumerate(there):
+        part = b.tmp(so, total.dtype) if i else total
+        _product(b, _matrices(b, "X", sx, x), _matrices(b, "Y", sy, y), part)
+        if i:
+            b(np.add, total, part, out=total)
+    _scaled(b, total)
+    return written(b, out, total)
 
 
 #: The same slots by the names that Paddle's matmul_v2_grad_grad has.
@@ -211,32 +218,34 @@ _V2_AGAIN = (
 @grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN))
 def matmul_grad(b: Binder) -> None:
     """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
+    _slopes(b, b["Out@GRAD"], (b["X"], b["Y"]), (b["X@GRAD"], b["Y@GRAD"]))
+
+
+def _slopes(b: Binder, g: Any, operands: tuple[Any, Any], outs: tuple[Any, Any]) -> None:
+    """Emit the gradients of X and Y where they are wanted, from that of the product; 0 where an operand is None."""
+    (x, y), (dx, dy), (sx, sy, so) = operands, outs, _shapes(b)
+    for to, other in ((dx, y), (dy, x)):
+        if to is not None and other is None:
+            verbs.fill(b, to)
     if verbs.on_cuda(b):
-        return _slopes_on_cuda(b, b["Out@GRAD"], b["X"], b["Y"], b["X@GRAD"], b["Y@GRAD"])
-    g = reading(b, b["Out@GRAD"], _shapes(b)[2])
-    _x_side(b, g, b["Y"], b["X@GRAD"])
-    return _y_side(b, b["X"], g, b["Y@GRAD"])
-
-
-def _x_side(b: Binder, g: Any, y: Any, to: Any) -> None:
-    """Emit the gradient of X from one of the product and Y, where it is wanted."""
-    if to is not None:
-        sx, sy, _ = _shapes(b)
-        _side(b, "X", to, g, _matrices(b, "Y", sy, y).swapaxes(-1, -2), sx)
-
-
-def _y_side(b: Binder, x: Any, g: Any, to: Any) -> None:
-    """Emit the gradient of Y from X and a gradient of the product, where it is wanted."""
-    if to is not None:
-        sx, sy, _ = _shapes(b)
+        grad = Side(g.reshape(so))
+        if dx is not None and y is not None:
+            _slope_on_cuda(b, "X", dx, grad, _side_of(b, "Y", y).turned, sx)
+        if dy is not None and x is not None:
+            _slope_on_cuda(b, "Y", dy, _side_of(b, "X", x).turned, grad, sy)
+        return
+    g = reading(b, g, so)
+    if dx is not None and y is not None:
+        _slope(b, "X", dx, g, _matrices(b, "Y", sy, y).swapaxes(-1, -2), sx)
+    if dy is not None and x is not None:
         x = _matrices(b, "X", sx, x)
         tall, wide = _tall(x), _tall(g)
         if len(sy) == 2 and len(sx) > 2 and is_view(tall, x) and is_view(wide, g):
             x, g = tall, wide  # the sum over the batch is a product of tall matrices
-        _side(b, "Y", to, x.swapaxes(-1, -2), g, sy)
+        _slope(b, "Y", dy, x.swapaxes(-1, -2), g, sy)
 
 
-def _side(b: Binder, slot: str, grad: Any, left: Any, right: Any, shape: Shape) -> None:
+def _slope(b: Binder, slot: str, grad: Any, left: Any, right: Any, shape: Shape) -> None:
     """Emit the gradient of one operand, left · right, or its transpose where the operand was transposed."""
     if grad.ndim > 1 and _transposed(b, slot):
         left, right = right.swapaxes(-1, -2), left.swapaxes(-1, -2)
@@ -255,69 +264,25 @@ def _side(b: Binder, slot: str, grad: Any, left: Any, right: Any, shape: Shape) 
     written(b, grad, target)
 
 
-def _seen(b: Binder, slot: str, value: Any) -> Side | None:
+def _side_of(b: Binder, slot: str, value: Any) -> Side:
     """An operand, or its gradient, as matrices for GPUs."""
-    if value is None:
-        return None
     if value.ndim == 1:
         return Side(value.reshape(_shapes(b)[slot == "Y"]))
     return Side(value, _transposed(b, slot))
 
 
-def _slopes_on_cuda(b: Binder, g: Any, x: Any, y: Any, dx: Any, dy: Any) -> None:
-    """Emit the gradients of X and Y where they are wanted, from that of the product and the operands."""
-    grad = Side(g.reshape(_shapes(b)[2]))
-    one, other = _seen(b, "X", x), _seen(b, "Y", y)
-    for slot, to, left, right in (
-        ("X", dx, grad, None if other is None else other.turned),
-        ("Y", dy, None if one is None else one.turned, grad),
-    ):
-        if to is None:
-            continue
-        if left is None or right is None:
-            fill(b, to)
-            continue
-        if to.ndim > 1 and _transposed(b, slot):
-            left, right = right.turned, left.turned
-        shape = to.shape if to.ndim > 1 else _shapes(b)[slot == "Y"]
-        summed_product(b, left, right, to, shape, b.attr("alpha", 1.0))
-
-
-def _again_on_cuda(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
-    """Emit what `_again` does on a GPU."""
-    ddout, dx, dy = (b[slot] for slot in outs)
-    if ddout is not None:
-        pairs = [
-            (_seen(b, "X", b[ddx]), _seen(b, "Y", b["Y"])), (_seen(b, "X", b["X"]), _seen(b, "Y", b[ddy])),
-        ]  # fmt: skip
-        sum_of_products(b, pairs, ddout.reshape(_shapes(b)[2]), b.attr("alpha", 1.0))
-    _slopes_on_cuda(b, b[g], b[ddx], b[ddy], dx, dy)
+def _slope_on_cuda(b: Binder, slot: str, to: Any, left: Side, right: Side, shape: Shape) -> None:
+    """Emit what `_slope` does on a GPU."""
+    if to.ndim > 1 and _transposed(b, slot):
+        left, right = right.turned, left.turned
+    summed_product(b, left, right, to, to.shape if to.ndim > 1 else shape, b.attr("alpha", 1.0))
 
 
 def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
-    """Emit what the gradient of a gradient gives, by the names of its slots; a slot that is not there counts as 0."""
-    if verbs.on_cuda(b):
-        return _again_on_cuda(b, g, ddx, ddy, outs)
-    sx, sy, so = _shapes(b)
+    """Emit the gradients of a gradient, by the names of its slots; a slot that is not there counts as 0."""
     ddout, dx, dy = (b[slot] for slot in outs)
-    if ddout is not None:
-        total = writing(b, ddout, so)
-        pairs = [(x, y) for x, y in ((b[ddx], b["Y"]), (b["X"], b[ddy])) if x is not None and y is not None]
-        zeros(b, total)
-        for x, y in pairs:
-            part = b.tmp(so, total.dtype)
-            _product(b, _matrices(b, "X", sx, x), _matrices(b, "Y", sy, y), part)
-            b(np.add, total, part, out=total)
-        _scaled(b, total)
-        written(b, ddout, total)
-    grad = reading(b, b[g], so)
-    for to, other in ((dx, b[ddy]), (dy, b[ddx])):
-        if to is not None and other is None:
-            zeros(b, to)
-    if b.has(ddy):
-        _x_side(b, grad, b[ddy], dx)
-    if b.has(ddx):
-        _y_side(b, b[ddx], grad, dy)
+    _sum(b, ddout, (b[ddx], b["Y"]), (b["X"], b[ddy]))
+    _slopes(b, b[g], (b[ddx], b[ddy]), (dx, dy))
 
 
 @kernel("matmul_grad_grad", place="cuda", dtypes=FLOATS)
@@ -338,12 +303,3 @@ def matmul_grad_grad(b: Binder) -> None:
 def matmul_v2_grad_grad(b: Binder) -> None:
     """As matmul_grad_grad, with other names of slots."""
     _again(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))
-
-
-@kernel("bmm", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
-@kernel("matmul", place="cuda", dtypes=FLOATS)
-def matmul_on_cuda(b: Binder) -> None:
-    """One product where batches agree or one matrix meets them all; else one for each matrix of the smaller batch."""
-    pairs = [(_seen(b, "X", b["X"]), _seen(b, "Y", b["Y"]))]
-    sum_of_products(b, pairs, b["Out"].reshape(_shapes(b)[2]), b.attr("alpha", 1.0))

@@ -8,7 +8,7 @@
 
 #define OWN(k) EACH_MEMBER(k, line < lines ? n : 0, way)
 
-// ---- the product at right angles: vectors of three elements that lie `inner` apart
+// ---- the product at right angles: vectors of three elements, `inner` apart
 
 template <class T>
 __global__ void cross(const T* x, const T* y, T* out, long long inner, long long count) {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import product as combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fluidnb.op import Binder
-from fluidnb_kernels.cuda import CTYPES, Source
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
@@ -19,31 +19,21 @@ from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.tensor.strided_copy import fill, fold
 
-Array = Any
 Shape = tuple[int, ...]
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"cross<{CTYPES[dtype]}>" for dtype in NUMBERS)
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("shifted", "shifted_weights") for dtype in FLOATS)
-    for name in ("bilinear", "bilinear_y", "bilinear_outer"):
-        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
-
-
 #: Products of vectors.
-CUDA = Source(__file__, "matrix_products.cu", _kernels)
+CUDA = Source(__file__, "matrix_products.cu", typed(
+    ("cross", NUMBERS), ("shifted shifted_weights", FLOATS),
+    ("bilinear bilinear_y bilinear_outer", ("float32", "float64")),
+))  # fmt: skip
 
 
 class Side(NamedTuple):
-    """An operand of a product.
+    """An operand of a product."""
 
-    Args:
-        array: [..., rows, columns]; contiguous.
-        down: whether it lies transposed, as [..., columns, rows].
-    """
-
-    array: Array
-    down: bool = False
+    array: Array  # [..., rows, columns]; contiguous
+    down: bool = False  # whether it lies transposed, as [..., columns, rows]
 
     @property
     def turned(self) -> Side:
@@ -62,12 +52,7 @@ Pair = tuple[Side | None, Side | None]
 
 
 def multiplied(b: Binder, x: Side, y: Side, out: Array, alpha: float = 1.0, beta: float = 0.0) -> None:
-    """Emit ``out = alpha · x · y + beta · out`` for each matrix of batches that broadcast as in numpy.
-
-    Args:
-        y: the second one.
-        out: [..., rows, columns] with the sizes of both batches; contiguous.
-    """
+    """Emit ``out = alpha · x · y + beta · out`` for each matrix of batches that broadcast as in numpy."""
     if not x.array.shape[-2 if x.down else -1]:  # cuBLAS does not say what it makes of no terms
         fill(b, out, alpha * 0) if beta == 0 else scaled(b, out, out, beta)
     if not out.size or not x.array.size:
@@ -94,7 +79,7 @@ def _aligned(x: Side, y: Side) -> tuple[Shape, Shape]:
 
 
 def _which(dims: list[Dim]) -> tuple[list[bool], list[bool]]:
-    """Which dimensions each operand has."""
+    """Two masks of dimensions: those of x, and those of y."""
     return [d.in_x for d in dims], [d.in_y for d in dims]
 
 
@@ -102,7 +87,6 @@ def summed_product(b: Binder, x: Side, y: Side, out: Array, shape: Shape, alpha:
     """Emit ``out = alpha · x · y``, added up over the batches that ``out`` does not have.
 
     Args:
-        y: the second one.
         shape: the shape in which to look at ``out``, [..., rows, columns].
     """
     one, other = _aligned(x, y)
@@ -126,12 +110,7 @@ def summed_product(b: Binder, x: Side, y: Side, out: Array, shape: Shape, alpha:
 def sum_of_products(
     b: Binder, pairs: Iterable[tuple[Side | None, Side | None]], out: Array, alpha: float = 1.0
 ) -> None:
-    """Emit ``out = alpha · the sum of x · y`` over pairs; a pair with None counts as 0.
-
-    Args:
-        pairs: operands whose batches broadcast to those of ``out``.
-        out: [..., rows, columns]; contiguous.
-    """
+    """Emit ``out = alpha · the sum of x · y`` over pairs; a pair with None counts as 0."""
     there = [(x, y) for x, y in pairs if x is not None and y is not None]
     if not there:
         return fill(b, out)

@@ -47,6 +47,5 @@ def minus(b: Binder) -> None:
 
 @kernel("minus", place="cuda", dtypes=NUMBERS)
 def minus_on_cuda(b: Binder) -> None:
-    """Out = X - Y, as elementwise_sub computes it."""
     out = b["Out"]
     binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import fold
@@ -16,8 +14,6 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.norms import CUDA
 from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.tensor.strided_copy import move
-
-Array = Any
 
 _SLOPE = "stright_throuth_estimator_grad"  # as Paddle spells it
 
@@ -30,11 +26,7 @@ def _infer(c: Context) -> None:
         test or all(c.has(s) for s in states), "moving_average_abs_max_scale continues from InAccum and InState.",
         expected="both, unless is_test", received=", ".join(s for s in states if c.has(s)) or "none",
     )  # fmt: skip
-    for slot in states:
-        c.require(
-            not c.has(slot) or c[slot].size in (1, -1), f"Input({slot}) of moving_average_abs_max_scale is one number.",
-            expected=[1], received=list(c[slot].shape) if c.has(slot) else None,
-        )  # fmt: skip
+    c.check_inputs()
     if test and c.runtime:
         return  # the scale stays as training left it
     for slot in ("OutScale", "OutState", "OutAccum"):
@@ -44,20 +36,7 @@ def _infer(c: Context) -> None:
 def average(
     x: Array, accum: Array, state: Array, rate: Array, new_accum: Array, new_state: Array, scale: Array
 ) -> None:
-    """Write the next average.
-
-    Args:
-        accum: [1]: maxima so far, the last one counting most.
-        state: [1]: what they count.
-        new_accum: [1], written; may be accum itself.
-        new_state: [1], written; may be state itself.
-        scale: [1], written.
-
-    Example:
-        >>> accum, state, scale = np.array([2.0]), np.array([1.0]), np.zeros(1)
-        >>> average(np.array([1.0, -3.0]), accum, state, 0.5, accum, state, scale); accum, state, scale.round(3)
-        (array([4.]), array([1.5]), array([2.667]))
-    """
+    """Write the next average; sums of maxima and weights may be updated in place."""
     new_accum[...] = rate * accum.reshape(-1) + np.maximum.reduce(np.absolute(x), None, initial=0)
     new_state[...] = rate * state.reshape(-1) + 1
     np.divide(new_accum, new_state, scale)
@@ -105,12 +84,8 @@ def moving_average_abs_max_scale(b: Binder) -> None:
     b(average, x, b["InAccum"], b["InState"], rate, *outs)
 
 
-def _slope_infer(c: Context) -> None:
-    c.set("X@GRAD", c["Out@GRAD"].shape, c["Out@GRAD"].dtype, c.lod("Out@GRAD"))
-
-
 @kernel(_SLOPE, place="cuda")
-@grad_op(_SLOPE, infer=_slope_infer)
+@grad_op(_SLOPE, infer=aliases({"X@GRAD": "Out@GRAD"}))
 def straight_through(b: Binder) -> None:
     """dX = dOut."""
     verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])

@@ -1,7 +1,7 @@
 // norm: vectors along one axis made as long as 1, and the gradient; clip_by_norm and moving_average_abs_max_scale.
 //
 // Forward moves 2 elements of memory for each of x, backward 3; a second pass over a line finds it in a cache. Both aim
-// at the bandwidth of a device copy. The other two read what a fold has found in a first pass.
+// at the bandwidth of a device copy. The other two read the result of a fold, the first pass.
 #include "reduce.cuh"
 
 #define LINE_AT (line / inner * n * inner + line % inner)

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, same
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.activation.log_softmax import kept
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.axis_reduction import fold, spread
+from fluidnb_kernels.arithmetic import values
+from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.cuda.upload import room_beside
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as FOLDS
-from fluidnb_kernels.reduce.reduction_kernels import SIZES, SQUARES
+from fluidnb_kernels.reduce.reduction_kernels import SIZES, SQUARES, launch
 from fluidnb_kernels.rows.device_rows import merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows, put_rows, shape_of, value_array
-from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.rules import kept, one_axis
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 #: Blocks at most that leave sums of squares.
 _PARTS = 512
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("norm", "norm_grad", "squares", "shrink") for dtype in FLOATS)
-    yield from (f"moving<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
-
-
 #: Vectors of a length on GPUs.
-CUDA = Source(__file__, "norms.cu", _kernels)
+CUDA = Source(__file__, "norms.cu", typed(
+    ("norm norm_grad squares shrink", FLOATS), ("moving", ("float32", "float64")),
+))  # fmt: skip
 
 
 def _norm_infer(c: Context) -> None:
@@ -70,29 +62,22 @@ def norm(b: Binder) -> None:
 
     Source: Fluid's norm_op.
     """
-    x, axis = b["X"], b.attr("axis")
-    length = b["Norm"] if b.wants("Norm") else b.tmp(kept(x.shape, axis), x.dtype)
-    t = b.tmp(length.shape, x.dtype)
-    b(np.add.reduce, apply(b, np.multiply, x, x), axis, None, t, True)
-    b(np.add, t, b.const(b.attr("epsilon"), x.dtype), out=t)
-    b(np.sqrt, t, out=length)
-    b(np.divide, x, length, out=b["Out"])
+    axis, shape = b.attr("axis"), kept(b["X"].shape, b.attr("axis"))
+    x, length = values(b, b["X"], b["Norm"] if b.wants("Norm") else b.tmp(shape, b["X"].dtype))
+    np.sqrt((x * x).sum(axis) + b.attr("epsilon")).into(length.array)
+    (x / length).into(b["Out"])
 
 
 @grad_op("norm_grad", dtype_slot="X")
 def norm_grad(b: Binder) -> None:
     """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
-    x, length, g = b["X"], b["Norm"], b["Out@GRAD"]
-    along = b.tmp(length.shape, x.dtype)
-    b(np.add.reduce, apply(b, np.multiply, x, g), b.attr("axis"), None, along, True)
-    b(np.divide, along, apply(b, np.multiply, length, length), out=along)
-    t = apply(b, np.subtract, g, apply(b, np.multiply, x, along))
-    b(np.divide, t, length, out=b["X@GRAD"])
+    x, length, g = values(b, b["X"], b["Norm"], b["Out@GRAD"])
+    along = (x * g).sum(b.attr("axis")) / (length * length)
+    ((g - x * along) / length).into(b["X@GRAD"])
 
 
 @kernel("norm", place="cuda", dtypes=FLOATS)
 def norm_on_cuda(b: Binder) -> None:
-    """The squares in one pass over each line, X / Norm in another."""
     x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
     operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
     each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
@@ -100,14 +85,9 @@ def norm_on_cuda(b: Binder) -> None:
 
 @kernel("norm_grad", place="cuda", dtypes=FLOATS)
 def norm_grad_on_cuda(b: Binder) -> None:
-    """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
     x = b["X"]
     operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
     each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
-
-
-def _one(c: Context) -> None:
-    c.set("Out", (1,), c["X"].dtype)
 
 
 @op(
@@ -115,7 +95,7 @@ def _one(c: Context) -> None:
     inputs={"X": "any shape"},
     outputs={"Out": "[1]: the sum of absolute values"},
     cost="X",
-    infer=_one,
+    infer=lambda c: c.set("Out", (1,), c["X"].dtype),
     grad=default_grad("X", "Out@GRAD"),
     dtypes=FLOATS,
 )
@@ -138,40 +118,16 @@ def l1_norm_grad(b: Binder) -> None:
     b(np.multiply, apply(b, np.sign, b["X"]), b["Out@GRAD"].reshape(()), out=b["X@GRAD"])
 
 
-@kernel("l1_norm", place="cuda", dtypes=FLOATS)
-def l1_norm_on_cuda(b: Binder) -> None:
-    """A fold of all elements."""
-    x = b["X"]
-    fold(b, FOLDS, SIZES, x, range(x.ndim), b["Out"])
-
-
-@kernel("l1_norm_grad", place="cuda", dtypes=FLOATS)
-def l1_norm_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · sign(X)."""
-    x = b["X"]
-    spread(b, FOLDS, "s::size", range(x.ndim), x, None, b["Out@GRAD"], b["X@GRAD"])
+launch("l1_norm", SIZES, "s::size")
 
 
 def shrink(x: Array, length: Array, longest: float, out: Array) -> None:
-    """Write x, made shorter where it is longer than allowed.
-
-    Args:
-        out: of the shape of ``x``, written.
-
-    Example:
-        >>> y = np.zeros(2); shrink(np.array([3.0, 4.0]), np.array(5.0), 1.0, y); y
-        array([0.6, 0.8])
-    """
+    """Write x, made shorter where it is longer than allowed."""
     np.multiply(x, x.dtype.type(longest / length if length > longest else 1), out=out)
 
 
 def shrink_rows(x: Array, longest: float, out: Array) -> None:
-    """Write rows, made shorter where all of them together are longer than allowed.
-
-    Example:
-        >>> y = np.zeros((1, 2)); shrink_rows(np.array([[3.0, 4.0]]), 1.0, y); y
-        array([[0.6, 0.8]])
-    """
+    """Write rows, made shorter where all of them together are longer than allowed."""
     shrink(x, np.sqrt(np.square(x).sum()), longest, out)
 
 
@@ -205,14 +161,7 @@ def clip_by_norm(b: Binder) -> None:
 
 
 def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: float) -> None:
-    """Fill SelectedRows with those of another, each row once, made shorter where all are longer than allowed.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1], 2, LoDTensor(np.array([[3.0, 4.0]]))), SelectedRows((), 2)
-        >>> shrink_rows_on_device(a, b, 1.0); b.value.array
-        array([[0.6, 0.8]])
-    """
+    """Fill SelectedRows with those of another, each row once, made shorter where all are longer than allowed."""
     merge_on_device(source, target)
     values = value_array(target)
     if values.size:
@@ -224,7 +173,6 @@ def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: f
 
 @kernel("clip_by_norm", place="cuda", dtypes=FLOATS)
 def clip_by_norm_on_cuda(b: Binder) -> None:
-    """The square of the length in one pass, Out in another."""
     x, longest = b["X"], b.attr("max_norm")
     if b.is_rows("X"):
         return b(shrink_rows_on_device, x, put_rows(b, "Out", shape_of(x), dtype_of(x)), longest)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
@@ -16,56 +17,37 @@ from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
 
-Array = Any
-
 #: What keeps the gradient of dist from dividing by a distance of 0.
 _TINY = 1e-12
 
 
 def emit_norm(b: Binder, x: Array, p: float, axes: Any, out: Array) -> None:
-    """Emit the p-norm of an array along some axes.
-
-    Args:
-        p: the power; 0 counts what is not 0, infinite ones take the largest or the smallest size.
-        out: the shape of ``x`` with 1 for these axes, written.
-    """
+    """Emit the p-norm along axes: p = 0 counts what is not 0, infinite ones take the largest or the smallest size."""
+    (v,) = values(b, x)
     if p == 0:
-        return b(np.add.reduce, apply(b, np.not_equal, x, b.const(0, x.dtype)), axes, out.dtype, out, True)
+        return b(np.add.reduce, (v != 0).array, axes, out.dtype, out, True)
     if p == 2:
-        b(np.add.reduce, apply(b, np.multiply, x, x), axes, None, out, True)
-        return b(np.sqrt, out, out=out)
-    size = apply(b, np.absolute, x)
+        return np.sqrt((v * v).sum(axes)).into(out)
+    size = abs(v)
     if math.isinf(p):
-        return b((np.maximum if p > 0 else np.minimum).reduce, size, axes, None, out, True)
-    if p == 1:
-        return b(np.add.reduce, size, axes, None, out, True)
-    b(np.add.reduce, apply(b, np.power, size, b.const(p, x.dtype)), axes, None, out, True)
-    return b(np.power, out, b.const(1 / p, x.dtype), out=out)
+        return size.reduced(np.maximum if p > 0 else np.minimum, axes).into(out)
+    return size.sum(axes).into(out) if p == 1 else np.power(np.power(size, p).sum(axes), 1 / p).into(out)
 
 
 def emit_norm_grad(b: Binder, x: Array, p: float, tiny: float, norm: Array, g: Array, dx: Array) -> None:
-    """Emit dx = g · sign(x) · (|x| / norm) to the power of p - 1.
-
-    Args:
-        p: the power, as for `emit_norm`.
-        tiny: added to the norm, which may be 0.
-        norm: the norm, which broadcasts to ``x``.
-        dx: of the shape of ``x``, written.
-    """
+    """Emit dx = g · sign(x) · (|x| / norm) to the power of p - 1."""
     if p == 0:
         return zeros(b, dx)
+    v, length, slope = values(b, x, norm, g)
     if math.isinf(p):
-        slope = apply(b, np.multiply, apply(b, np.sign, x), apply(b, np.equal, apply(b, np.absolute, x), norm))
-        return b(np.multiply, slope, g, out=dx)
+        return (np.sign(v) * (abs(v) == length) * slope).into(dx)
     if p == 1:
-        return b(np.multiply, apply(b, np.sign, x), g, out=dx)
-    length = apply(b, np.add, norm, b.const(tiny, x.dtype))
+        return (np.sign(v) * slope).into(dx)
+    length = length + tiny
     if p == 2:
-        return b(np.multiply, x, apply(b, np.divide, g, length), out=dx)
-    power = apply(b, np.power, apply(b, np.absolute, x), b.const(p - 1, x.dtype))
-    slope = apply(b, np.multiply, power, apply(b, np.sign, x))
-    scale = apply(b, np.multiply, g, apply(b, np.power, length, b.const(1 - p, x.dtype)))
-    return b(np.multiply, slope, scale, out=dx)
+        return (v * (slope / length)).into(dx)
+    power = np.power(abs(v), p - 1) * np.sign(v)
+    return (power * (slope * np.power(length, 1 - p))).into(dx)
 
 
 def _lines(c: Context) -> tuple[list[int], int, list[int]]:
@@ -139,7 +121,6 @@ def _fold(p: float) -> tuple[Fold, str]:
 
 @kernel("p_norm", place="cuda", dtypes=FLOATS)
 def p_norm_on_cuda(b: Binder) -> None:
-    """The sum of powers and its root, in one pass."""
     shape, axis, _ = _lines(b)
     p = float(b.attr("porder"))
     fold(b, reduction_kernels.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
@@ -147,7 +128,6 @@ def p_norm_on_cuda(b: Binder) -> None:
 
 @kernel("p_norm_grad", place="cuda", dtypes=FLOATS)
 def p_norm_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · sign(X) · (|X| / Out)^(p-1), or what p makes of it."""
     p, dx = float(b.attr("porder", 2.0)), b["X@GRAD"]
     gone = range(dx.ndim) if b.attr("asvector", False) else [_lines(b)[1]]
     tiny = float(b.attr("epsilon", _TINY))
@@ -231,14 +211,12 @@ def _gap_on_cuda(b: Binder) -> Array:
 
 @kernel("dist", place="cuda", dtypes=FLOATS)
 def dist_on_cuda(b: Binder) -> None:
-    """The difference, and a fold of it."""
     gap, p = _gap_on_cuda(b), float(b.attr("p"))
     fold(b, reduction_kernels.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
 
 
 @kernel("dist_grad", place="cuda", dtypes=FLOATS)
 def dist_grad_on_cuda(b: Binder) -> None:
-    """The gradient of the length, and then that of the difference."""
     gap, p = _gap_on_cuda(b), float(b.attr("p", 2.0))
     slope = b.tmp(gap.shape, gap.dtype)
     name = f"s::{_fold(p)[1]}"

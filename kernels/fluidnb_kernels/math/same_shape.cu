@@ -2,7 +2,7 @@
 //
 // Each element of an operand is read once and one of the result is written: 2 elements of memory for scale, clip and
 // sign, 3 for the gradient of clip, one more than there are terms for a sum of up to eight. All aim at the bandwidth of
-// a device copy. No pointer is __restrict__: an output may stand in its input's place.
+// a device copy. No pointer is __restrict__: an output may be its input's memory.
 #include "fluid.cuh"
 
 // A number of the operator, or the one in memory where `at` is not null.

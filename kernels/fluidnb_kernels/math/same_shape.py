@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import Source, ctype, elements, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -16,7 +16,6 @@ from fluidnb_kernels.cuda.types import vector
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
 
-Array = Any
 #: How many terms one launch adds up.
 _TERMS = 8
 
@@ -42,35 +41,21 @@ def launch(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any
 def scaled(
     b: Binder, x: Array, out: Array, factor: float = 1, bias: float = 0, *, first: bool = False, by: Array | None = None
 ) -> None:
-    """Emit ``out = x · factor + bias``.
-
-    Args:
-        out: written; may be the operand.
-        first: whether it is added before multiplying.
-        by: one element that is the factor instead.
-    """
+    """Emit ``out = x · factor + bias``."""
     numbers = (b.const(n, wide_dtype(x.dtype))[()] for n in (factor, bias))
     beside = None if by is None else of_dtype(b, by, x.dtype)
     launch(b, "scale", [x, out], [beside], *numbers, np.int32(first))
 
 
 def bounds(b: Binder, dtype: Any) -> tuple[list[Array | None], Any, Any]:
-    """The bounds of clip as its kernels take them.
-
-    Returns:
-        The inputs Min and Max in this dtype, None where there is none; the attributes min and max as numpy scalars.
-    """
+    """Min and Max in a dtype, None where there is none, and the attributes min and max as numpy scalars."""
     given = [of_dtype(b, b[slot], dtype) if b.has(slot) else None for slot in ("Min", "Max")]
     low, high = (b.const(b.attr(name), wide_dtype(dtype))[()] for name in ("min", "max"))
     return given, low, high
 
 
 def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
-    """Emit clip or its gradient; the bounds are inputs where they are given, else attributes.
-
-    Args:
-        kernel: ``clip`` or ``clip_grad``.
-    """
+    """Emit clip or its gradient; the bounds are inputs where they are given, else attributes."""
     given, *numbers = bounds(b, arrays[0].dtype)
     launch(b, kernel, arrays, given, *numbers)
 
@@ -81,11 +66,7 @@ def signs(b: Binder) -> None:
 
 
 def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
-    """Emit the sum of tensors, eight of them at a time.
-
-    Args:
-        out: written; may be one of them.
-    """
+    """Emit the sum of tensors, eight of them at a time."""
     left, between = list(terms), b.like(out) if len(terms) > _TERMS else out
     while left:
         some, left = left[:_TERMS], left[_TERMS:]

@@ -18,9 +18,6 @@ from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 def scale_desc(x: str, out: str, factor: float) -> OpDesc:
     """The description of ``out = factor · x``, which many gradients are.
 
-    Returns:
-        A new OpDesc.
-
     Example:
         >>> scale_desc("y@GRAD", "x@GRAD", 2.0)
         OpDesc(scale: X=[y@GRAD] -> Out=[x@GRAD])
@@ -30,11 +27,7 @@ def scale_desc(x: str, out: str, factor: float) -> OpDesc:
 
 
 def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> list[OpDesc]:
-    """A scale operator for the gradient of each variable of X that wants one.
-
-    Returns:
-        The gradient operators.
-    """
+    """A scale operator for the gradient of each variable of X that wants one."""
     source = desc.outs["Out"][0] + "@GRAD"
     return [scale_desc(source, name, factor) for name in grad_names(desc, "X", no_grad) if name != "@EMPTY@"]
 
@@ -92,7 +85,6 @@ def scale(b: Binder) -> None:
 
 @kernel("scale", place="cuda", dtypes=NUMBERS)
 def scale_on_cuda(b: Binder) -> None:
-    """Out = scale · X + bias, in one launch."""
     if b.is_rows("X"):
         b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
         dtype = dtype_of(b["X"])

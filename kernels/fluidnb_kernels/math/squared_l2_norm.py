@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda.axis_reduction import fold, spread
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.reduce.reduction_kernels import CUDA, SQUARES
+from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb_kernels.reduce.reduction_kernels import SQUARES, launch
 from fluidnb_kernels.views import reading
-
-
-def _infer(c: Context) -> None:
-    c.set("Out", (1,), c["X"].dtype)
 
 
 @op(
@@ -20,7 +14,7 @@ def _infer(c: Context) -> None:
     inputs={"X": "any shape"},
     outputs={"Out": "the sum of their squares, shape [1]"},
     cost="X",
-    infer=_infer,
+    infer=lambda c: c.set("Out", (1,), c["X"].dtype),
     grad=default_grad("X", "Out@GRAD"),
 )
 def squared_l2_norm(b: Binder) -> None:
@@ -47,15 +41,4 @@ def squared_l2_norm_grad(b: Binder) -> None:
     b(np.multiply, x, twice, out=b["X@GRAD"])
 
 
-@kernel("squared_l2_norm", place="cuda", dtypes=FLOATS)
-def squared_l2_norm_on_cuda(b: Binder) -> None:
-    """A fold of all elements."""
-    x = b["X"]
-    fold(b, CUDA, SQUARES, x, range(x.ndim), b["Out"])
-
-
-@kernel("squared_l2_norm_grad", place="cuda", dtypes=FLOATS)
-def squared_l2_norm_grad_on_cuda(b: Binder) -> None:
-    """dX = 2 · dOut · X."""
-    x = b["X"]
-    spread(b, CUDA, "s::square", range(x.ndim), x, None, b["Out@GRAD"], b["X@GRAD"])
+launch("squared_l2_norm", SQUARES, "s::square")

@@ -43,16 +43,7 @@ def _infer(c: Context) -> None:
 
 
 def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
-    """Sum arrays of tensors element by element; one that has no value at an index counts as zero there.
-
-    Args:
-        out: the result; its elements are made anew.
-
-    Example:
-        >>> a, b, c = (LoDTensorArray([np.ones(2)]) for _ in range(3))
-        >>> add_arrays(c, [a, b]); np.asarray(c[0])
-        array([2., 2.])
-    """
+    """Sum arrays of tensors element by element; one that has no value at an index counts as zero there."""
     sums: list[LoDTensor] = []
     for i in range(max(map(len, arrays))):
         there = [a[i] for a in arrays if i < len(a) and a[i].array is not None]

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, kernel, op
+from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import count_right
-
-Array = Any
+from fluidnb_kernels.rules import fits
 
 
 def _infer(c: Context) -> None:
     indices, label = c["Indices"], c["Label"]
-    c.require(
-        indices.ndim == 2, "Indices of accuracy should be a 2-D tensor.",
-        expected="[N, k]", received=list(indices.shape),
-    )  # fmt: skip
-    c.require(
-        label.ndim == 2 and label.shape[1] in (1, -1), "Label of accuracy should have the shape [N, 1].",
-        expected=[indices.shape[0], 1], received=list(label.shape),
-    )  # fmt: skip
+    fits(c, "Indices", (-1, -1), "Indices of accuracy should be a 2-D tensor.", "[N, k]")
+    fits(c, "Label", (-1, 1), "Label of accuracy should have the shape [N, 1].", [indices.shape[0], 1])
     c.require(
         indices.shape[0] == label.shape[0] or -1 in (indices.shape[0], label.shape[0]),
         "Label and Indices of accuracy must have the same number of rows.",
@@ -32,24 +25,12 @@ def _infer(c: Context) -> None:
 
 
 def count(hits: Array, share: Array | None, correct: Array | None, total: Array | None) -> None:
-    """Write how many rows have a hit.
-
-    Args:
-        hits: bool [N, k].
-        share: float32 [1], written: rows with a hit among all; or None.
-        correct: int32 [1], written: rows with a hit; or None.
-        total: int32 [1], written: all rows; or None.
-
-    Example:
-        >>> n = np.zeros(1, "int32"); count(np.array([[True], [False]]), None, n, None); n
-        array([1], dtype=int32)
-    """
+    """Write the share of rows with a hit, their number, and that of all rows; None without a consumer."""
     rows, found = len(hits), int(hits.any(1).sum())
-    for out, value in ((share, found / rows if rows else 0.0), (correct, found), (total, rows)):
-        if out is not None:
-            out[...] = value
+    store((share, correct, total), (found / rows if rows else 0.0, found, rows))
 
 
+@kernel("accuracy", place="cuda")
 @op(
     "accuracy",
     inputs={"Out": "the best values of each row (not read)", "Indices: int64[N, k]": "where they are",
@@ -71,12 +52,8 @@ def accuracy(b: Binder) -> None:
     Source: Fluid's accuracy_op.
     """
     indices, label = b["Indices"], b["Label"]
+    if verbs.on_cuda(b):
+        return count_right(b, indices, label, b["Accuracy"], b["Correct"], b["Total"])
     hits = b.tmp(indices.shape, bool)
     b(np.equal, indices, label, out=hits)
-    b(count, hits, b["Accuracy"], b["Correct"], b["Total"])
-
-
-@kernel("accuracy", place="cuda")
-def accuracy_on_cuda(b: Binder) -> None:
-    """Blocks count, one of them joins their counts."""
-    count_right(b, b["Indices"], b["Label"], b["Accuracy"], b["Correct"], b["Total"])
+    return b(count, hits, b["Accuracy"], b["Correct"], b["Total"])

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import agree, whole_numbers
-
-Array = Any
 
 CURVES = ("ROC", "PR")
 
 
 def area(positive: Array, negative: Array, curve: str) -> float:
-    """The area under a curve, by trapezoids between thresholds.
-
-    Args:
-        positive: how many positive rows have a score in each bucket, lowest first.
-        negative: the same for negative rows.
-        curve: ``ROC`` (true against false positives) or ``PR`` (precision against recall).
-
-    Returns:
-        The area; 0 for ROC where one of the kinds is missing.
-
-    Example:
-        >>> area(np.array([0, 1]), np.array([1, 0]), "ROC")
-        1.0
-    """
+    """The area under a curve, by trapezoids between thresholds; 0 for ROC where one of the kinds is missing."""
     hits, misses = np.cumsum(positive[::-1], dtype=np.float64), np.cumsum(negative[::-1], dtype=np.float64)
     if not hits[-1] or curve == "ROC" and not misses[-1]:
         return 0.0
@@ -44,22 +27,7 @@ def area(positive: Array, negative: Array, curve: str) -> float:
 
 
 def count(scores: Array, labels: Array, thresholds: int, positive: Array, negative: Array) -> None:
-    """Add rows to the buckets of their scores.
-
-    Args:
-        scores: from 0 to 1 [N].
-        labels: not 0 for positive rows [N].
-        positive: int64 [thresholds + 1], changed.
-        negative: int64 [thresholds + 1], changed.
-
-    Raises:
-        EnforceNotMet: a score is not from 0 to 1.
-
-    Example:
-        >>> p, n = np.zeros(3, int), np.zeros(3, int)
-        >>> count(np.array([0.6, 0.2]), np.array([1, 0]), 2, p, n); p, n
-        (array([0, 1, 0]), array([1, 0, 0]))
-    """
+    """Add rows to the buckets of their scores (0 to 1), by whether their label is 0."""
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         raise EnforceNotMet(
             "Input(Predict) of auc must hold probabilities.",
@@ -75,17 +43,8 @@ def measure(
 ) -> None:
     """Add a batch to the statistics and write the area under the curve.
 
-    Args:
-        predict: probabilities [N, 2] or [N, 1]; the last column is that of the positive class.
-        labels: [N, 1].
-        slide: how many batches count; 0 for all so far.
-        curve: see `area`.
-        stats: int64 [max(slide, 1), thresholds + 1] of positive and negative rows, changed.
-
-    Example:
-        >>> p, n, out = np.zeros((1, 3), int), np.zeros((1, 3), int), np.zeros(1)
-        >>> measure(np.array([[0.9], [0.2]]), np.array([[1], [0]]), 2, 0, "ROC", (p, n), out); out
-        array([1.])
+    The last column of ``predict`` is the positive class; ``stats`` are [max(slide, 1), thresholds + 1] of positive and
+    negative rows.
     """
     if slide:
         for stat in stats:
@@ -159,13 +118,5 @@ def auc(b: Binder) -> None:
     for slot, stat in zip(("StatPos", "StatNeg"), stats, strict=True):
         if stat is not b[slot]:
             b(np.copyto, stat, b[slot])
-    b(
-        measure,
-        b["Predict"],
-        b["Label"],
-        b.attr("num_thresholds"),
-        b.attr("slide_steps"),
-        b.attr("curve"),
-        stats,
-        b["AUC"],
-    )
+    settings = (b.attr(name) for name in ("num_thresholds", "slide_steps", "curve"))
+    b(measure, b["Predict"], b["Label"], *settings, stats, b["AUC"])

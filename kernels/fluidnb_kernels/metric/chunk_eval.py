@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op, values_of
-from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import offsets_of, ranges, require_lod
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op, values_of
+from fluidnb_kernels.emit import store
+from fluidnb_kernels.rules import fits, whole_numbers
+from fluidnb_kernels.sequences import offsets_of, ranges, require_lod, within
 
 #: Scheme -> what the tags of a chunk type are called, in order: Begin, Inside, End, Single.
 SCHEMES = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "plain": "-"}
@@ -20,42 +18,18 @@ SCHEMES = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "plain": "-"}
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What the numbers of tags mean.
+    """The meaning of the numbers of tags."""
 
-    Args:
-        scheme: a key of `SCHEMES`.
-        types: how many chunk types there are; a higher number means that a word is in no chunk.
-        excluded: chunk types that do not count.
-
-    Example:
-        >>> Tags("IOB", 2, ()).starts(np.array([0, 1, 1, 4, 3]), np.array([0]))
-        array([ True, False, False, False,  True])
-    """
-
-    scheme: str
-    types: int
-    excluded: tuple[int, ...]
+    scheme: str  # a key of `SCHEMES`
+    types: int  # how many chunk types there are; a higher number means that a word is in no chunk
+    excluded: tuple[int, ...]  # chunk types that do not count
 
     def type_of(self, labels: Array) -> Array:
-        """The chunk type of each label.
-
-        Args:
-            labels: integers [n].
-
-        Returns:
-            Integers [n].
-        """
+        """The chunk type of each label."""
         return labels // len(SCHEMES[self.scheme])
 
     def starts(self, labels: Array, firsts: Array) -> Array:
-        """Where a chunk starts.
-
-        Args:
-            labels: integers [n].
-
-        Returns:
-            bool [n].
-        """
+        """Whether a chunk starts at each label."""
         letters = np.array([ord(letter) for letter in SCHEMES[self.scheme]])
         kind, tag = self.type_of(labels), letters[labels % len(letters)]
         inside = kind < self.types
@@ -66,18 +40,7 @@ class Tags:
         return new & inside
 
     def chunks(self, labels: Array, firsts: Array) -> Iterator[tuple[int, int, int]]:
-        """The chunks that count.
-
-        Args:
-            labels: integers [n].
-
-        Returns:
-            First word, word behind the last one, and type of each.
-
-        Example:
-            >>> list(Tags("IOB", 2, ()).chunks(np.array([0, 1, 1, 4, 3]), np.array([0])))
-            [(0, 3, 0), (4, 5, 1)]
-        """
+        """First word, word behind the last one, and type of each chunk that counts."""
         kind, starts = self.type_of(labels), self.starts(labels, firsts)
         begin = np.flatnonzero(starts)
         borders = starts | (kind >= self.types)
@@ -91,29 +54,21 @@ class Tags:
 def evaluate(tags: Tags, found: Array, right: Array, rows: Array, firsts: Array, outs: tuple[Array, ...]) -> None:
     """Compare the chunks of two taggings.
 
-    Args:
-        found: integers: the tags found.
-        right: integers: the right tags.
-        outs: precision, recall, F1 score and the numbers of chunks found, right and both; written where wanted.
+    ``outs``: precision, recall, F1 score and the numbers of chunks found, right and both; written where wanted.
     """
     mine, theirs = (set(tags.chunks(labels.reshape(-1)[rows], firsts)) for labels in (found, right))
     both = len(mine & theirs)
     counts = len(mine), len(theirs), both
     precision, recall = (both / n if n else 0.0 for n in counts[:2])
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    for out, value in zip(outs, (precision, recall, f1, *counts), strict=True):
-        if out is not None:
-            out[...] = value
+    store(outs, (precision, recall, f1, *counts))
 
 
 def _infer(c: Context) -> None:
     for slot in ("Inference", "Label"):
         whole_numbers(c, slot)
     found, right = c["Inference"], c["Label"]
-    c.require(
-        agree(found.shape, right.shape), "Inference's shape must be the same as Label's shape.",
-        expected=list(right.shape), received=list(found.shape),
-    )  # fmt: skip
+    fits(c, "Inference", right.shape, "Inference's shape must be the same as Label's shape.")
     if c.has("SeqLength"):
         c.require(
             found.ndim in (2, 3) and (c["SeqLength"].size in (-1, found.shape[0]) or found.shape[0] < 0),
@@ -121,12 +76,7 @@ def _infer(c: Context) -> None:
             expected="[batch, 1] with tags [batch, steps, 1]", received=list(c["SeqLength"].shape),
         )  # fmt: skip
         if c.runtime:
-            lengths = np.asarray(c["SeqLength"])
-            c.require(
-                not lengths.size or 0 <= lengths.min() and lengths.max() <= found.shape[1],
-                "Input(SeqLength) of chunk_eval must fit the steps.", expected=f"0 to {found.shape[1]}",
-                received=lengths.reshape(-1).tolist()[:20],
-            )  # fmt: skip
+            within(c, "SeqLength", found.shape[1], "the steps")
     else:
         for slot in ("Inference", "Label"):
             require_lod(c, slot)

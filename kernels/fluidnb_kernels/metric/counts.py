@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from fluidnb.op import Binder
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.math.same_shape import added
 from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
 
 #: The dtypes in which classes are read.
 CLASSES = ("int32", "int64")
 #: Blocks at most, each of which leaves its counts; classes at most that a block counts for itself.
 _BLOCKS, _BESIDE = 1024, 4096
 
-
-def _kernels() -> Iterator[str]:
-    yield from ("right_rows", "share_of_rows", "mean_of_classes")
-    yield from (f"class_counts<{CTYPES[dtype]}>" for dtype in CLASSES)
-
-
-CUDA = Source(__file__, "counts.cu", _kernels)
+CUDA = Source(__file__, "counts.cu", typed(
+    ("right_rows share_of_rows mean_of_classes",), ("class_counts", CLASSES),
+))  # fmt: skip
 
 
 def _blocks(count: int) -> int:
@@ -37,14 +30,7 @@ def _blocks(count: int) -> int:
 def count_right(
     b: Binder, indices: Array, labels: Array, share: Array | None, right: Array | None, total: Array | None
 ) -> None:
-    """Emit how many rows have their label among their indices.
-
-    Args:
-        indices: whole numbers [N, k].
-        share: float32 [1], written: rows that are right among all; or None.
-        right: int32 [1], written: how many they are; or None.
-        total: int32 [1], written: all rows; or None.
-    """
+    """Emit the share of rows with their label among their indices, their number, and that of all rows; or None."""
     rows, k = indices.shape
     blocks, whole = _blocks(rows), np.dtype(np.int64)
     partial = b.tmp((max(blocks, 1),), np.int32)
@@ -59,15 +45,7 @@ def count_classes(
     b: Binder, guesses: Array, labels: Array, classes: int, before: Sequence[Sequence[Array]],
     mean: Array | None, wrong: Array | None, right: Array | None,
 ) -> None:  # fmt: skip
-    """Emit what `fluidnb_kernels.metric.mean_iou.measure` does.
-
-    Args:
-        guesses: the class of each element.
-        before: means, wrong counts and right counts to be added.
-        mean: float32 [1], written; or None.
-        wrong: int32 [classes], written; or None.
-        right: int32 [classes], written; or None.
-    """
+    """Emit what `fluidnb_kernels.metric.mean_iou.measure` computes."""
     means, *counts = before
     off, hits = (b.tmp((classes,), np.int32) if out is None else out for out in (wrong, right))
     for out, terms in zip((off, hits), counts, strict=True):

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op, values_of
-from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequences import offsets_of, require_lod
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op, values_of
+from fluidnb_kernels.sequences import offsets_of, require_lod, slices
 
 
 def distance(one: Array, other: Array) -> int:
-    """The Levenshtein distance: insertions, deletions and substitutions of single words.
-
-    Args:
-        one: words [n].
-        other: words [m].
-
-    Example:
-        >>> distance(np.array([1, 2, 3]), np.array([1, 3, 3, 4]))
-        2
-    """
+    """The Levenshtein distance: insertions, deletions and substitutions of single words."""
     steps = np.arange(len(other) + 1)
     row = steps
     for i, word in enumerate(one, 1):
@@ -36,17 +22,7 @@ def distance(one: Array, other: Array) -> int:
 def measure(
     hyps: Array, refs: Array, hyp_parts: list[slice], ref_parts: list[slice], normalized: bool, out: Array
 ) -> None:
-    """Write the distance of each pair of sequences.
-
-    Args:
-        hyp_parts: where the sequences of the first are.
-        ref_parts: where those of the second are.
-        normalized: whether to divide by the length of the right one.
-        out: [sequences, 1], written.
-
-    Raises:
-        EnforceNotMet: a right sequence is empty and its length would be divided by.
-    """
+    """Write the distance of each pair of sequences."""
     for i, (mine, theirs) in enumerate(zip(hyp_parts, ref_parts, strict=True)):
         ref = refs.reshape(-1)[theirs]
         found = distance(hyps.reshape(-1)[mine], ref)
@@ -61,15 +37,11 @@ def measure(
 
 def _infer(c: Context) -> None:
     for slot in ("Hyps", "Refs"):
-        x, padded = c[slot], c.has(slot + "Length")
-        whole_numbers(c, slot)
+        padded = c.has(slot + "Length")
+        c.check_inputs(slot)
         c.require(
             padded == c.has("RefsLength"), "Input(HypsLength) and Input(RefsLength) are given both or not at all.",
             expected="two lengths", received="one",
-        )  # fmt: skip
-        c.require(
-            x.ndim == 2, f"Input({slot}) of edit_distance must be a matrix.",
-            expected="[batch, steps]" if padded else "[n, 1]", received=list(x.shape),
         )  # fmt: skip
         if not padded:
             require_lod(c, slot, levels=1)
@@ -86,10 +58,9 @@ def _infer(c: Context) -> None:
 
 
 def _parts(c: Context, slot: str) -> list[slice]:
-    """Where the sequences of an input are among all its words."""
+    """The slices of an input's words that are its sequences."""
     if not c.has(slot + "Length"):
-        offsets = offsets_of(c, slot).tolist()
-        return [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        return slices(offsets_of(c, slot).tolist())
     lengths, steps = np.asarray(c[slot + "Length"]).reshape(-1).tolist(), c[slot].shape[1]
     c.require(
         len(lengths) == c[slot].shape[0] and all(0 <= n <= steps for n in lengths),

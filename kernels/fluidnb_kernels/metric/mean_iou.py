@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import CLASSES, count_classes
-from fluidnb_kernels.rules import agree, whole_numbers
-
-Array = Any
+from fluidnb_kernels.rules import agree
 
 
 def measure(
-    predictions: Array,
-    labels: Array,
-    classes: int,
-    before: Sequence[Sequence[Array]],
-    mean: Array | None,
-    wrong: Array | None,
-    correct: Array | None,
-) -> None:
-    """Count the elements that were taken for each class, and write the mean of the classes' shares.
+    predictions: Array, labels: Array, classes: int, before: Sequence[Sequence[Array]], mean: Array | None,
+    wrong: Array | None, correct: Array | None,
+) -> None:  # fmt: skip
+    """Count the elements predicted for each class and write the mean overlap; outputs may be None.
 
-    Args:
-        predictions: the class of each element.
-        labels: its right class, the same number of elements.
-        before: means, wrong counts and correct counts to be added, a list of each.
-        mean: float32 [1], written; or None.
-        wrong: int32 [classes], written: of a class or taken for it, but not both; or None.
-        correct: int32 [classes], written: both; or None.
-
-    Raises:
-        EnforceNotMet: there is no such class.
-
-    Example:
-        >>> n = np.zeros(2, "int32"); m = np.zeros(1, "float32")
-        >>> measure(np.array([0, 1, 1]), np.array([0, 0, 1]), 2, ((), (), ()), m, None, n); m, n
-        (array([0.5], dtype=float32), array([1, 1], dtype=int32))
+    ``before``: lists of means, wrong and correct counts to be added. ``wrong`` counts elements of a class or predicted
+    to be, but not both; ``correct`` both.
     """
     guess, truth = predictions.reshape(-1), labels.reshape(-1)
     for slot, found in (("Predictions", guess), ("Labels", truth)):
@@ -61,15 +41,12 @@ def measure(
         mean[...] = (right[seen] / union[seen]).mean() if seen.any() else np.nan
         for one in means:
             mean += one
-    for out, value in ((wrong, off), (correct, right)):
-        if out is not None:
-            out[...] = value
+    store((wrong, correct), (off, right))
 
 
 def _infer(c: Context) -> None:
     predictions, labels, classes = c["Predictions"], c["Labels"], c.attr("num_classes")
-    whole_numbers(c, "Predictions")
-    whole_numbers(c, "Labels")
+    c.check_inputs("Predictions", "Labels")
     c.require(
         agree(predictions.shape, labels.shape), "Predictions and Labels of mean_iou must have the same shape.",
         expected=list(predictions.shape), received=list(labels.shape), late=True,
@@ -115,9 +92,8 @@ def mean_iou(b: Binder) -> None:
 
     Source: Fluid's mean_iou_op.
     """
-    reads = b["Predictions"], b["Labels"], b.attr("num_classes"), tuple(
-        b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects")
-    )
+    before = tuple(b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects"))
+    reads = b["Predictions"], b["Labels"], b.attr("num_classes"), before
     outs = (b[slot] for slot in ("OutMeanIou", "OutWrong", "OutCorrect"))
     if verbs.on_cuda(b):
         count_classes(b, *reads, *outs)  # a class out of range makes the mean nan there, for a kernel cannot raise

@@ -6,23 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.rules import agree
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb_kernels.rules import fits
 
 
 def _infer(c: Context) -> None:
-    score, label, query = c["Score"], c["Label"], c["QueryID"]
-    c.require(
-        score.ndim == 2, "Score of positive_negative_pair is a matrix.", expected="[N, K]", received=list(score.shape)
-    )
-    for slot, value in (("Label", label), ("QueryID", query)):
-        c.require(
-            agree(value.shape, (score.shape[0], 1)),
-            f"{slot} of positive_negative_pair has one number for each row of Score.",
-            expected=[score.shape[0], 1], received=list(value.shape),
-        )  # fmt: skip
+    score = c["Score"]
+    fits(c, "Score", (-1, -1), "Score of positive_negative_pair is a matrix.", "[N, K]")
+    for slot in ("Label", "QueryID"):
+        message = f"{slot} of positive_negative_pair has one number for each row of Score."
+        fits(c, slot, (score.shape[0], 1), message)
     for slot in ("PositivePair", "NegativePair", "NeutralPair"):
         c.set(slot, (1,), np.float32)
 
@@ -30,18 +23,7 @@ def _infer(c: Context) -> None:
 def pairs(score: Array, label: Array, query: Array, weight: Array | None, before: Any, outs: Any) -> None:
     """Count pairs of one query with different labels: in the right order, in the wrong one, and with equal scores.
 
-    Args:
-        score: [N].
-        label: [N].
-        query: [N].
-        weight: [N] or None; a pair counts the mean of its two.
-        before: three arrays of one number that are added, or None each.
-        outs: three arrays of one number, written, or None each. A pair with equal scores counts as wrong too.
-
-    Example:
-        >>> outs = [np.zeros(1) for _ in range(3)]
-        >>> pairs(np.array([1.0, 2.0]), np.array([0, 1]), np.array([7, 7]), None, [None] * 3, outs); outs[0]
-        array([1.])
+    A pair counts the mean of its two weights; one with equal scores is wrong, too. ``before`` and ``outs`` may be None.
     """
     i, j = np.nonzero(np.triu(query[:, None] == query, 1) & (label[:, None] != label))
     weights = np.ones(len(i)) if weight is None else (weight[i] + weight[j]) / 2

@@ -6,45 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.loss.class_labels import check_classes
-from fluidnb_kernels.rules import whole_numbers
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb_kernels.rules import check_classes
 
 
 def _infer(c: Context) -> None:
     classes = c.attr("class_number")
-    for slot in ("Indices", "Labels"):
-        whole_numbers(c, slot)
-        c.require(
-            c[slot].ndim == 2 and c[slot].shape[1] in (1, -1), f"{slot} of precision_recall is a column.",
-            expected="[N, 1]", received=list(c[slot].shape),
-        )  # fmt: skip
+    c.check_inputs("Indices", "Labels")
     c.set("BatchMetrics", (6,), np.float64)
     c.set("AccumMetrics", (6,), np.float64)
     c.set("AccumStatesInfo", (classes, 4), np.float32)
 
 
 def tally(guess: Array, label: Array, weight: Array | None, classes: int) -> Array:
-    """For each class, how much of the rows is right, wrongly said, rightly not said, and missed.
-
-    Args:
-        guess: classes [N].
-        label: classes [N].
-        weight: [N], or None for 1 each.
-
-    Returns:
-        float64 [classes, 4]: true and false positives, true and false negatives.
-
-    Raises:
-        EnforceNotMet: a number is no class.
-
-    Example:
-        >>> tally(np.array([0, 1]), np.array([0, 0]), None, 2)
-        array([[1., 0., 0., 1.],
-               [0., 1., 1., 0.]])
-    """
+    """True and false positives, true and false negatives of each class, float64 [classes, 4]."""
     check_classes(guess, classes)
     check_classes(label, classes)
     each = np.ones(len(guess)) if weight is None else weight
@@ -56,18 +31,7 @@ def tally(guess: Array, label: Array, weight: Array | None, classes: int) -> Arr
 
 
 def summary(states: Array) -> list[float]:
-    """Precision, recall and F1, first as means over the classes, then of all rows together.
-
-    Args:
-        states: see `tally`.
-
-    Returns:
-        Six numbers.
-
-    Example:
-        >>> summary(np.array([[1.0, 0.0, 0.0, 1.0]]))[:2]
-        [1.0, 0.5]
-    """
+    """Precision, recall and F1, first as means over the classes, then of all rows together."""
 
     def share(hits: Array, others: Array) -> Array:
         whole = hits + others
@@ -83,20 +47,7 @@ def summary(states: Array) -> list[float]:
 
 
 def measure(guess: Array, label: Array, weight: Array | None, before: Array | None, outs: Any) -> None:
-    """Write the numbers of a batch, and of everything so far.
-
-    Args:
-        guess: see `tally`.
-        label: see `tally`.
-        weight: see `tally`.
-        before: states so far [classes, 4], or None.
-        outs: numbers of the batch [6], numbers so far [6], states so far [classes, 4], written.
-
-    Example:
-        >>> outs = np.zeros(6), np.zeros(6), np.zeros((2, 4))
-        >>> measure(np.array([0]), np.array([0]), None, None, outs); outs[0][3:].tolist()
-        [1.0, 1.0, 1.0]
-    """
+    """Write the metrics of a batch [6], of everything so far [6], and the states so far [classes, 4]."""
     batch, so_far, states = outs
     new = tally(guess, label, weight, len(states))
     batch[...] = summary(new)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.norm.emit import LARGEST_EPSILON, Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
-from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, room, settle, vector
-from fluidnb_kernels.norm.second_gradients import SAVED, View, define, second_maker
+from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, vector
+from fluidnb_kernels.norm.second_gradients import SAVED, define, second_maker
+from fluidnb_kernels.rules import vectors
 from fluidnb_kernels.sliding import CHANNEL_LAST
-
-Array = Any
 
 
 def _channel(c: Context) -> int:
@@ -24,18 +22,15 @@ def _channel(c: Context) -> int:
     return x.ndim - 1 if c.attr("data_layout", "NCHW") in CHANNEL_LAST else 1
 
 
-def _around(b: Binder) -> tuple[Axes, tuple[int, ...]]:
-    """The axes that are summed, and the shape that brings a vector over the channels to the rank of X."""
-    x, channel = b["X"], _channel(b)
-    return tuple(i for i in range(x.ndim) if i != channel), tuple(
-        x.shape[channel] if i == channel else 1 for i in range(x.ndim)
-    )
-
-
 def uses_running(c: Context) -> bool:
     """Whether the running moments normalise, not those of the batch."""
     test = c.attr("is_test", False) and not c.attr("trainable_statistics", False)
     return bool(test or c.attr("use_global_stats", False))
+
+
+def _view(b: Binder) -> View:
+    axes = tuple(i for i in range(b["X"].ndim) if i != _channel(b))
+    return View(b["X"].shape, axes, axes, uses_running(b))
 
 
 def _infer(c: Context) -> None:
@@ -44,15 +39,8 @@ def _infer(c: Context) -> None:
         2 <= x.ndim <= 5, "The input of batch_norm must have 2 to 5 dimensions.",
         expected="[batch, channels] or an image", received=list(x.shape),
     )  # fmt: skip
-    channels = x.shape[_channel(c)]
-    for slot in ("Scale", "Bias", "Mean", "Variance"):
-        v = c[slot]
-        c.require(
-            v is None or v.size in (channels, -1) and v.ndim == 1 or channels == -1,
-            f"{slot} of batch_norm must have one element for each channel.",
-            expected=f"[{channels}]", received=None if v is None else list(v.shape),
-            hint=f"data_layout is {layout}: the channels are axis {_channel(c)} of X.",
-        )  # fmt: skip
+    hint = f"data_layout is {layout}: the channels are axis {_channel(c)} of X."
+    vectors(c, ("Scale", "Bias", "Mean", "Variance"), x.shape[_channel(c)], hint=hint)
     c.set("Y", x.shape, x.dtype, c.lod("X"))
     mean = c["Mean"]
     for slot in ("MeanOut", "VarianceOut", "SavedMean", "SavedVariance"):
@@ -118,26 +106,24 @@ def batch_norm(b: Binder) -> None:
     Source: Ioffe and Szegedy, "Batch Normalization" (ICML 2015); Fluid's batch_norm_op.
     """
     x, y, mean, variance = b["X"], b["Y"], b["Mean"], b["Variance"]
-    axes, wide = _around(b)
-    dtype = mean.dtype
+    v, dtype = _view(b), mean.dtype
     saved = [b[s] if b[s] is not None else b.tmp(mean.shape, dtype) for s in ("SavedMean", "SavedVariance")]
-    used, inverse = (a.reshape(wide) for a in saved)
+    used, inverse = (a.reshape(v.moments) for a in saved)
     centred = b.like(x, dtype)
-    if uses_running(b):
+    if v.fixed:
         b(np.copyto, saved[0], mean)
         b(np.subtract, x, used, out=centred)
-        spread = variance.reshape(wide)
+        spread = variance.reshape(v.moments)
         for slot, old in (("MeanOut", mean), ("VarianceOut", variance)):
             if b[slot] is not None:
                 b(np.copyto, b[slot], old)
     else:
-        spread = b.tmp(wide, dtype)
-        emit_moments(b, x, axes, used, spread, centred)
+        spread = b.tmp(v.moments, dtype)
+        emit_moments(b, x, v.axes, used, spread, centred)
         _move(b, mean, saved[0], b["MeanOut"])
         _move(b, variance, spread.reshape(mean.shape), b["VarianceOut"])
     emit_inverse(b, spread, b.attr("epsilon"), inverse)
-    scale, bias = (None if b[s] is None else b[s].reshape(wide) for s in ("Scale", "Bias"))
-    emit_affine(b, centred, inverse, scale, bias, y)
+    emit_affine(b, centred, inverse, v.factor(b, "Scale"), v.factor(b, "Bias"), y)
 
 
 def _move(b: Binder, old: Array, new: Array, out: Array | None) -> None:
@@ -172,27 +158,14 @@ def batch_norm_grad(b: Binder) -> None:
 
     Where the running moments were used they are constants: dX = Scale / σ · dY.
     """
-    x, g, mean = b["X"], b["Y@GRAD"], b["SavedMean"]
-    axes, wide = _around(b)
-    inverse = b["SavedVariance"].reshape(wide)
-    scale = None if b["Scale"] is None else b["Scale"].reshape(wide)
-    dscale, dbias = (None if b[s] is None else b[s].reshape(wide) for s in ("Scale@GRAD", "Bias@GRAD"))
-    dx = b["X@GRAD"]
+    x, g, mean, dx, v = b["X"], b["Y@GRAD"], b["SavedMean"], b["X@GRAD"], _view(b)
+    inverse = b["SavedVariance"].reshape(v.moments)
+    scale, dscale, dbias = (v.factor(b, slot) for slot in ("Scale", "Scale@GRAD", "Bias@GRAD"))
     centred = b.like(x, mean.dtype)
-    b(np.subtract, x, mean.reshape(wide), out=centred)
-    fixed = uses_running(b)
-    emit_norm_grad(b, centred, inverse, scale, g, axes, axes, None if fixed else dx, dscale, dbias)
-    if fixed and dx is not None:
-        factor = inverse
-        if scale is not None:
-            factor = b.tmp(wide, mean.dtype)
-            b(np.multiply, inverse, scale, out=factor)
-        b(np.multiply, g, factor, out=dx)
-
-
-def _view(b: Binder) -> View:
-    axes, wide = _around(b)
-    return View(b["X"].shape, axes, axes, wide, uses_running(b))
+    b(np.subtract, x, mean.reshape(v.moments), out=centred)
+    emit_norm_grad(b, centred, inverse, scale, g, v.axes, v.axes, None if v.fixed else dx, dscale, dbias)
+    if v.fixed and dx is not None:
+        b(np.multiply, g, inverse if scale is None else apply(b, np.multiply, inverse, scale), out=dx)
 
 
 define("batch_norm", _view)
@@ -208,7 +181,7 @@ def _channels(b: Binder) -> Channels:
 def batch_norm_on_cuda(b: Binder) -> None:
     """Moments in parts, moments together with the running ones, then X; a test needs no parts."""
     x, slots, view = b["X"], ("SavedMean", "SavedVariance", "MeanOut", "VarianceOut"), _channels(b)
-    outs = [room(b, slot, view.channels, x) for slot in slots]
+    outs = [allocate(b, slot, (view.channels,), wide_dtype(x.dtype)) for slot in slots]
     running, epsilon = [vector(b, "Mean", x), vector(b, "Variance", x)], np.float64(b.attr("epsilon"))
     wide = ctype(outs[0].dtype)
     if uses_running(b):

@@ -1,51 +1,40 @@
-"""data_norm: rows normalised with counts, sums and squares gathered over all data seen so far."""
+"""data_norm: rows normalised with counts, sums and squares gathered over all data so far."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import TEAM
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.norm.launch import room, settle, vector
-from fluidnb_kernels.rules import agree
-
-Array = Any
+from fluidnb_kernels.emit import FLOATS, store
+from fluidnb_kernels.norm.launch import vector
+from fluidnb_kernels.rules import vectors
 
 #: Slots of the counts, sums and squares.
 SUMMARIES = ("BatchSize", "BatchSum", "BatchSquareSum")
 
-#: Below this the first column of a slot says that the row has no such slot.
+#: The row has no slot whose first column is below this.
 NOTHING = 1e-7
 
 #: Blocks that a gradient should have, and rows that a thread should add up before there are more.
 _WANTED, _RUN = 1024, 16
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("data_norm", "data_norm_grad") for dtype in FLOATS)
-    yield from (f"data_norm_join<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
-
-
-CUDA = Source(__file__, "data_norm.cu", _kernels)
+CUDA = Source(__file__, "data_norm.cu", typed(
+    ("data_norm data_norm_grad", FLOATS), ("data_norm_join", ("float32", "float64")),
+))  # fmt: skip
 
 
 def _infer(c: Context) -> None:
     x = c["X"]
     c.require(x.ndim == 2, "The input of data_norm must be rows.", expected="[rows, columns]", received=list(x.shape))
-    for slot in (*SUMMARIES, "scale_w", "bias"):
-        v = c[slot]
-        c.require(
-            v is None or agree(v.shape, x.shape[1:]), f"{slot} of data_norm must have one element for each column.",
-            expected=list(x.shape[1:]), received=None if v is None else list(v.shape),
-        )  # fmt: skip
+    vectors(c, (*SUMMARIES, "scale_w", "bias"), x.shape[1], "column")
     width = c.attr("slot_dim")
     c.require(
         width <= 0 or x.shape[1] < 0 or x.shape[1] % width == 0, "Attr(slot_dim) of data_norm must divide the columns.",
@@ -62,7 +51,7 @@ def _infer(c: Context) -> None:
 
 
 def _seen(x: Array, width: int) -> Array:
-    """Which elements belong to a slot that their row has."""
+    """Whether elements belong to a slot that their row has."""
     if width <= 0:
         return np.ones(x.shape, bool)
     first = np.abs(x.reshape(len(x), x.shape[1] // width, width)[:, :, :1]) >= NOTHING
@@ -73,25 +62,16 @@ def normalise(
     x: Array, count: Array, total: Array, squares: Array, scale: Array | None, bias: Array | None, width: int,
     outs: tuple[Array | None, Array | None, Array | None],
 ) -> None:  # fmt: skip
-    """Write normalised rows, means and scales.
+    """Write normalised rows, means and scales; outputs without a consumer are None.
 
-    Args:
-        x: [rows, columns].
-        count: [columns]: how much has been seen.
-        total: [columns]: its sums.
-        squares: [columns]: its sums of squares.
-        scale: [columns]: factors of the result, or None.
-        bias: [columns]: summands of the result, or None.
-        width: columns of a slot, whose first one is 0 where a row has no such slot; 0 or less for none.
-        outs: the rows, the means, the scales, each None where it is not wanted.
+    ``count``, ``total`` and ``squares`` [columns] are statistics so far; ``scale`` and ``bias`` may be None. ``width``
+    is that of a slot, whose first column is 0 where a row has no such slot; 0 or less for none.
     """
     means, scales = total / count, np.sqrt(count / squares)
     y = (x - means) * scales
     if scale is not None and bias is not None:
         y = y * scale + bias
-    for out, value in zip(outs, (np.where(_seen(x, width), y, 0), means, scales), strict=True):
-        if out is not None:
-            out[...] = value
+    store(outs, (np.where(_seen(x, width), y, 0), means, scales))
 
 
 def normalise_grad(
@@ -100,14 +80,7 @@ def normalise_grad(
 ) -> None:  # fmt: skip
     """Write the gradient of the rows, and what a batch adds to counts, sums and squares.
 
-    Args:
-        x: [rows, columns].
-        means: [columns].
-        scales: [columns].
-        scale: [columns]: factors of the result, or None.
-        width: columns of a slot; 0 or less for none.
-        epsilon: what each row adds to the squares.
-        outs: gradients of the rows, counts, sums, squares, factors and summands, each None where it is not wanted.
+    ``outs`` are gradients of the rows, counts, sums, squares, factors and summands; None without a consumer.
     """
     seen = _seen(x, width)
     own = np.where(seen, g, 0)
@@ -119,13 +92,8 @@ def normalise_grad(
         total, squares, count = total / some, squares / some + count * epsilon, np.minimum(count, 1)
     else:
         squares = squares + count * epsilon
-    values = (
-        own * scales * (1 if scale is None else scale), count, total, squares,
-        (own * centred * scales).sum(0), own.sum(0),
-    )  # fmt: skip
-    for out, value in zip(outs, values, strict=True):
-        if out is not None:
-            out[...] = value
+    dx = own * scales * (1 if scale is None else scale)
+    store(outs, (dx, count, total, squares, (own * centred * scales).sum(0), own.sum(0)))
 
 
 def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
@@ -203,12 +171,12 @@ def data_norm_grad(b: Binder) -> None:
 
 @kernel("data_norm", place="cuda", dtypes=FLOATS)
 def data_norm_on_cuda(b: Binder) -> None:
-    """A thread takes a column, whose mean and scale it works out once, and walks down some rows."""
+    """A thread computes mean and scale of a column once, and normalises it in some rows."""
     x, slots = b["X"], ("Means", "Scales")
     (rows, columns), shifts = x.shape, b.attr("enable_scale_and_shift")
     seen = [vector(b, slot, x) for slot in SUMMARIES]
     changed = [vector(b, slot, x) if shifts else None for slot in ("scale_w", "bias")]
-    outs = [room(b, slot, columns, x) for slot in slots]
+    outs = [allocate(b, slot, (columns,), wide_dtype(x.dtype)) for slot in slots]
     operands = x, *seen, *changed, b["Y"] if rows else None, *outs, np.int64(b.attr("slot_dim")), np.int64(columns)
     by_rows(b, CUDA, f"data_norm<{ctype(x.dtype)}>", max(rows, 1), columns, *operands)
     for slot, given in zip(slots, outs, strict=True):
@@ -229,7 +197,7 @@ def data_norm_grad_on_cuda(b: Binder) -> None:
     sizes = width, np.int64(rows), np.int64(columns)
     name = f"data_norm_grad<{ctype(x.dtype)}>"
     b(CUDA[name], (min(across, 1 << 16), many), (32, TEAM), 0, *read, b["X" + GRAD], parts, *sizes)
-    outs = [room(b, slot, columns, x) for slot in slots]
+    outs = [allocate(b, slot, (columns,), wide) for slot in slots]
     epsilon = np.float64(b.attr("epsilon", 1e-4))
     each(b, CUDA, f"data_norm_join<{ctype(wide)}>", columns, parts, *outs, width, epsilon, np.int32(many))
     for slot, given in zip(slots, outs, strict=True):

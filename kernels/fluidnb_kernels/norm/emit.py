@@ -1,14 +1,18 @@
-"""Moments, normalisation and its gradient, along any axes of a view."""
+"""Normalisation by moments along the axes of a view, and its gradient, for both places."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.norm.launch import Lines, inverses, vector
+from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.verbs import on_cuda
+from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
 Axes = tuple[int, ...]
 
 #: The largest epsilon of batch_norm and layer_norm: 0.001 as an attribute has it, which is a float32 and a bit more.
@@ -16,45 +20,104 @@ LARGEST_EPSILON = float(np.float32(0.001))
 
 
 def kept(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
-    """A shape with 1 along some axes.
-
-    Example:
-        >>> kept((2, 3, 4), (0, 2))
-        (1, 3, 1)
-    """
+    """A shape with 1 along some axes."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
 def count(shape: tuple[int, ...], axes: Axes) -> int:
-    """How many elements there are along some axes.
+    """The number of elements along some axes."""
+    return prod(shape[i] for i in axes)
 
-    Example:
-        >>> count((2, 3, 4), (0, 2))
-        8
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The groups of elements that an operator normalises."""
+
+    shape: tuple[int, ...]  # of X and Y
+    axes: Axes  # along which moments are taken
+    shared: Axes  # along which a factor serves
+    fixed: bool = False  # whether moments are constants
+    layout: str = "NCHW"  # of the images
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """The shape of moments."""
+        return kept(self.shape, self.axes)
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """The shape of Scale and Bias."""
+        return kept(self.shape, self.shared)
+
+    def image(self, b: Binder, slot: str) -> Array:
+        """An input of the shape of X."""
+        return reading(b, channel_first(b[slot], self.layout), self.shape)
+
+    def moment(self, b: Binder, slot: str) -> Array:
+        """Moments: an output, or a workspace where it has no consumer."""
+        return b.tmp(self.moments, b["X"].dtype) if b[slot] is None else b[slot].reshape(self.moments)
+
+    def factor(self, b: Binder, slot: str) -> Array:
+        """Scale, Bias or the gradient of one; None where it is left out."""
+        return None if b[slot] is None else b[slot].reshape(self.factors)
+
+
+def normalise(b: Binder, v: View, lines: Lines, mean: str, spread: str, inverted: bool = False) -> None:
+    """Emit Y from X, Scale and Bias.
+
+    Args:
+        lines: the same groups for a GPU.
+        spread: the slot of the variances; of one over the deviations, if ``inverted``.
     """
-    n = 1
-    for i in axes:
-        n *= shape[i]
-    return n
+    if on_cuda(b):
+        return lines.forward(b, mean, spread, inverted)
+    x, means, saved, out = v.image(b, "X"), v.moment(b, mean), v.moment(b, spread), channel_first(b["Y"], v.layout)
+    centred, other = b.like(x), b.tmp(saved.shape, saved.dtype)
+    variance, inverse = (other, saved) if inverted else (saved, other)
+    emit_moments(b, x, v.axes, means, variance, centred)
+    emit_inverse(b, variance, b.attr("epsilon"), inverse)
+    y = writing(b, out, v.shape)
+    emit_affine(b, centred, inverse, v.factor(b, "Scale"), v.factor(b, "Bias"), y)
+    return written(b, out, y)
+
+
+def normalise_grad(b: Binder, v: View, lines: Lines, mean: str, spread: str, inverted: bool = False) -> None:
+    """Emit the gradients of `normalise`."""
+    epsilon = b.attr("epsilon", 1e-5)
+    if on_cuda(b):
+        means, saved = vector(b, mean, b["X"]), vector(b, spread, b["X"])
+        return lines.backward(b, means, saved if inverted else inverse_of(b, saved, epsilon))
+    x, saved, out = v.image(b, "X"), b[spread].reshape(v.moments), b["X@GRAD"]
+    centred = b.like(x)
+    b(np.subtract, x, b[mean].reshape(v.moments), out=centred)
+    inverse = saved if inverted else inverse_of(b, saved, epsilon)
+    out = None if out is None else channel_first(out, v.layout)
+    dx = None if out is None else writing(b, out, v.shape)
+    emit_norm_grad(
+        b, centred, inverse, v.factor(b, "Scale"), v.image(b, "Y@GRAD"), v.axes, v.shared, dx,
+        v.factor(b, "Scale@GRAD"), v.factor(b, "Bias@GRAD"),
+    )  # fmt: skip
+    return None if dx is None else written(b, out, dx)
+
+
+def inverse_of(b: Binder, variance: Array, epsilon: float) -> Array:
+    """Emit 1 / sqrt(variance + epsilon) into a workspace."""
+    if on_cuda(b):
+        return inverses(b, variance, epsilon)
+    out = b.like(variance)
+    emit_inverse(b, variance, epsilon, out)
+    return out
 
 
 def emit_mean(b: Binder, x: Array, axes: Axes, out: Array) -> None:
-    """Emit a mean along axes, which stay with size 1.
-
-    Args:
-        out: of the shape `kept`, written.
-    """
+    """Emit a mean along axes, which are kept with size 1."""
     total = b.tmp(out.shape, out.dtype)
     b(np.add.reduce, x, axes, out.dtype, total, True)
     b(np.multiply, total, b.const(1 / max(count(x.shape, axes), 1), out.dtype), out=out)
 
 
 def emit_moments(b: Binder, x: Array, axes: Axes, mean: Array, variance: Array, centred: Array) -> None:
-    """Emit the mean and the (biased) variance along axes, and the values less their mean.
-
-    Args:
-        mean: of the shape `kept`, written.
-    """
+    """Emit the mean and the (biased) variance along axes, and the values less their mean."""
     squares = b.like(centred)
     emit_mean(b, x, axes, mean)
     b(np.subtract, x, mean, out=centred)
@@ -63,11 +126,7 @@ def emit_moments(b: Binder, x: Array, axes: Axes, mean: Array, variance: Array, 
 
 
 def emit_inverse(b: Binder, variance: Array, epsilon: float, out: Array) -> None:
-    """Emit 1 / sqrt(variance + epsilon).
-
-    Args:
-        out: of the same shape, written.
-    """
+    """Emit 1 / sqrt(variance + epsilon)."""
     t, u = b.tmp(out.shape, out.dtype), b.tmp(out.shape, out.dtype)
     b(np.add, variance, b.const(epsilon, out.dtype), out=t)
     b(np.sqrt, t, out=u)
@@ -75,13 +134,7 @@ def emit_inverse(b: Binder, variance: Array, epsilon: float, out: Array) -> None
 
 
 def emit_affine(b: Binder, centred: Array, inverse: Array, scale: Array | None, bias: Array | None, y: Array) -> None:
-    """Emit y = centred · inverse · scale + bias.
-
-    Args:
-        centred: values less their mean; not kept.
-        scale: factors, or None for 1.
-        bias: summands, or None for 0.
-    """
+    """Emit y = centred · inverse · scale + bias, without a factor or summand that is None."""
     steps: list[tuple[np.ufunc, Array]] = [(np.multiply, inverse)]
     if scale is not None and scale.shape == inverse.shape:
         factor = b.tmp(inverse.shape, inverse.dtype)
@@ -97,27 +150,13 @@ def emit_affine(b: Binder, centred: Array, inverse: Array, scale: Array | None, 
 
 
 def emit_norm_grad(
-    b: Binder,
-    centred: Array,
-    inverse: Array,
-    scale: Array | None,
-    g: Array,
-    axes: Axes,
-    shared: Axes,
-    dx: Array | None,
-    dscale: Array | None,
-    dbias: Array | None,
-) -> None:
-    """Emit the gradients of a normalisation with its own moments.
+    b: Binder, centred: Array, inverse: Array, scale: Array | None, g: Array, axes: Axes, shared: Axes,
+    dx: Array | None, dscale: Array | None, dbias: Array | None,
+) -> None:  # fmt: skip
+    """Emit the gradients of a normalisation with its own moments; outputs without a consumer are None.
 
     With x̂ = centred · inverse: dscale = Σ g x̂ and dbias = Σ g along ``shared``; with h = g · scale,
     dx = inverse · (h - mean(h) - x̂ · mean(h x̂)), means along ``axes``.
-
-    Args:
-        centred: values less their mean; becomes x̂.
-        scale: factors with size 1 along ``shared``, or None.
-        dx: written, or None.
-        dscale: written, or None; has size 1 along ``shared``.
     """
     b(np.multiply, centred, inverse, out=centred)
     products = b.like(centred)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-from fluidnb_kernels.cuda import Source, ctype, elements
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda import Source, ctype, elements, typed
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import BLOCKS, COLUMNS, TEAM, WARPS, at_once
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS
-
-Array = Any
 
 #: Flags of the kernels, as ``norm.cu`` numbers them.
 SCALE, BIAS, LAST, INVERSE, FIXED = 1, 2, 4, 8, 16
@@ -25,22 +22,13 @@ SCALE, BIAS, LAST, INVERSE, FIXED = 1, 2, 4, 8, 16
 #: blocks at most along x, and the longest line of a warp.
 _WANTED, _WORK, _MOST, _WARP = 1024, 8, 1 << 16, 1024
 
-_OF_STORED = ("channel_moments", "channel_norm", "channel_sums", "channel_grad", "line_norm", "line_grad")
-_OF_WIDE = ("batch_moments", "running_moments", "number", "parts_together", "inverses")
-
-
-def _kernels() -> Iterator[str]:
-    for dtype in elements(FLOATS):
-        names = _OF_STORED + (_OF_WIDE if wide_dtype(dtype) == dtype else ())
-        yield from (f"{name}<{ctype(dtype)}>" for name in names)
-
-
-def _row_kernels() -> Iterator[str]:
-    names = "row_norm", "row_grad"
-    yield from (f"{name}<{types}>" for name in names for dtype in elements(FLOATS) for types in held_types(dtype))
-
-
-CUDA, ROWS = Source(__file__, "norm.cu", _kernels), Source(__file__, "row_norm.cu", _row_kernels)
+CUDA = Source(__file__, "norm.cu", typed(
+    ("channel_moments channel_norm channel_sums channel_grad line_norm line_grad", FLOATS),
+    ("batch_moments running_moments number parts_together inverses", ("float32", "float64")),
+))  # fmt: skip
+ROWS = Source(__file__, "row_norm.cu", typed(
+    ("row_norm row_grad", [types for dtype in elements(FLOATS) for types in held_types(dtype)]),
+))  # fmt: skip
 
 
 def vector(b: Binder, slot: str, like: Array) -> Array:
@@ -48,43 +36,17 @@ def vector(b: Binder, slot: str, like: Array) -> Array:
     return None if b[slot] is None else of_dtype(b, b[slot], wide_dtype(like.dtype))
 
 
-def room(b: Binder, slot: str, size: int, like: Array) -> Array:
-    """The buffer of an output over channels or lines; a workspace where it has no consumer."""
-    wide = wide_dtype(like.dtype)
-    return b.tmp((size,), wide) if b[slot] is None else writing_as(b, b[slot], wide)
-
-
-def settle(b: Binder, slot: str, given: Array) -> None:
-    """Copy the buffer of `room` to its output.
-
-    Args:
-        given: what `room` gave for it.
-    """
-    if b[slot] is not None:
-        written_as(b, b[slot], given)
-
-
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """An array as [rows, channels, inner], in launches that take a channel after another.
+    """An array as [rows, channels, inner], in launches that take a channel after another."""
 
-    Args:
-        rows: how many rows.
-        channels: how many channels.
-        inner: elements of a channel in a row.
-
-    Example:
-        >>> Channels(32, 64, 3136).parts
-        16
-    """
-
-    rows: int
-    channels: int
-    inner: int
+    rows: int  # how many rows
+    channels: int  # how many channels
+    inner: int  # elements of a channel in a row
 
     @property
     def way(self) -> int:
-        """How a block works at channels: see ``reduce.cuh``."""
+        """The traversal of channels by a block: see ``reduce.cuh``."""
         return COLUMNS if self.inner == 1 else BLOCKS
 
     @property
@@ -106,11 +68,7 @@ class Channels:
             b(name, (self.blocks, self.parts), (32, TEAM), 0, *args, *sizes, np.int32(self.way))
 
     def moments(self, b: Binder, x: Array) -> list[Array]:
-        """Emit the moments of each part of each channel.
-
-        Returns:
-            How many elements, their mean, their squares: each [parts, channels].
-        """
+        """Emit counts, means and squares of each part of each channel, [parts, channels] each."""
         found = [b.tmp((self.parts, self.channels), wide_dtype(x.dtype)) for _ in range(3)]
         self.launch(b, "channel_moments", x, x, *found)
         return found
@@ -120,18 +78,13 @@ class Channels:
     ) -> tuple[Array, Array]:
         """Emit Scale@GRAD and Bias@GRAD.
 
-        Args:
-            where: rows of an image, moments of an image, channels of a group: which moments belong to an element; those
-                of its channel by default.
-
-        Returns:
-            Both, in the precision of the computation.
+        ``where`` is rows of an image, moments of an image, channels of a group; by default moments belong to channels.
         """
         where = (1, 0, 1) if where is None else where
         products, sums = (b.tmp((self.parts, self.channels), mean.dtype) for _ in range(2))
         self.launch(b, "channel_sums", x, x, g, mean, inverse, products, sums, *map(np.int64, where))
         slots = "Scale@GRAD", "Bias@GRAD"
-        dscale, dbias = (room(b, slot, self.channels, x) for slot in slots)
+        dscale, dbias = (allocate(b, slot, (self.channels,), wide_dtype(x.dtype)) for slot in slots)
         kernel = f"parts_together<{ctype(mean.dtype)}>"
         each(b, CUDA, kernel, self.channels, products, sums, dscale, dbias, np.int32(self.parts))
         settle(b, slots[0], dscale)
@@ -141,34 +94,16 @@ class Channels:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """An array as lines that are normalised by themselves.
+    """An array as lines that are normalised by themselves."""
 
-    Args:
-        lines: how many.
-        n: elements of a line.
-        groups: lines of an image, which differ in their channels.
-        inner: elements of a channel in a line.
-        last: whether channels lie beside each other.
-
-    Example:
-        >>> Lines(6, 8, groups=2, inner=4).flags(True, False)
-        1
-    """
-
-    lines: int
-    n: int
-    groups: int = 1
-    inner: int = 1
-    last: bool = False
+    lines: int  # how many
+    n: int  # elements of a line
+    groups: int = 1  # lines of an image, which differ in their channels
+    inner: int = 1  # elements of a channel in a line
+    last: bool = False  # whether channels are adjacent
 
     def flags(self, scale: bool, bias: bool, inverse: bool = False) -> int:
-        """What a kernel has to know.
-
-        Args:
-            scale: whether there are factors.
-            bias: whether there are summands.
-            inverse: whether one over the standard deviation is kept, not the variance.
-        """
+        """The flags of a kernel: which operands there are."""
         return SCALE * scale | BIAS * bias | LAST * self.last | INVERSE * inverse
 
     def _launch(self, b: Binder, kernel: str, like: Array, *args: Any) -> None:
@@ -183,14 +118,10 @@ class Lines:
         return plain and held_rows(b, ROWS, kernel, self.lines, self.n, arrays, *args)
 
     def forward(self, b: Binder, mean: str, spread: str, inverse: bool = False) -> None:
-        """Emit a normalisation of X with Scale and Bias.
-
-        Args:
-            inverse: whether that one takes one over the standard deviation instead.
-        """
+        """Emit a normalisation of X with Scale and Bias."""
         x = b["X"]
         scale, bias = vector(b, "Scale", x), vector(b, "Bias", x)
-        kept = [room(b, slot, self.lines, x) for slot in (mean, spread)]
+        kept = [allocate(b, slot, (self.lines,), wide_dtype(x.dtype)) for slot in (mean, spread)]
         given = [kept[0] if v is None else v for v in (scale, bias)]
         flags = np.int32(self.flags(scale is not None, bias is not None, inverse))
         args = x, *given, b["Y"], *kept, flags, np.float64(b.attr("epsilon"))
@@ -218,14 +149,7 @@ class Lines:
 
 
 def inverses(b: Binder, variance: Array, epsilon: float) -> Array:
-    """Emit 1 / sqrt(variance + epsilon).
-
-    Args:
-        variance: variances, float32 or float64.
-
-    Returns:
-        A workspace.
-    """
+    """Emit 1 / sqrt(variance + epsilon)."""
     out = b.tmp(variance.shape, variance.dtype)
     each(b, CUDA, f"inverses<{ctype(out.dtype)}>", out.size, variance, out, np.float64(epsilon))
     return out

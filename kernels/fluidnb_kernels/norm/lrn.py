@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-CUDA = Source(__file__, "lrn.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in ("lrn", "lrn_grad") for t in FLOATS))
+CUDA = Source(__file__, "lrn.cu", typed(("lrn lrn_grad", FLOATS)))
 
 
 def _infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim == 4, "The input of lrn must be a batch of images.", expected="[batch, channels, height, width]",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs("X")
     c.set("Out", x.shape, x.dtype, c.lod("X"))
     c.set("MidOut", x.shape, x.dtype)
 
@@ -44,6 +38,7 @@ def _window(c: Context) -> tuple[int, int]:
     return before, n - 1 - before
 
 
+@kernel("lrn", place="cuda", dtypes=FLOATS)
 @op(
     "lrn",
     inputs={"X: float[n, c, h, w]": "[n, h, w, c] with data_format NHWC"},
@@ -72,6 +67,9 @@ def lrn(b: Binder) -> None:
 
     Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks" (2012); Fluid's lrn_op.
     """
+    if on_cuda(b):
+        operands = b["X"], b["MidOut"], b["Out"]
+        return _launch(b, "lrn", operands, _window(b), b.attr("k"), b.attr("alpha"), b.attr("beta"))
     layout = b.attr("data_format")
     x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
     middle = channel_first(b["MidOut"], layout) if b.wants("MidOut") else b.like(x)
@@ -82,9 +80,13 @@ def lrn(b: Binder) -> None:
     b(np.multiply, x, apply(b, np.power, middle, b.const(-b.attr("beta"), x.dtype)), out=out)
 
 
+@kernel("lrn_grad", place="cuda", dtypes=FLOATS)
 @grad_op("lrn_grad")
 def lrn_grad(b: Binder) -> None:
     """dX = dOut · MidOut^-beta - 2 · alpha · beta · X · the sum of dOut · Out / MidOut over the channels around."""
+    if on_cuda(b):
+        operands = tuple(b[slot] for slot in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
+        return _launch(b, "lrn_grad", operands, _window(b)[::-1], b.attr("alpha", 1e-4), b.attr("beta", 0.75))
     layout, beta = b.attr("data_format", "AnyLayout"), b.attr("beta", 0.75)
     x, out, middle, g, dx = (channel_first(b[s], layout) for s in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
     before, behind = _window(b)
@@ -106,17 +108,3 @@ def _launch(b: Binder, name: str, operands: tuple[Array, ...], window: tuple[int
     sizes = map(np.int64, split(x.shape, -1 if last else 1)[1:])
     constants = (*map(np.int64, window), *map(np.float64, numbers), *sizes)
     each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size, *operands, *constants)
-
-
-@kernel("lrn", place="cuda", dtypes=FLOATS)
-def lrn_on_cuda(b: Binder) -> None:
-    """A thread makes an element."""
-    operands = b["X"], b["MidOut"], b["Out"]
-    _launch(b, "lrn", operands, _window(b), b.attr("k"), b.attr("alpha"), b.attr("beta"))
-
-
-@kernel("lrn_grad", place="cuda", dtypes=FLOATS)
-def lrn_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut · MidOut^-beta - 2 · alpha · beta · X · the sum of dOut · Out / MidOut over the channels around."""
-    operands = tuple(b[slot] for slot in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
-    _launch(b, "lrn_grad", operands, _window(b)[::-1], b.attr("alpha", 1e-4), b.attr("beta", 0.75))

@@ -5,7 +5,7 @@
 // 3 + 2, where dX reads x and dY again from caches when a row fits there. layer_norm, group_norm and instance_norm
 // read x once from memory and once from caches, and write once. All aim at the bandwidth of a device copy.
 //
-// Vectors over channels, and moments, come as wide_t<T>. Outputs do not stand in inputs' places.
+// Vectors over channels, and moments, come as wide_t<T>. Outputs are not in place of inputs.
 #include "reduce.cuh"
 
 // ---- moments: how many numbers, their mean, the sum of squares of what they differ from it
@@ -47,9 +47,9 @@ enum { SCALE = 1, BIAS = 2, LAST = 4, INVERSE = 8, FIXED = 16 };  // flags, as P
 
 // ---- x as [rows, channels, inner]: a line is a channel, cut into gridDim.y parts
 
-struct channel_walk {
+struct channel_elements {
   long long k, to, step, row, s, rows_step, s_step, at_row, inner, first;
-  __device__ __forceinline__ channel_walk(long long c, long long rows, long long channels, long long inner_, int way) {
+  __device__ __forceinline__ channel_elements(long long c, long long rows, long long channels, long long inner_, int way) {
     inner = inner_;
     at_row = channels * inner;
     first = c * inner;
@@ -76,12 +76,12 @@ struct channel_walk {
   }
 };
 
-// The next elements of a walk, so that they are all asked for before any of them is waited for.
+// The next elements of a channel: all are requested before the first is waited for.
 const int AHEAD = 4;
-struct next_ones {
+struct next_elements {
   long long at[AHEAD], row[AHEAD];
   bool there[AHEAD];
-  __device__ __forceinline__ next_ones(channel_walk& w) {
+  __device__ __forceinline__ next_elements(channel_elements& w) {
 #pragma unroll
     for (int q = 0; q < AHEAD; ++q, w.next()) {
       there[q] = w.more();
@@ -105,8 +105,8 @@ __global__ void channel_moments(const T* x, wide_t<T>* n, wide_t<T>* mean, wide_
   typedef wide_t<T> C;
   EACH_LINE(c, channels, way) {
     moments<C> s = {0, 0, 0};
-    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
-      const next_ones e(w);
+    for (channel_elements w(c, rows, channels, inner, way); w.more();) {
+      const next_elements e(w);
       const pack<C, AHEAD> v = e.of(x);
       EACH_NEXT(e, q) take(s, v.at[q]);
     }
@@ -158,8 +158,8 @@ __global__ void channel_norm(const T* x, const wide_t<T>* mean, const wide_t<T>*
   EACH_LINE(c, channels, way) {
     if (c >= channels) continue;
     C m = mean[c], factor = inverse[c] * (flags & SCALE ? scale[c] : C(1)), more = flags & BIAS ? bias[c] : C(0);
-    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
-      const next_ones e(w);
+    for (channel_elements w(c, rows, channels, inner, way); w.more();) {
+      const next_elements e(w);
       const pack<C, AHEAD> v = e.of(x);
       EACH_NEXT(e, q) y[e.at[q]] = down<T>((v.at[q] - m) * factor + more);
     }
@@ -176,8 +176,8 @@ __global__ void channel_sums(const T* x, const T* g, const wide_t<T>* mean, cons
   EACH_LINE(c, channels, way) {
     C product = 0, sum = 0;
     long long group = c / in_group;
-    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
-      const next_ones e(w);
+    for (channel_elements w(c, rows, channels, inner, way); w.more();) {
+      const next_elements e(w);
       const pack<C, AHEAD> v = e.of(x), slope = e.of(g);
       EACH_NEXT(e, q) {
         long long of = (image == 1 ? e.row[q] : e.row[q] / image) * in_image + group;
@@ -215,8 +215,8 @@ __global__ void channel_grad(const T* x, const T* g, const wide_t<T>* mean, cons
     if (c >= channels) continue;
     C m = mean[c], s = inverse[c], factor = s * (flags & SCALE ? scale[c] : C(1)), share = C(1) / C(rows * inner);
     C bend = flags & FIXED ? C(0) : dscale[c] * share, shift = flags & FIXED ? C(0) : dbias[c] * share;
-    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
-      const next_ones e(w);
+    for (channel_elements w(c, rows, channels, inner, way); w.more();) {
+      const next_elements e(w);
       const pack<C, AHEAD> slope = e.of(g), v = flags & FIXED ? slope : e.of(x);
       EACH_NEXT(e, q) {
         C own = slope.at[q];

@@ -13,7 +13,7 @@ __global__ void row_norm(const T* x, const wide_t<T>* scale, const wide_t<T>* bi
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
     const int count = line < lines ? n : 0;
-    share<T, N, K> v = held<T, N, K>(x + line * n, count, way);
+    share<T, N, K> v = load_share<T, N, K>(x + line * n, count, way);
     C total = 0, squares = 0;
     EACH_HELD(k, i) total += v.at[k][i];
     const C middle = over_line<join::sum>(total, way) / C(n);
@@ -49,7 +49,7 @@ __global__ void row_grad(const T* x, const T* g, const wide_t<T>* mean, const wi
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
     const int count = line < lines ? n : 0;
-    share<T, N, K> v = held<T, N, K>(x + line * n, count, way), slope = held<T, N, K>(g + line * n, count, way);
+    share<T, N, K> v = load_share<T, N, K>(x + line * n, count, way), slope = load_share<T, N, K>(g + line * n, count, way);
     const C m = line < lines ? mean[line] : C(0), s = line < lines ? inverse[line] : C(0);
     C shift = 0, bend = 0;
 #pragma unroll

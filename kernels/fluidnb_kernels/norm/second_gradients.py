@@ -7,44 +7,17 @@ dX = r · P(h) with h = dY · Scale. P is its own transpose, and x̂ changes by 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from fluidnb.op import Binder, aliases, grad_op, kernel, second_grad
+from fluidnb.op import Array, Binder, aliases, grad_op, kernel, second_grad
 from fluidnb.op.grad import GradMaker
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.formulas import Formulas, formulas
-from fluidnb_kernels.norm.emit import Axes
-
-Array = Any
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How an operator normalises.
-
-    Args:
-        shape: in which its tensors are seen.
-        axes: along which moments are taken.
-        shared: along which a factor serves.
-        moments: the shape of moments.
-        fixed: whether moments are constants.
-    """
-
-    shape: tuple[int, ...]
-    axes: Axes
-    shared: Axes
-    moments: tuple[int, ...]
-    fixed: bool = False
+from fluidnb_kernels.norm.emit import View, inverse_of
 
 
 def second_maker(type: str, moments: Mapping[str, str]) -> GradMaker:
-    """Maker of the gradient of a normalisation's gradient, with the slots that Paddle's have.
-
-    Args:
-        moments: slots for moments -> slots of the gradient operator with them.
-    """
+    """Maker of the gradient of a normalisation's gradient, with the slots that Paddle's have."""
     reads = {"X": "X", "Scale": "Scale", **moments, "DY": "Y@GRAD"}
     arriving = {"DD" + slot: f"{slot}@GRAD" for slot in ("X", "Scale", "Bias")}
     return second_grad(type + "_grad_grad", reads, arriving, {"DX": "X", "DScale": "Scale", "DDY": "Y@GRAD"})
@@ -54,16 +27,11 @@ def second_maker(type: str, moments: Mapping[str, str]) -> GradMaker:
 SAVED = {"SavedMean": "SavedMean", "SavedVariance": "SavedVariance"}
 
 
-def saved_inverse(b: Binder, f: Formulas) -> Array:
-    """One over the deviations where the operator keeps just that."""
-    return f.read(b["SavedVariance"])
-
-
 def define(
-    type: str, view: Callable[[Binder], View], mean: str = "SavedMean",
-    inverse: Callable[[Binder, Formulas], Array] = saved_inverse,
+    type: str, view: Callable[[Binder], View], mean: str = "SavedMean", spread: str = "SavedVariance",
+    inverted: bool = True,
 ) -> None:  # fmt: skip
-    """Register the gradient of a normalisation's gradient."""
+    """Register the gradient of a normalisation's gradient; ``inverted`` as for `normalise`."""
 
     name = type + "_grad_grad"
 
@@ -72,15 +40,15 @@ def define(
     def grad_grad(b: Binder) -> None:
         """DDY = Scale · r · P(DDX) + DDScale · x̂ + DDBias; DScale = Σ DY · r · P(DDX); DX by what x̂ and r do to dX."""
         f, v = formulas(b, verbs.on_cuda(b), b["X"]), view(b)
-        r = inverse(b, f).reshape(v.moments)
+        saved = f.read(b[spread])
+        r = (saved if inverted else inverse_of(b, saved, b.attr("epsilon", 1e-5))).reshape(v.moments)
         centred = f.sub(f.read(b["X"], v.shape), f.read(b[mean], v.moments))
         _emit(b, f, v, f.mul(centred, r), r)
 
 
-
 def _emit(b: Binder, f: Formulas, v: View, hat: Array, r: Array) -> None:
     """Emit the three results from x̂ and r."""
-    factor = tuple(1 if i in v.shared else n for i, n in enumerate(v.shape))
+    factor = v.factors
     g = f.read(b["DY"], v.shape)
     scale, dds, ddb = (None if b[s] is None else f.read(b[s], factor) for s in ("Scale", "DDScale", "DDBias"))
     ddx = None if b["DDX"] is None else f.read(b["DDX"], v.shape)

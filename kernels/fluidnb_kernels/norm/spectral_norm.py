@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
@@ -17,34 +14,17 @@ from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import dot
-from fluidnb_kernels.rules import agree, one_axis
+from fluidnb_kernels.rules import fits, one_axis
 from fluidnb_kernels.tensor.strided_copy import lay, move
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-
-def _kernels() -> Iterator[str]:
-    for name in ("unit", "divided", "spectral_slope"):
-        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
-
-
-CUDA = Source(__file__, "spectral_norm.cu", _kernels)
+CUDA = Source(__file__, "spectral_norm.cu", typed(("unit divided spectral_slope", ("float32", "float64"))))
 
 
 def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array, Array, Array]:
-    """The largest singular value of a matrix by power iteration, with its two vectors.
+    """The largest singular value of a matrix by power iteration from ``u``, with its two vectors.
 
-    Args:
-        w: [m, n].
-        u: [m], where the iteration starts.
-        v: [n]; serves where there are no steps.
-
-    Returns:
-        The value and the vectors.
-
-    Example:
-        >>> float(largest(np.diag([2.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), 1, 0.0)[0])
-        2.0
+    ``v`` is used where there are no steps.
     """
     for _ in range(steps):
         v = w.T @ u
@@ -55,26 +35,14 @@ def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array
 
 
 def normalise(w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, out: Array) -> None:
-    """Write a weight over its largest singular value.
-
-    Args:
-        u: [size of the axis].
-        v: [the other sizes together].
-        axis: the dimension that makes the rows of the matrix.
-    """
+    """Write a weight over its largest singular value."""
     rows = np.moveaxis(w, axis, 0)
     value, _, _ = largest(rows.reshape(len(rows), -1), u, v, steps, eps)
     np.divide(w, value, out)
 
 
 def normalise_grad(w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, g: Array, dw: Array) -> None:
-    """Write the gradient of `normalise`, the vectors taken as constants.
-
-    Args:
-        u: [size of the axis].
-        v: [the other sizes together].
-        axis: the dimension that makes the rows of the matrix.
-    """
+    """Write the gradient of `normalise`, the vectors taken as constants."""
     rows, g = np.moveaxis(w, axis, 0), np.moveaxis(g, axis, 0)
     value, u, v = largest(rows.reshape(len(rows), -1), u, v, steps, eps)
     share = (g * rows).sum() / value
@@ -90,10 +58,7 @@ def _infer(c: Context) -> None:
     axis = one_axis(c, c.attr("dim"), w.ndim, "dim")
     rest = product([n for i, n in enumerate(w.shape) if i != axis])
     for slot, size in (("U", w.shape[axis]), ("V", rest)):
-        c.require(
-            agree(c[slot].shape, (size,)), f"Input({slot}) of spectral_norm must fit the weight as a matrix.",
-            expected=[size], received=list(c[slot].shape),
-        )  # fmt: skip
+        fits(c, slot, (size,), f"Input({slot}) of spectral_norm must fit the weight as a matrix.")
     c.set("Out", w.shape, w.dtype, c.lod("Weight"))
 
 
@@ -101,6 +66,7 @@ def _how(b: Binder) -> tuple[int, float, int]:
     return b.attr("power_iters", 1), b.attr("eps", 1e-12), b.attr("dim", 0) % b["Weight"].ndim
 
 
+@kernel("spectral_norm", place="cuda", dtypes=FLOATS)
 @op(
     "spectral_norm",
     inputs={
@@ -133,13 +99,28 @@ def spectral_norm(b: Binder) -> None:
     Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (2018); Fluid's
     spectral_norm_op.
     """
-    b(normalise, b["Weight"], b["U"], b["V"], *_how(b), b["Out"])
+    if not on_cuda(b):
+        return b(normalise, b["Weight"], b["U"], b["V"], *_how(b), b["Out"])
+    w = of_dtype(b, b["Weight"], wide_dtype(b["Weight"].dtype))
+    out = writing_as(b, b["Out"], w.dtype)
+    each(b, CUDA, f"divided<{ctype(w.dtype)}>", w.size, w, _largest_on_cuda(b, w)[0], out)
+    return written_as(b, b["Out"], out)
 
 
+@kernel("spectral_norm_grad", place="cuda", dtypes=FLOATS)
 @grad_op("spectral_norm_grad")
 def spectral_norm_grad(b: Binder) -> None:
     """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
-    b(normalise_grad, b["Weight"], b["U"], b["V"], *_how(b), b["Out@GRAD"], b["Weight@GRAD"])
+    if not on_cuda(b):
+        return b(normalise_grad, b["Weight"], b["U"], b["V"], *_how(b), b["Out@GRAD"], b["Weight@GRAD"])
+    wide = wide_dtype(b["Weight"].dtype)
+    w, g = (of_dtype(b, b[slot], wide) for slot in ("Weight", "Out@GRAD"))
+    value, u, v = _largest_on_cuda(b, w)
+    along, dw = b.tmp((1,), wide), writing_as(b, b["Weight@GRAD"], wide)
+    fold(b, dot.CUDA, dot.PRODUCTS, g, range(g.ndim), along, y=w)
+    sizes = map(np.int64, split(w.shape, _how(b)[2])[1:])
+    each(b, CUDA, f"spectral_slope<{ctype(wide)}>", w.size, g, u, v, value, along, dw, *sizes)
+    return written_as(b, b["Weight@GRAD"], dw)
 
 
 def _largest_on_cuda(b: Binder, w: Array) -> tuple[Array, Array, Array]:
@@ -169,25 +150,3 @@ def _largest_on_cuda(b: Binder, w: Array) -> tuple[Array, Array, Array]:
     value = b.tmp((1,), w.dtype)
     fold(b, dot.CUDA, dot.PRODUCTS, of_u.reshape(h), [0], value, y=u)
     return value, u, v
-
-
-@kernel("spectral_norm", place="cuda", dtypes=FLOATS)
-def spectral_norm_on_cuda(b: Binder) -> None:
-    """Products with vectors, then a division."""
-    w = of_dtype(b, b["Weight"], wide_dtype(b["Weight"].dtype))
-    out = writing_as(b, b["Out"], w.dtype)
-    each(b, CUDA, f"divided<{ctype(w.dtype)}>", w.size, w, _largest_on_cuda(b, w)[0], out)
-    written_as(b, b["Out"], out)
-
-
-@kernel("spectral_norm_grad", place="cuda", dtypes=FLOATS)
-def spectral_norm_grad_on_cuda(b: Binder) -> None:
-    """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
-    wide = wide_dtype(b["Weight"].dtype)
-    w, g = (of_dtype(b, b[slot], wide) for slot in ("Weight", "Out@GRAD"))
-    value, u, v = _largest_on_cuda(b, w)
-    along, dw = b.tmp((1,), wide), writing_as(b, b["Weight@GRAD"], wide)
-    fold(b, dot.CUDA, dot.PRODUCTS, g, range(g.ndim), along, y=w)
-    sizes = map(np.int64, split(w.shape, _how(b)[2])[1:])
-    each(b, CUDA, f"spectral_slope<{ctype(wide)}>", w.size, g, u, v, value, along, dw, *sizes)
-    written_as(b, b["Weight@GRAD"], dw)

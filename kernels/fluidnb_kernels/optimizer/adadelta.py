@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel, op
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.optimizer.common import gradient, scalar, updates
-from fluidnb_kernels.optimizer.launch import emit_update
-
-Array = Any
-
-_UPDATES = {
-    "ParamOut": "Param",
-    "AvgSquaredGradOut": "AvgSquaredGrad",
-    "AvgSquaredUpdateOut": "AvgSquaredUpdate",
-}
+from fluidnb.op import Attr
+from fluidnb_kernels.arithmetic import Operand
+from fluidnb_kernels.optimizer.common import GRAD, PARAM, optimizer_op, running_mean, step_formula
+from fluidnb_kernels.optimizer.launch import update_kernel
 
 
-@op(
+@optimizer_op(
     "adadelta",
-    inputs={
-        "Param: float": "the parameter, any shape",
-        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+    {"ParamOut": "Param", "AvgSquaredGradOut": "AvgSquaredGrad", "AvgSquaredUpdateOut": "AvgSquaredUpdate"},
+    inputs=PARAM | GRAD | {
         "AvgSquaredGrad: float": "running mean of the gradient's square",
         "AvgSquaredUpdate: float": "running mean of the step's square",
         "LearningRate?: float[1]": "without it steps are taken whole",
-        "MasterParam?: float32": "copy of a float16 parameter",
-    },
-    outputs={
-        "ParamOut": "the parameter after the step",
-        "AvgSquaredGradOut": "AvgSquaredGrad after the step",
-        "AvgSquaredUpdateOut": "AvgSquaredUpdate after the step",
-        "MasterParamOut?": "its float32 copy after the step",
     },
     attrs={
         "rho": Attr("float", 0.95, "how much of the means stays"),
         "epsilon": Attr("float", 1e-6, "keeps the divisor from zero"),
-        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    master=True,
     cost="8 * Param",
-    infer=updates(_UPDATES),
-    alias=_UPDATES,
-    inplace=True,
-    dtype_slot="Param",
-    side_effect=True,
+)  # fmt: skip
+@step_formula(
+    "Param Grad AvgSquaredGrad AvgSquaredUpdate LearningRate", "AvgSquaredGradOut AvgSquaredUpdateOut ParamOut"
 )
-def adadelta(b: Binder) -> None:
+def adadelta(p: Operand, g: Operand, mean: Operand, last: Operand, rate: Operand) -> Iterator[Operand]:
     """a' = rho a + (1 - rho) g²; s = √((u + eps) / (a' + eps)) g; u' = rho u + (1 - rho) s²; p' = p - lr s.
 
     Here a is AvgSquaredGrad and u is AvgSquaredUpdate.
@@ -61,28 +43,15 @@ def adadelta(b: Binder) -> None:
 
     Source: Zeiler, ADADELTA (2012); Fluid's adadelta_op.
     """
-    grad, rho = gradient(b), b.attr("rho")
-    epsilon = b.const(b.attr("epsilon"), grad.dtype)
-    _mean(b, "AvgSquaredGrad", grad, rho)
-    step = apply(b, np.add, b["AvgSquaredUpdate"], epsilon)
-    b(np.divide, step, apply(b, np.add, b["AvgSquaredGradOut"], epsilon), out=step)
-    b(np.sqrt, step, out=step)
-    b(np.multiply, step, grad, out=step)
-    _mean(b, "AvgSquaredUpdate", step, rho)
-    if b.has("LearningRate"):
-        step = apply(b, np.multiply, step, scalar(b, "LearningRate"))
-    b(np.subtract, b["Param"], step, out=b["ParamOut"])
+    rho, epsilon = p.attr("rho"), p.attr("epsilon")
+    mean = running_mean(mean, g * g, rho)
+    yield mean
+    step = np.sqrt((last + epsilon) / (mean + epsilon)) * g
+    yield running_mean(last, step * step, rho)
+    yield p - (step * rate if p.binder.has("LearningRate") else step)
 
 
-def _mean(b: Binder, slot: str, value: Array, rho: float) -> None:
-    """Emit the running mean of a square."""
-    square = apply(b, np.multiply, value, value)
-    b(np.multiply, square, b.const(1 - rho, square.dtype), out=square)
-    b(np.add, apply(b, np.multiply, b[slot], b.const(rho, square.dtype)), square, out=b[slot + "Out"])
-
-
-@kernel("adadelta", place="cuda", dtypes=FLOATS)
-def adadelta_on_cuda(b: Binder) -> None:
-    """One launch."""
-    states = [(b[slot], b[slot + "Out"]) for slot in ("AvgSquaredGrad", "AvgSquaredUpdate")]
-    emit_update(b, "adadelta", states, (b.attr("rho"), b.attr("epsilon"), b.has("LearningRate")))
+update_kernel(
+    "adadelta", "AvgSquaredGrad", "AvgSquaredUpdate",
+    numbers=lambda b: (b.attr("rho"), b.attr("epsilon"), b.has("LearningRate")),
+)  # fmt: skip

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb.op import Array, Attr, Binder, kernel
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, of_paddle2
-from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, gradient, optimizer_op, scalar, updates
 from fluidnb_kernels.optimizer.launch import (
     advance,
     beta_powers,
@@ -20,33 +18,28 @@ from fluidnb_kernels.optimizer.launch import (
 )
 from fluidnb_kernels.rows.values import merged, value_array
 
-Array = Any
-
-_UPDATES = {
-    "ParamOut": "Param",
-    "Moment1Out": "Moment1",
-    "Moment2Out": "Moment2",
-    "Beta1PowOut": "Beta1Pow",
-    "Beta2PowOut": "Beta2Pow",
+#: The slots of optimizers with two moments and the powers of two decay rates.
+UPDATES = {"ParamOut": "Param", "Moment1Out": "Moment1", "Moment2Out": "Moment2"}
+INPUTS = PARAM | GRAD | RATE | {
+    "Moment1: float": "running mean of the gradient",
+    "Moment2: float": "running mean of its square",
+    "Beta1Pow: float[1]": "beta1 to the power of the step",
+    "Beta2Pow: float[1]": "beta2 to the power of the step",
+    "MasterParam?: float32": "copy of a float16 parameter",
+    "SkipUpdate?: bool[1]": "whether everything stays as it is",
+}  # fmt: skip
+OUTPUTS = {
+    "Beta1PowOut?": "Beta1Pow for the next step; without it a scale operator advances Beta1Pow",
+    "Beta2PowOut?": "Beta2Pow for the next step",
+    "MasterParamOut?": "its float32 copy after the step",
 }
+POWERS = {"Beta1PowOut": "Beta1Pow", "Beta2PowOut": "Beta2Pow"}
 
 
 def step_lazily(
     grad: SelectedRows, kept: tuple[Array, Array, Array], shares: tuple[Array, ...], step: Array, epsilon: Array
 ) -> None:
-    """Take a step in the rows that have a gradient, and leave all others and their moments alone.
-
-    Args:
-        kept: parameter, first and second moment, changed.
-        shares: beta1, 1 - beta1, beta2, 1 - beta2, one element each.
-        step: the learning rate with its correction, one element.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> kept, g = tuple(np.zeros((2, 1)) for _ in range(3)), SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))
-        >>> step_lazily(g, kept, (0.5, 0.5, 0.5, 0.5), 1.0, 0.0); kept[1].ravel()
-        array([0. , 0.5])
-    """
+    """Take a step in the rows that have a gradient, and leave all others and their moments alone."""
     rows, g = merged(grad.rows_, value_array(grad))
     param, m, v = kept
     beta1, rest1, beta2, rest2 = shares
@@ -55,46 +48,28 @@ def step_lazily(
     param[rows] -= m[rows] / (np.sqrt(v[rows]) + epsilon) * step
 
 
-@op(
+@optimizer_op(
     "adam",
-    inputs={
-        "Param: float": "the parameter, any shape",
-        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
-        "LearningRate: float[1]": "one number",
-        "Moment1: float": "running mean of the gradient",
-        "Moment2: float": "running mean of its square",
-        "Beta1Pow: float[1]": "beta1 to the power of the step",
-        "Beta2Pow: float[1]": "beta2 to the power of the step",
-        "MasterParam?: float32": "copy of a float16 parameter",
-        "SkipUpdate?: bool[1]": "whether everything stays as it is",
+    UPDATES,
+    inputs=INPUTS | {
         "Beta1Tensor?": "beta1 as a variable",
         "Beta2Tensor?": "beta2 as a variable",
         "EpsilonTensor?": "epsilon as a variable",
     },
-    outputs={
-        "ParamOut": "the parameter after the step",
-        "Moment1Out": "Moment1 after the step",
-        "Moment2Out": "Moment2 after the step",
-        "Beta1PowOut?": "Beta1Pow for the next step; without it a scale operator advances Beta1Pow",
-        "Beta2PowOut?": "Beta2Pow for the next step",
-        "MasterParamOut?": "its float32 copy after the step",
-    },
+    outputs=OUTPUTS,
     attrs={
         "beta1": Attr("float", 0.9, "exponential decay rate of Moment1"),
         "beta2": Attr("float", 0.999, "exponential decay rate of Moment2"),
         "epsilon": Attr("float", 1e-8, "keeps the divisor from zero"),
         "lazy_mode": Attr("bool", False, "whether rows without gradient are left alone"),
         "min_row_size_to_use_multithread": Attr("long", 1000, "accepted, without effect"),
-        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
+        "multi_precision": MULTI_PRECISION,
         "use_global_beta_pow": Attr("bool", False, "whether others advance the powers"),
     },
     cost="8 * Param",
-    infer=updates(_UPDATES),
-    alias=_UPDATES,
-    inplace=True,
-    dtype_slot="Param",
-    side_effect=True,
-)
+    infer=updates(UPDATES | POWERS),
+    alias=POWERS,
+)  # fmt: skip
 def adam(b: Binder) -> None:
     """m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g²; p' = p - lr c2 / c1 · m' / (sqrt(v') + eps c2).
 
@@ -112,11 +87,7 @@ def adam(b: Binder) -> None:
 
 
 def emit_step(b: Binder, param: Array, rate: Array) -> None:
-    """Emit the step of `adam` and of its relatives.
-
-    Args:
-        rate: the learning rate, a 0-d array.
-    """
+    """Emit the step of `adam` and of its relatives."""
     m, v = b["Moment1"], b["Moment2"]
     dtype = param.dtype
     beta1, beta2 = dtype.type(b.attr("beta1")), dtype.type(b.attr("beta2"))
@@ -167,11 +138,7 @@ def adam_on_cuda(b: Binder) -> None:
 
 
 def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None:
-    """Emit launches for the step of `adam` and of its relatives.
-
-    Args:
-        decay: weight decay that does not go through the moments.
-    """
+    """Emit launches for the step of `adam` and of its relatives."""
     betas, epsilon = (b.attr("beta1"), b.attr("beta2")), b.attr("epsilon")
     powers, slots = beta_powers(b), ("Moment1", "Moment2")
     early = b.is_rows("Grad") and of_paddle2(b) and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]

@@ -52,5 +52,4 @@ def adamw(b: Binder) -> None:
 
 @kernel("adamw", place="cuda", dtypes=FLOATS)
 def adamw_on_cuda(b: Binder) -> None:
-    """The launches of adam."""
     emit_step_on_cuda(b, b.attr("coeff") if b.attr("with_decay") else 0.0, b.attr("lr_ratio"))

@@ -1,8 +1,8 @@
 // The sums of average_accumulates: moves 4 elements in and 3 out for each of the parameter, and aims at the bandwidth of
-// a device copy. The counts are advanced by a launch of their own, for they may be written where they stand.
+// a device copy. The counts are advanced by a separate launch, since they may be updated in place.
 #include "fluid.cuh"
 
-// What the counts say of this update: after `part` updates the newest sum moves on; a full window is put aside.
+// The decisions of this update by the counts: after `part` updates the newest sum moves on; a full window is put aside.
 struct counts { long long updates, counted; bool move, full; };
 __device__ __forceinline__ counts counts_of(const long long* updates, const long long* counted, double window,
                                             long long low, long long high, long long part) {

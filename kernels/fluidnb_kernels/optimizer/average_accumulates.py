@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import writing_as, written_as
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
-
-Array = Any
 
 #: After so many updates the newest sum is moved on, so that no sum grows too large to be exact.
 PART = 16384
@@ -32,20 +28,7 @@ def accumulate(
     param: Array, window: float, low: int, high: int,
     first: Array, second: Array, old: Array, counted: Array, before: Array, updates: Array,
 ) -> None:  # fmt: skip
-    """Add a parameter's value to its sums, and begin anew when enough values are in them.
-
-    Args:
-        window: which share of all updates the sums should hold.
-        low: the fewest values to hold before they are put aside.
-        counted: int64 [1], how many values the first two hold; changed.
-        before: int64 [1], how many values ``old`` holds; changed.
-        updates: int64 [1], how many updates there were; changed.
-
-    Example:
-        >>> a, b, c, n, m, u = (np.zeros(1) for _ in range(6))
-        >>> accumulate(np.array([3.0]), 1.0, 1, 9, a, b, c, n, m, u); c, m
-        (array([3.]), array([1.]))
-    """
+    """Add a parameter's value to its sums, and begin anew when enough values are in them."""
     updates += 1
     counted += 1
     first += param
@@ -124,6 +107,6 @@ def average_accumulates_on_cuda(b: Binder) -> None:
     counted, _, updates = counts = [b["in_" + name] for name in _COUNTS]
     name = f"average_sums<{ctype(param.dtype)}>"
     each(b, CUDA, name, param.size, param, *before, updates, counted, *after, *numbers)
-    for out, given in zip(sums, after, strict=True):
-        written_as(b, out, given)
+    for out, array in zip(sums, after, strict=True):
+        written_as(b, out, array)
     b(CUDA["average_counts"], (1,), (1,), 0, *counts, *[b["out_" + name] for name in _COUNTS], *numbers)

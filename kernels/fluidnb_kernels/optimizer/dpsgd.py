@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Stream, kernel, normal, op
+from fluidnb.op import Array, Attr, Binder, Stream, kernel, normal
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.optimizer.common import scalar, updates
+from fluidnb_kernels.optimizer.common import PARAM, RATE, optimizer_op, scalar
 from fluidnb_kernels.optimizer.trust_ratio import emit_dpsgd
-
-Array = Any
-
-_UPDATES = {"ParamOut": "Param"}
 
 
 def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, noise: float, out: Array) -> None:
-    """Take a step along the gradient, held to a length, with a random number added.
-
-    Args:
-        stream: where the number comes from.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> p = np.zeros(1); step(p, np.array([8.0]), 0.5, Stream("p", Clock(1)), 4.0, 0.0, p); p
-        array([-2.])
-    """
+    """Take a step along the gradient, held to a length, with a random number added."""
     draw = np.zeros(1)
     normal(stream, draw, 0.0, noise)
     length = np.sqrt(np.square(grad, dtype=np.float64).sum())
@@ -34,14 +19,10 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
     out[...] = param - rate * (grad / scale + draw[0]).astype(grad.dtype)
 
 
-@op(
+@optimizer_op(
     "dpsgd",
-    inputs={
-        "Param: float": "the parameter, any shape",
-        "Grad: float": "its gradient, same shape",
-        "LearningRate: float[1]": "one number",
-    },
-    outputs={"ParamOut": "the parameter after the step"},
+    {"ParamOut": "Param"},
+    inputs=PARAM | {"Grad: float": "its gradient, same shape"} | RATE,
     attrs={
         "clip": Attr("float", 10.0, "the longest gradient, in the Euclidean norm"),
         "batch_size": Attr("float", 16.0, "how many samples the gradient is of", gt=0),
@@ -49,11 +30,8 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
         "seed": Attr("int", 0, "0 for the program's"),
     },
     cost="4 * Param",
-    infer=updates(_UPDATES),
-    alias=_UPDATES,
+    inplace=False,
     random=True,
-    dtype_slot="Param",
-    side_effect=True,
 )
 def dpsgd(b: Binder) -> None:
     """p' = p - lr · (g / max(1, |g| / clip) + noise / batch_size), one normal number of deviation sigma for all.

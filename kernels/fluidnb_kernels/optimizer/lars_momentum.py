@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.trust_ratio import emit_lars
 from fluidnb_kernels.rules import agree
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -26,15 +22,7 @@ def _infer(c: Context) -> None:
 
 
 def local_rate(param: Array, grad: Array, rate: Array, coeff: float, decay: float, epsilon: float, out: Array) -> None:
-    """Write the learning rate of one parameter.
-
-    Args:
-        out: one element, written; ``rate`` itself where there is no decay or one of the sizes is zero.
-
-    Example:
-        >>> r = np.zeros(()); local_rate(np.array([3.0]), np.array([1.0]), np.array(1.0), 0.5, 1.0, 0.0, r); r
-        array(0.375)
-    """
+    """Write the learning rate of a parameter: the common one without decay, or where a size is zero."""
     p, g = np.sqrt(np.vdot(param, param)), np.sqrt(np.vdot(grad, grad))
     trusted = decay > 0 and p > 0 and g > 0
     out[...] = rate.item() * coeff * p / (g + decay * p + epsilon) if trusted else rate.item()
@@ -97,8 +85,8 @@ def lars_momentum(b: Binder) -> None:
 
 
 def _decays(b: Binder) -> list[float]:
-    given = b.attr("lars_weight_decay")
-    return given if isinstance(given, list) else [given]  # Fluid wrote one number
+    decays = b.attr("lars_weight_decay")
+    return decays if isinstance(decays, list) else [decays]  # Fluid wrote one number
 
 
 @kernel("lars_momentum", place="cuda", dtypes=FLOATS)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from fluidnb.errors import OpTypeError
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder, kernel
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.cuda import Function, Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -17,8 +16,6 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import over_rows
 from fluidnb_kernels.rows.values import dtype_of, places_of, value_array
-
-Array = Any
 
 _STEPS = (
     "same", "sgd", "momentum", "decay", "adam", "adamax", "adagrad", "proximal_gd", "proximal_adagrad", "adadelta",
@@ -45,17 +42,13 @@ CUDA = Source(__file__, "update.cu", _kernels)
 
 
 def one_number(b: Binder, slot: str) -> Array:
-    """An input of one element in the precision in which the parameter's step is computed.
-
-    Args:
-        slot: the slot; a workspace whose content is not defined stands for one that is left out.
-    """
+    """An input of one element in the precision of the step; a workspace of undefined content where it is left out."""
     wide = wide_dtype(b["Param"].dtype)
     return of_dtype(b, b[slot], wide) if b.has(slot) else b.tmp((1,), wide)
 
 
 def _shared(b: Binder, powers: Sequence[Array], numbers: Sequence[float]) -> tuple[list[Array], list[np.float64]]:
-    """What all elements share: learning rate and two powers, and five numbers."""
+    """Arguments that all elements share: learning rate and two powers, and five numbers."""
     rate = one_number(b, "LearningRate")
     return [rate, *(powers or (rate, rate))], [np.float64(x) for x in (*numbers, *[0.0] * 5)[:5]]
 
@@ -67,12 +60,7 @@ def emit_update(
     numbers: Sequence[float] = (),
     powers: Sequence[Array] = (),
 ) -> None:
-    """Emit the step of every element.
-
-    Args:
-        step: its name in ``update.cu``.
-        powers: two arrays of one element in the precision of the step, or none.
-    """
+    """Emit the step of every element; the powers are of one element, in the precision of the step."""
     dtype, out = b["Param"].dtype, b["ParamOut"]
     param, grad = b["Param"], of_dtype(b, gradient(b), dtype)
     before = [of_dtype(b, old, dtype) for old, _ in states]
@@ -81,8 +69,18 @@ def emit_update(
     spare = 3 - len(states)
     read, written = [param, grad, *before, *[param] * spare], [out, *after, *[out] * spare]
     _between(b, step, read, written, shared, constants)
-    for (_, new), given in zip(states, after, strict=True):
-        written_as(b, new, given)
+    for (_, new), array in zip(states, after, strict=True):
+        written_as(b, new, array)
+
+
+def update_kernel(type: str, *states: str, numbers: Callable[[Binder], Sequence[float]], step: str = "") -> None:
+    """Register the CUDA kernel of an optimizer whose step is one launch; ``states`` are slots that it updates."""
+
+    def update(b: Binder) -> None:
+        """One launch over all elements."""
+        emit_update(b, step or type, [(b[slot], b[slot + "Out"]) for slot in states], numbers(b))
+
+    kernel(type, place="cuda", dtypes=FLOATS)(update)
 
 
 def _between(
@@ -95,11 +93,7 @@ def _between(
 
 
 def copied(b: Binder, source: Array, out: Array) -> None:
-    """Emit ``out = source``, unless they are one.
-
-    Args:
-        out: another of its shape and dtype, written.
-    """
+    """Emit ``out = source``, unless they are one."""
     if out is not source:
         nothing = b.tmp((1,), wide_dtype(out.dtype))
         _between(b, "same", [source] * 5, [out] * 4, [nothing] * 3, [np.float64(0)] * 5)
@@ -119,38 +113,21 @@ def beta_powers(b: Binder) -> tuple[Array, Array]:
 
 
 def advance(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]) -> tuple[Array, Array]:
-    """Emit the powers for the next step, after all that reads those of this one.
-
-    Args:
-        powers: what `beta_powers` gave.
-        betas: beta1 and beta2.
-
-    Returns:
-        What is written.
-    """
+    """Emit the powers for the next step, after all that reads those of this one."""
     slots, dtype = ("Beta1PowOut", "Beta2PowOut"), powers[0].dtype
     one, two = (writing_as(b, b[s], dtype) if b.wants(s) else b.tmp((1,), dtype) for s in slots)
     if any(map(b.wants, slots)):
         b(CUDA[f"advance<{ctype(dtype)}>"], (1,), (1,), 0, *powers, one, two, *map(np.float64, betas))
-    for slot, given in zip(slots, (one, two), strict=True):
+    for slot, array in zip(slots, (one, two), strict=True):
         if b.wants(slot):
-            written_as(b, b[slot], given)
+            written_as(b, b[slot], array)
     return one, two
 
 
 def emit_sparse_update(
     b: Binder, step: str, states: Sequence[Array] = (), numbers: Sequence[float] = (), powers: Sequence[Array] = ()
 ) -> None:
-    """Emit a step in the rows that have a gradient, after which all others are as they were.
-
-    Args:
-        step: its name in ``update.cu``.
-        states: state, changed in these rows; at most two.
-        powers: two arrays of one element in the precision of the step, or none.
-
-    Raises:
-        OpTypeError: the gradient or a state has another dtype than the parameter.
-    """
+    """Emit a step in the rows that have a gradient; state, at most two arrays, changes in these rows alone."""
     out, grad = b["ParamOut"], b["Grad"]
     for other in (dtype_of(grad), *(s.dtype for s in states)):
         if other != out.dtype:
@@ -164,14 +141,7 @@ def emit_sparse_update(
 
 
 def emit_held_update(b: Binder, step: str) -> None:
-    """Emit a step without state in the rows of a parameter that is SelectedRows itself.
-
-    Args:
-        step: its name in ``update.cu``.
-
-    Raises:
-        OpTypeError: the gradient has another dtype than the parameter.
-    """
+    """Emit a step without state in the rows of a parameter that is SelectedRows itself."""
     param, grad = b["Param"], b["Grad"]
     dtype = dtype_of(param)
     if dtype_of(grad) != dtype:
@@ -184,29 +154,14 @@ def emit_held_update(b: Binder, step: str) -> None:
 
 
 def update_held(function: Function, param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
-    """Launch a step without state in the rows that a parameter holds.
-
-    Raises:
-        EnforceNotMet: the parameter does not hold a row that has a gradient.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> p = SelectedRows([7, 3], 9, LoDTensor(np.ones((2, 1))))
-        >>> g = SelectedRows([3], 9, LoDTensor(np.ones((1, 1))))
-        >>> update_held(CUDA["update_rows<f::sgd, double>"], p, g, np.full(1, 0.5)); p.value.array.ravel()
-        array([1. , 0.5])
-    """
+    """Launch a step without state in the rows that a parameter holds."""
     values, placed = value_array(param), SelectedRows()
     placed.rows_, placed.value = places_of(param.rows_, grad.rows_), grad.value
     over_rows(function, placed, *[rate] * 3, *[values] * 3, *[np.float64(0)] * 5)
 
 
 def gradient(b: Binder) -> Array:
-    """The gradient as a tensor of the parameter's shape; rows that SelectedRows does not hold are zero.
-
-    Returns:
-        Grad, or a workspace.
-    """
+    """The gradient as a tensor of the parameter's shape; rows that SelectedRows does not hold are zero."""
     grad = b["Grad"]
     if not isinstance(grad, SelectedRows):
         return grad

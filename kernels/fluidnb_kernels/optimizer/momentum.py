@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb.op import Attr, Binder, kernel
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, gradient, optimizer_op, scalar
 from fluidnb_kernels.optimizer.launch import emit_update
 
 
-@op(
+@optimizer_op(
     "momentum",
-    inputs={
-        "Param: float": "the parameter, any shape",
-        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
-        "Velocity: float": "the velocity, same shape",
-        "LearningRate: float[1]": "one number",
-        "MasterParam?: float32": "copy of a float16 parameter",
-    },
-    outputs={
-        "ParamOut": "the parameter after the step",
-        "VelocityOut": "the velocity after the step",
-        "MasterParamOut?": "its float32 copy after the step",
-    },
+    {"ParamOut": "Param", "VelocityOut": "Velocity"},
+    inputs=PARAM | GRAD | {"Velocity: float": "the velocity, same shape"} | RATE
+    | {"MasterParam?: float32": "copy of a float16 parameter"},
+    outputs={"MasterParamOut?": "its float32 copy after the step"},
     attrs={
         "mu": Attr("float", doc="momentum: decay rate of the velocity"),
         "use_nesterov": Attr("bool", False, "whether to look ahead"),
         "regularization_method": Attr("string", "", "l2_decay adds a decay to the gradient", enum=["", "l2_decay"]),
         "regularization_coeff": Attr("float", 0.0, "its coefficient"),
-        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
+        "multi_precision": MULTI_PRECISION,
         "rescale_grad": Attr("float", 1.0, "factor of the gradient"),
     },
     cost="2 * Param",
-    infer=updates({"ParamOut": "Param", "VelocityOut": "Velocity"}),
-    alias={"ParamOut": "Param", "VelocityOut": "Velocity"},
-    inplace=True,
-    dtype_slot="Param",
-    side_effect=True,
-)
+)  # fmt: skip
 def momentum(b: Binder) -> None:
     """v' = mu · v + g; p' = p - lr · v', or p - lr · (g + mu · v') with Nesterov.
 
@@ -79,7 +66,6 @@ def momentum(b: Binder) -> None:
 
 @kernel("momentum", place="cuda", dtypes=FLOATS)
 def momentum_on_cuda(b: Binder) -> None:
-    """One launch."""
     decay = b.attr("regularization_coeff") if b.attr("regularization_method") == "l2_decay" else 0.0
     numbers = b.attr("mu"), b.attr("use_nesterov"), b.attr("rescale_grad"), decay
     emit_update(b, "momentum", [(b["Velocity"], b["VelocityOut"])], numbers)

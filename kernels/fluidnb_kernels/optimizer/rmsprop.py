@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.emit import FLOATS, apply, zeros
-from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb.op import Attr, Binder, Context, kernel
+from fluidnb_kernels.arithmetic import values
+from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.optimizer.common import GRAD, PARAM, RATE, gradient, optimizer_op, running_mean, scalar, updates
 from fluidnb_kernels.optimizer.launch import emit_update
-
-Array = Any
 
 _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "MeanSquareOut": "MeanSquare"}
 
@@ -27,38 +24,25 @@ def _infer(c: Context) -> None:
         c.set("MeanGradOut", like.shape, like.dtype)
 
 
-@op(
+@optimizer_op(
     "rmsprop",
-    inputs={
-        "Param: float": "the parameter, any shape",
-        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+    _UPDATES,
+    inputs=PARAM | GRAD | {
         "MeanSquare: float": "running mean of its square",
         "Moment: float": "the step, with momentum",
-        "LearningRate: float[1]": "one number",
-        "MeanGrad?: float": "running mean of the gradient, when centered",
-        "MasterParam?: float32": "copy of a float16 parameter",
-    },
-    outputs={
-        "ParamOut": "the parameter after the step",
-        "MomentOut": "Moment after the step",
-        "MeanSquareOut": "MeanSquare after the step",
-        "MeanGradOut?": "MeanGrad after the step",
-        "MasterParamOut?": "its float32 copy after the step",
-    },
+    } | RATE | {"MeanGrad?: float": "running mean of the gradient, when centered"},
+    outputs={"MeanGradOut?": "MeanGrad after the step"},
     attrs={
         "epsilon": Attr("float", 1e-10, "keeps the divisor from zero"),
         "decay": Attr("float", 0.9, "how much of the means stays"),
         "momentum": Attr("float", 0.0, "how much of the step stays"),
         "centered": Attr("bool", False, "divide by the deviation from the mean gradient, not by its size"),
-        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    master=True,
     cost="7 * Param",
     infer=_infer,
-    alias={**_UPDATES, "MeanGradOut": "MeanGrad"},
-    inplace=True,
-    dtype_slot="Param",
-    side_effect=True,
-)
+    alias={"MeanGradOut": "MeanGrad"},
+)  # fmt: skip
 def rmsprop(b: Binder) -> None:
     """s' = decay s + (1 - decay) g²; v' = momentum v + lr g / √(s' - a'² + eps); p' = p - v'.
 
@@ -72,34 +56,30 @@ def rmsprop(b: Binder) -> None:
 
     Source: Tieleman, Hinton (lecture 6.5, 2012); Graves (2013) for the centered form; Fluid's rmsprop_op.
     """
-    grad, decay, dtype = gradient(b), b.attr("decay"), b["Param"].dtype
-    _mean(b, "MeanSquare", apply(b, np.multiply, grad, grad), decay)
-    level = apply(b, np.add, b["MeanSquareOut"], b.const(b.attr("epsilon"), dtype))
+    g, rate, square, mean, moment, p = values(
+        b, gradient(b), scalar(b, "LearningRate"), *(b[s] for s in ("MeanSquare", "MeanGrad", "Moment", "Param"))
+    )
+    square = running_mean(square, g * g, b.attr("decay"))
+    square.into(b["MeanSquareOut"])
+    level = square + b.attr("epsilon")
     if b.attr("centered"):
-        _mean(b, "MeanGrad", grad, decay)
-        b(np.subtract, level, apply(b, np.multiply, b["MeanGradOut"], b["MeanGradOut"]), out=level)
+        mean = running_mean(mean, g, b.attr("decay"))
+        if b.wants("MeanGradOut"):
+            mean.into(b["MeanGradOut"])
+        level = level - mean * mean
     elif b.wants("MeanGradOut"):
         if not b.has("MeanGrad"):
             zeros(b, b["MeanGradOut"])
         elif b["MeanGradOut"] is not b["MeanGrad"]:
             b(np.copyto, b["MeanGradOut"], b["MeanGrad"])
-    b(np.sqrt, level, out=level)
-    step = apply(b, np.multiply, grad, scalar(b, "LearningRate"))
-    b(np.divide, step, level, out=step)
-    t = apply(b, np.multiply, b["Moment"], b.const(b.attr("momentum"), dtype))
-    b(np.add, t, step, out=b["MomentOut"])
-    b(np.subtract, b["Param"], b["MomentOut"], out=b["ParamOut"])
-
-
-def _mean(b: Binder, slot: str, value: Array, decay: float) -> None:
-    """Emit a running mean."""
-    t = apply(b, np.multiply, value, b.const(1 - decay, value.dtype))
-    b(np.add, apply(b, np.multiply, b[slot], b.const(decay, t.dtype)), t, out=b[slot + "Out"])
+    step = g * rate / np.sqrt(level)
+    moment = moment * b.attr("momentum") + step
+    moment.into(b["MomentOut"])
+    (p - moment).into(b["ParamOut"])
 
 
 @kernel("rmsprop", place="cuda", dtypes=FLOATS)
 def rmsprop_on_cuda(b: Binder) -> None:
-    """One launch."""
     states = [(b[slot], b[slot + "Out"]) for slot in ("MeanSquare", "Moment")]
     numbers = b.attr("decay"), b.attr("epsilon"), b.attr("momentum"), b.has("MeanGrad")
     if not b.wants("MeanGradOut") and not b.attr("centered"):

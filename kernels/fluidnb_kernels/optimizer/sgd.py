@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, kernel
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.optimizer.common import scalar, updates
+from fluidnb_kernels.optimizer.common import GRAD, RATE, optimizer_op, scalar, updates
 from fluidnb_kernels.optimizer.launch import copied, emit_held_update, emit_sparse_update, emit_update
 from fluidnb_kernels.rows.values import merged, places_of, shape_of, value_array
 
-Array = Any
-
 
 def step_rows(param: Array, grad: SelectedRows, rate: Array) -> None:
-    """Take a step in the rows that have a gradient.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> p = np.ones((2, 1)); step_rows(p, SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), np.array(0.5)); p
-        array([[1. ],
-               [0.5]])
-    """
+    """Take a step in the rows that have a gradient."""
     rows, sums = merged(grad.rows_, value_array(grad))
     param[rows] -= rate * sums
 
 
 def step_held(param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
-    """Take a step in the rows of a parameter that is SelectedRows itself.
-
-    Raises:
-        EnforceNotMet: the parameter does not hold a row that has a gradient.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> p = SelectedRows([7, 3], 9, LoDTensor(np.ones((2, 1))))
-        >>> step_held(p, SelectedRows([3], 9, LoDTensor(np.ones((1, 1)))), np.array(0.5)); p.value.array.ravel()
-        array([1. , 0.5])
-    """
+    """Take a step in the rows of a parameter that is SelectedRows itself."""
     rows, sums = merged(grad.rows_, value_array(grad))
     value_array(param)[places_of(param.rows_, rows)] -= rate * sums
 
 
-_updates = updates({"ParamOut": "Param"})
+_UPDATES = {"ParamOut": "Param"}
 
 
 def _infer(c: Context) -> None:
     if not (isinstance(c, Binder) and c.is_rows("Param")):
-        return _updates(c)
+        return updates(_UPDATES)(c)
     param, grad = c["Param"], c["Grad"]
     c.require(
         c.is_rows("Grad"), "A Param of sgd that is SelectedRows needs such a Grad.",
@@ -65,22 +44,13 @@ def _infer(c: Context) -> None:
     return None
 
 
-@op(
+@optimizer_op(
     "sgd",
-    inputs={
-        "Param: float | rows": "the parameter, any shape; or SelectedRows, with such a Grad",
-        "LearningRate: float[1]": "one number",
-        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
-        "MasterParam?: float32": "copy of a float16 parameter",
-    },
-    outputs={"ParamOut": "the parameter after the step", "MasterParamOut?": "its float32 copy after the step"},
-    attrs={"multi_precision": Attr("bool", False, "whether MasterParam is used")},
+    _UPDATES,
+    inputs={"Param: float | rows": "the parameter, any shape; or SelectedRows, with such a Grad"} | RATE | GRAD,
+    master=True,
     cost="Param",
     infer=_infer,
-    alias={"ParamOut": "Param"},
-    inplace=True,
-    dtype_slot="Param",
-    side_effect=True,
 )
 def sgd(b: Binder) -> None:
     """ParamOut = Param - LearningRate · Grad.

@@ -4,7 +4,7 @@
 // parameter in the first one (moments updated, direction written, squares of parameter and direction summed) and 3 in
 // the second; lars_momentum 2 and 5; dpsgd 1 and 3. All aim at the bandwidth of a device copy. The direction is kept as wide_t<T>.
 // A block leaves its two sums at partial[block] and partial[blocks + block]; each block of the second pass adds all of
-// them up in the same order. An output may stand in its input's place, so no pointer is __restrict__.
+// them up in the same order. An output may be its input's memory, so no pointer is __restrict__.
 #include "reduce.cuh"
 
 template <class C> __device__ __forceinline__ void leave(C one, C two, C* partial) {
@@ -89,6 +89,6 @@ __global__ void dpsgd_step(const T* p, const T* g, const wide_t<T>* rate, const 
                            double clip, double noise, long long n) {
   typedef wide_t<T> C;
   C scale = size_of(partial, blocks) / C(clip), step = *rate;
-  scale = scale < C(1) ? C(1) : scale;  // what is no number stays
+  scale = scale < C(1) ? C(1) : scale;  // NaN stays
   EACH(i, 0, n) p_out[i] = down<T>(up<T>(p[i]) - step * (up<T>(g[i]) / scale + C(noise)));
 }

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Stream, normal
-from fluidnb_kernels.cuda import Function, Source, ctype, elements
+from fluidnb.op import Array, Binder, Stream, normal
+from fluidnb_kernels.cuda import Function, Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.launch import gradient, one_number
 
-Array = Any
-
 #: Blocks at most: each leaves two sums, which every block of the second pass adds up.
 _BLOCKS = 1024
 
 
-def _kernels() -> Iterator[str]:
-    for dtype in elements(FLOATS):
-        for name in ("lamb_moments", "lamb_step", "lars_sizes", "lars_step", "dpsgd_step"):
-            yield f"{name}<{ctype(dtype)}>"
-
-
-CUDA = Source(__file__, "trust_ratio.cu", _kernels)
+CUDA = Source(__file__, "trust_ratio.cu", typed(("lamb_moments lamb_step lars_sizes lars_step dpsgd_step", FLOATS)))
 
 
 def _launch(b: Binder, name: str, like: Array, blocks: int, *args: Any) -> None:
@@ -35,19 +26,13 @@ def _launch(b: Binder, name: str, like: Array, blocks: int, *args: Any) -> None:
 
 
 def _sums(b: Binder, param: Array) -> tuple[int, Array]:
-    """How many blocks there are, and where they leave their sums."""
+    """The number of blocks, and the workspace for their sums."""
     blocks = min(_BLOCKS, -(-param.size // THREADS))
     return blocks, b.tmp((2, blocks), wide_dtype(param.dtype))
 
 
 def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float], epsilon: float, decay: float) -> None:
-    """Emit the step of lamb without its powers.
-
-    Args:
-        powers: Beta1Pow and Beta2Pow in the precision of the step.
-        betas: beta1 and beta2.
-        decay: how much of the parameter is added to the direction.
-    """
+    """Emit the step of lamb without its powers."""
     param = b["Param"]
     if not param.size:
         return
@@ -58,8 +43,8 @@ def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]
     direction, numbers = b.tmp(param.shape, partial.dtype), map(np.float64, (*betas, epsilon, decay))
     _launch(b, "lamb_moments", param, blocks, param, grad, *before, *powers, *after, direction, partial, *numbers)
     _launch(b, "lamb_step", param, blocks, param, direction, rate, partial, b["ParamOut"], np.int32(blocks))
-    for slot, given in zip(("Moment1Out", "Moment2Out"), after, strict=True):
-        written_as(b, b[slot], given)
+    for slot, array in zip(("Moment1Out", "Moment2Out"), after, strict=True):
+        written_as(b, b[slot], array)
 
 
 def emit_lars(b: Binder, i: int, rate: Array, decay: float) -> None:
@@ -95,17 +80,7 @@ def noisy(
     function: Function, stream: Stream, noise: float, blocks: int, param: Array, grad: Array, rate: Array,
     partial: Array, out: Array, clip: Any,
 ) -> None:  # fmt: skip
-    """Launch the step of dpsgd with the number of this run.
-
-    Args:
-        stream: where the number comes from.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> p, g, rate, sums = np.zeros(1), np.array([8.0]), np.array([0.5]), np.array([[64.0], [64.0]])
-        >>> noisy(CUDA["dpsgd_step<double>"], Stream("p", Clock(1)), 0.0, 1, p, g, rate, sums, p, np.float64(4)); p
-        array([-2.])
-    """
+    """Launch the step of dpsgd with the number of this run."""
     draw = np.zeros(1)
     normal(stream, draw, 0.0, noise)
     operands = param, grad, rate, partial, out, np.int32(blocks), clip, np.float64(draw[0])

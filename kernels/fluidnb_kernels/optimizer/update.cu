@@ -1,9 +1,9 @@
-// Steps of optimizers that look at one element at a time: parameter and state updated in one pass.
+// Steps of optimizers, element by element: parameter and state updated in one pass.
 //
 // A step reads parameter, gradient and state once and writes parameter and state once: 3 elements moved for each of
-// sgd's, 5 with one state, 7 with two, 9 with three. A handful of arithmetic beside it, so all aim at the bandwidth of a
+// sgd's, 5 with one state, 7 with two, 9 with three. With little arithmetic, so all aim at the bandwidth of a
 // device copy. Learning rate and powers are one element each and come in the precision in which a step is computed.
-// An output may stand in its input's place, so no pointer is __restrict__.
+// An output may be its input's memory, so no pointer is __restrict__.
 #include "fluid.cuh"
 
 // What belongs to one element.
@@ -59,7 +59,7 @@ __global__ void update(const T* p, const T* g, const T* s, const T* u, const T* 
   }
 }
 
-// The powers of beta1 and beta2 for the next step: a launch of its own, for they may be written where they stand.
+// The powers of beta1 and beta2 for the next step: a separate launch, since they may be updated in place.
 template <class C>
 __global__ void advance(const C* pow1, const C* pow2, C* next1, C* next2, double beta1, double beta2) {
   *next1 = *pow1 * C(beta1);
@@ -187,7 +187,7 @@ STEP(ftrl, 2) {
 }
 }  // namespace f
 
-// ---- gradients that hold some rows: a block sums the values of one row, in the order in which they stand
+// ---- gradients that hold some rows: a block sums the values of one row, in their order
 
 // rows[i] is what block i writes; its values are those at order[from[i]] to order[from[i + 1] - 1]
 template <class T> __device__ __forceinline__ wide_t<T> row_sum(const long long* order, const long long* from,

@@ -1,4 +1,4 @@
-"""How a pooling is computed: element by element of all windows at once, or window by window."""
+"""The calls of a pooling: element by element of all windows at once, or window by window."""
 
 from __future__ import annotations
 
@@ -9,45 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-from fluidnb_kernels.pool.rules import Bins, clipped_bins, divisors, lowest
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.pool.rules import Bins, adaptive_bins, clipped_bins, divisors, lowest, pool_axes, shares_out
 from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
-
-Array = Any
 
 
 def in_turn(axes: Sequence[Axis]) -> bool:
-    """Whether it is cheaper to go through the windows than through the elements of one.
-
-    Example:
-        >>> in_turn([Axis(50, 50, 1, 1, 0, 1)] * 2), in_turn([Axis(50, 2, 2, 1, 0, 25)] * 2)
-        (True, False)
-    """
+    """Whether it is cheaper to iterate over the windows than over the elements of one."""
     return prod(a.window for a in axes) > 4 * prod(a.out for a in axes)
 
 
-def bins_of(axes: Sequence[Axis]) -> list[Bins]:
-    """The windows of each axis without their parts in the padding."""
-    return [clipped_bins(a) for a in axes]
+def axes_and_bins(b: Binder, x: Array, largest: bool) -> tuple[Sequence[Axis], list[Bins]]:
+    """The windows along each axis, and where they are pooled one by one their elements within the image."""
+    axes = pool_axes(b, x.shape[2:])
+    if shares_out(b):
+        return axes, [adaptive_bins(axis.size, axis.out) for axis in axes]
+    inside = largest or b.attr("exclusive", True) or b.attr("global_pooling", False)
+    return axes, [clipped_bins(axis) for axis in axes] if inside and in_turn(axes) else []
 
 
 # ---- all windows at once
 
 
 def emit_pool(b: Binder, x: Array, out: Array, axes: Sequence[Axis], largest: bool) -> None:
-    """Emit a pooling, axis after axis.
-
-    Args:
-        x: images [n, c, …].
-        out: [n, c, …], written.
-    """
+    """Emit a pooling, axis after axis."""
     inner, combine = batch_inner(x), np.maximum if largest else np.add
     whole, inside = padded(b, x, axes, lowest(x.dtype) if largest else 0, inner)
     if inside is not None:
         b(np.copyto, inside, x)
     steps = [i for i, a in enumerate(axes) if a.window > 1 or a.stride > 1 or a.reach != a.out]
     for i in steps:
-        shape = (*whole.shape[: i + 2], *whole.shape[i + 3 :])
         shape = (*whole.shape[: i + 2], axes[i].out, *whole.shape[i + 3 :])
         target = out if i == steps[-1] else image(b, shape, x.dtype, inner)
         parts = [whole[(slice(None),) * (i + 2) + (axes[i].tap(k),)] for k in range(axes[i].window)]
@@ -76,11 +67,7 @@ def _taps(whole: Array, axes: Sequence[Axis]) -> Iterator[Array]:
 
 
 def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: Sequence[Axis], largest: bool) -> None:
-    """Emit the gradient of a pooling; the first of several largest elements takes it all.
-
-    Args:
-        x: images [n, c, …].
-    """
+    """Emit the gradient of a pooling; the first of several largest elements takes it all."""
     inner = batch_inner(x)
     total, inside = padded(b, dx, axes, None, inner)
     apart = all(a.stride >= a.window for a in axes)  # each element is in one window at most
@@ -99,12 +86,7 @@ def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: S
 
 
 def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) -> None:
-    """Emit for each window the element of y at the first maximum of x.
-
-    Args:
-        x: images [n, c, …].
-        out: [n, c, …], written.
-    """
+    """Emit for each window the element of y at the first maximum of x."""
     inner = batch_inner(x)
     (xs, room), (ys, other) = padded(b, x, axes, lowest(x.dtype), inner), padded(b, y, axes, 0, inner)
     for target, given in ((room, x), (other, y)):
@@ -159,18 +141,7 @@ def _first_shares(b: Binder, x: Array, out: Array, g: Array, axes: Sequence[Axis
 
 
 def pool_bins(x: Array, out: Array, bins: Sequence[Bins], largest: bool) -> None:
-    """Pool windows of any size.
-
-    Args:
-        x: images [n, c, …].
-        out: [n, c, …], written.
-        bins: the windows along each axis.
-
-    Example:
-        >>> x, out = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 2))
-        >>> pool_bins(x, out, [Bins((0, 1), (2, 3))], False); out
-        array([[[0.5, 1.5]]])
-    """
+    """Pool windows of any size along each axis."""
     around = tuple(range(2, x.ndim))
     for spot, part in _windows(x, bins):
         if largest:
@@ -180,17 +151,7 @@ def pool_bins(x: Array, out: Array, bins: Sequence[Bins], largest: bool) -> None
 
 
 def pool_bins_grad(x: Array, out: Array, g: Array, dx: Array, bins: Sequence[Bins], largest: bool) -> None:
-    """The gradient of `pool_bins`.
-
-    Args:
-        x: images [n, c, …].
-        bins: the windows along each axis.
-
-    Example:
-        >>> x, dx = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 3))
-        >>> pool_bins_grad(x, x, np.ones((1, 1, 1)), dx, [Bins((0,), (3,))], True); dx
-        array([[[0., 0., 1.]]])
-    """
+    """The gradient of `pool_bins`."""
     dx[...] = 0
     n, c = np.indices(x.shape[:2], sparse=True)
     for (spot, part), (_, target) in zip(_windows(x, bins), _windows(dx, bins), strict=True):
@@ -206,18 +167,7 @@ def pool_bins_grad(x: Array, out: Array, g: Array, dx: Array, bins: Sequence[Bin
 
 
 def pool_bins_taken(x: Array, y: Array, out: Array, bins: Sequence[Bins]) -> None:
-    """For each window the element of y at the first maximum of x.
-
-    Args:
-        x: images [n, c, …].
-        out: [n, c, …], written.
-        bins: the windows along each axis.
-
-    Example:
-        >>> x, out = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 1))
-        >>> pool_bins_taken(x, x + 5, out, [Bins((0,), (3,))]); out
-        array([[[7.]]])
-    """
+    """For each window the element of y at the first maximum of x."""
     for (spot, part), (_, values) in zip(_windows(x, bins), _windows(y, bins), strict=True):
         if part.size:
             first = part.reshape(*x.shape[:2], -1).argmax(-1)[..., None]

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, grid
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda import Source, ctype, grid, typed
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool.rules import lowest
 from fluidnb_kernels.sliding import Axis
 
-Array = Any
-
 #: Flags of the kernels, as ``pool.cu`` numbers them.
 OUT, WHERE, STRICT, ALWAYS, EXCLUSIVE, ADD = 1, 2, 4, 8, 16, 32
 #: Elements of a window that are worth a warp, and its threads.
 _WORTH, _WARP = 64, 32
 
-
-def _kernels() -> Iterator[str]:
-    for dtype in FLOATS:
-        yield from (f"{name}<{CTYPES[dtype]}>" for name in ("largest", "mean", "largest_grad", "mean_grad", "taken"))
-
-
-CUDA = Source(__file__, "pool.cu", _kernels)
+CUDA = Source(__file__, "pool.cu", typed(("largest mean largest_grad mean_grad taken", FLOATS)))
 
 
 def shared(size: int, count: int) -> Axis:
-    """An axis that windows share out.
-
-    Example:
-        >>> shared(5, 3).stride
-        0
-    """
+    """An axis that windows share out."""
     return Axis(size, -(-size // max(count, 1)), 0, 1, 0, count)
 
 
@@ -53,14 +40,10 @@ def _each_window(b: Binder, name: str, axes: Sequence[Axis], inner: int, count: 
 def largest(
     b: Binder, x: Array, out: Array | None, where: Array | None, axes: Sequence[Axis], inner: int = 1, flags: int = 0
 ) -> None:
-    """Emit the largest element of each window.
+    """Emit the largest element of each window of images [plane, …, inner], and its index in the plane, or None.
 
-    Args:
-        x: images [plane, …, inner].
-        out: [plane, windows…, inner], written; or None.
-        where: int32, the same shape, written: where it is in its plane, -1 for a window without elements; or None.
-        inner: elements that lie behind each other for each place.
-        flags: STRICT where nothing but what is larger counts; ALWAYS where windows begin with the lowest number.
+    Windows without elements have index -1. Flags: STRICT, only larger elements count; ALWAYS, windows begin with the
+    lowest number.
     """
     written = [v for v in (out, where) if v is not None]
     flags |= OUT * (out is not None) | WHERE * (where is not None)
@@ -71,14 +54,7 @@ def largest(
 
 
 def mean(b: Binder, x: Array, out: Array, axes: Sequence[Axis], inner: int = 1, flags: int = EXCLUSIVE) -> None:
-    """Emit the mean of each window.
-
-    Args:
-        x: images [plane, …, inner].
-        out: [plane, windows…, inner], written.
-        inner: elements that lie behind each other for each place.
-        flags: EXCLUSIVE where means are of the elements of the image alone.
-    """
+    """Emit the mean of each window of images [plane, …, inner]."""
     sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
     _each_window(b, f"mean<{ctype(x.dtype)}>", axes, inner, out.size, x, out, *sizes)
 
@@ -86,36 +62,18 @@ def mean(b: Binder, x: Array, out: Array, axes: Sequence[Axis], inner: int = 1, 
 def largest_grad(
     b: Binder, g: Array, where: Array, dx: Array, axes: Sequence[Axis], inner: int = 1, flags: int = 0
 ) -> None:
-    """Emit the gradient of `largest`.
-
-    Args:
-        where: what `largest` gave for it.
-        inner: elements that lie behind each other for each place.
-        flags: ADD where the gradient is added to what is there.
-    """
+    """Emit the gradient of `largest`."""
     sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
     each(b, CUDA, f"largest_grad<{ctype(dx.dtype)}>", dx.size, g, where, dx, *sizes)
 
 
 def taken(b: Binder, y: Array, where: Array, out: Array, axes: Sequence[Axis], inner: int = 1) -> None:
-    """Emit for each window the element of an image at the index found by `largest`.
-
-    Args:
-        y: images [plane, …, inner].
-        where: what `largest` gave.
-        out: [plane, windows…, inner], written.
-        inner: elements that lie behind each other for each place.
-    """
+    """Emit for each window the element of an image at the index found by `largest`."""
     sizes = (np.int64(prod(n)) for n in ([a.out for a in axes], [a.size for a in axes], [inner]))
     each(b, CUDA, f"taken<{ctype(y.dtype)}>", out.size, y, where, out, *sizes)
 
 
 def mean_grad(b: Binder, g: Array, dx: Array, axes: Sequence[Axis], inner: int = 1, flags: int = EXCLUSIVE) -> None:
-    """Emit the gradient of `mean`.
-
-    Args:
-        inner: elements that lie behind each other for each place.
-        flags: EXCLUSIVE as for `mean`; ADD where the gradient is added to what is there.
-    """
+    """Emit the gradient of `mean`; flags: EXCLUSIVE as there, ADD to add the gradient to ``dx``."""
     sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
     each(b, CUDA, f"mean_grad<{ctype(dx.dtype)}>", dx.size, g, dx, *sizes)

@@ -45,10 +45,10 @@ __device__ __forceinline__ span windows_with(axis a, int p) {
 }
 
 // The elements of a window, or each `by` of them.
-struct walk {
+struct window_elements {
   span zs, ys, xs;
   int z, y, x;
-  __device__ __forceinline__ walk(span d, span h, span w, int first) : zs(d), ys(h), xs(w), z(d.from), y(h.from), x(w.from) {
+  __device__ __forceinline__ window_elements(span d, span h, span w, int first) : zs(d), ys(h), xs(w), z(d.from), y(h.from), x(w.from) {
     if (h.from == h.to || w.from == w.to) z = d.to;
     else on(first);
   }
@@ -84,7 +84,7 @@ __global__ void largest(const T* x, T* out, int* where, WINDOWS, long long inner
     C best = lowest ? C(low) : C(-INFINITY);
     int place = -1;
     const int lane = team == 1 ? 0 : threadIdx.x & 31;
-    for (walk e(window_of(d, od), window_of(h, oh), window_of(w, ow), lane); e.inside(); e.on(team)) {
+    for (window_elements e(window_of(d, od), window_of(h, oh), window_of(w, ow), lane); e.inside(); e.on(team)) {
       const int here = (e.z * h.size + e.y) * w.size + e.x;
       const C element = up<T>(plane[here * inner]);
       if (flags & STRICT ? element > best : above(element, here, best, place)) {
@@ -115,7 +115,7 @@ __global__ void mean(const T* x, T* out, WINDOWS, long long inner, int flags, in
     const T* plane = x + at * d.size * h.size * w.size * inner + j;
     wide_t<T> total = 0;
     const int lane = team == 1 ? 0 : threadIdx.x & 31;
-    for (walk e(window_of(d, od), window_of(h, oh), window_of(w, ow), lane); e.inside(); e.on(team))
+    for (window_elements e(window_of(d, od), window_of(h, oh), window_of(w, ow), lane); e.inside(); e.on(team))
       total += up<T>(plane[((e.z * (long long)h.size + e.y) * w.size + e.x) * inner]);
     if (team == 32) total = over_warp<join::sum>(total);
     const long long n = (long long)counted(d, od, flags) * counted(h, oh, flags) * counted(w, ow, flags);

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, aliases, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Array, Binder, aliases, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.pool.emit import (
-    bins_of,
-    emit_pool,
-    emit_pool_grad,
-    emit_taken,
-    in_turn,
-    pool_bins,
-    pool_bins_grad,
-    pool_bins_taken,
-)  # fmt: skip
+from fluidnb_kernels.pool import emit
 from fluidnb_kernels.pool.launch import ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared, taken
-from fluidnb_kernels.pool.rules import adaptive_bins, pool_attrs, pool_axes, pool_cost, pool_infer, shares_out
+from fluidnb_kernels.pool.rules import pool_attrs, pool_axes, pool_cost, pool_infer, shares_out
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape
-
-Array = Any
 
 #: type -> (axes of the image, default layout)
 ROWS = {"pool2d": (2, "NCHW"), "pool3d": (3, "NCDHW")}
 
-#: What the gradient's gradient reads, what arrives for it, and what it gives.
+#: Inputs, incoming gradients and outputs of the gradient's gradient.
 AGAIN = {"X": "X", "Out@GRAD": "Out@GRAD"}, {"grad_x@GRAD": "X@GRAD"}, {"grad_out@GRAD": "Out@GRAD"}
 
 _DOC = """Out[n, c, …] = the largest element, or the mean, of each window of X[n, c].
@@ -73,47 +61,30 @@ def _define(type: str, rank: int, layout: str) -> None:
     def pool(b: Binder) -> None:
         layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
         x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
-        if shares_out(b):
-            return b(pool_bins, x, out, _shared(b, x), largest)
-        axes = pool_axes(b, x.shape[2:])
-        if _whole(b, largest) and in_turn(axes):
-            return b(pool_bins, x, out, bins_of(axes), largest)
-        return emit_pool(b, x, out, axes, largest)
+        axes, bins = emit.axes_and_bins(b, x, largest)
+        return b(emit.pool_bins, x, out, bins, largest) if bins else emit.emit_pool(b, x, out, axes, largest)
 
     @grad_op(type + "_grad", grad=second_grad(type + "_double_grad", *AGAIN))
     def pool_grad(b: Binder) -> None:
         """dX = dOut where an element was the first largest one of its window, or its share of it."""
         layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
         x, out, g, dx = (channel_first(b[slot], layout) for slot in ("X", "Out", "Out@GRAD", "X@GRAD"))
-        if shares_out(b):
-            return b(pool_bins_grad, x, out, g, dx, _shared(b, x), largest)
-        axes = pool_axes(b, x.shape[2:])
-        if _whole(b, largest) and in_turn(axes):
-            return b(pool_bins_grad, x, out, g, dx, bins_of(axes), largest)
-        return emit_pool_grad(b, x, out, g, dx, axes, largest)
+        axes, bins = emit.axes_and_bins(b, x, largest)
+        if bins:
+            return b(emit.pool_bins_grad, x, out, g, dx, bins, largest)
+        return emit.emit_pool_grad(b, x, out, g, dx, axes, largest)
 
     @grad_op(type + "_double_grad", infer=aliases({"grad_out@GRAD": "Out@GRAD"}), dtype_slot="X")
     def pool_double_grad(b: Binder) -> None:
         """d(dOut) = the element of ddX where X has the first largest one of its window, or the mean of the window."""
         layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
         x, ddx, out = (channel_first(b[slot], layout) for slot in ("X", "grad_x@GRAD", "grad_out@GRAD"))
-        axes = None if shares_out(b) else pool_axes(b, x.shape[2:])
-        turns = axes is None or _whole(b, largest) and in_turn(axes)
-        bins = [] if not turns else _shared(b, x) if axes is None else bins_of(axes)
+        axes, bins = emit.axes_and_bins(b, x, largest)
         if largest:
-            return b(pool_bins_taken, x, ddx, out, bins) if turns else emit_taken(b, x, ddx, out, axes or ())
-        return b(pool_bins, ddx, out, bins, False) if turns else emit_pool(b, ddx, out, axes or (), False)
+            return b(emit.pool_bins_taken, x, ddx, out, bins) if bins else emit.emit_taken(b, x, ddx, out, axes)
+        return b(emit.pool_bins, ddx, out, bins, False) if bins else emit.emit_pool(b, ddx, out, axes, False)
 
     _define_on_cuda(type)
-
-
-def _shared(b: Binder, x: Array) -> list[Any]:
-    return [adaptive_bins(axis.size, axis.out) for axis in pool_axes(b, x.shape[2:])]
-
-
-def _whole(b: Binder, largest: bool) -> bool:
-    """Whether a mean is of the elements of the window within the image."""
-    return largest or b.attr("exclusive", True) or b.attr("global_pooling", False)
 
 
 # ---- on a GPU
@@ -129,8 +100,8 @@ def _windows(b: Binder, x: Array) -> tuple[Sequence[Axis], int]:
 
 
 def _always(axes: Sequence[Axis]) -> int:
-    """Windows that are gone through one after the other begin with the lowest number on the host too."""
-    return ALWAYS if in_turn(axes) else 0
+    """The flag of windows that the host pools one by one: they begin with the lowest number."""
+    return ALWAYS if emit.in_turn(axes) else 0
 
 
 def _exclusive(b: Binder) -> int:

@@ -1,4 +1,4 @@
-"""What pooling takes and gives: attributes, shape rule, windows."""
+"""Attributes, shape rule and windows of pooling."""
 
 from __future__ import annotations
 
@@ -10,22 +10,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Context
+from fluidnb_kernels.rules import image_rank, per_axis
 from fluidnb_kernels.sliding import Axis, shape_in, slide, split_shape, window_attrs
 
 
 def pool_attrs(rank: int, layout: str) -> dict[str, Attr]:
-    """The attributes of pooling.
-
-    Args:
-        layout: the default layout.
-
-    Returns:
-        Attributes by name.
-
-    Example:
-        >>> pool_attrs(2, "NCHW")["pooling_type"].enum
-        ('max', 'avg')
-    """
+    """The attributes of pooling."""
     return {
         "pooling_type": Attr("string", doc="max or avg", enum=("max", "avg")),
         "ksize": Attr("ints", doc="sizes of a window; with adaptive, of Out"),
@@ -40,15 +30,10 @@ def pool_attrs(rank: int, layout: str) -> dict[str, Attr]:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The windows along one axis, where they are not all alike.
+    """The windows along one axis, where they are not all alike."""
 
-    Args:
-        starts: first elements.
-        ends: behind the last elements.
-    """
-
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
+    starts: tuple[int, ...]  # first elements
+    ends: tuple[int, ...]  # behind the last elements
 
     def slices(self) -> list[slice]:
         """The windows."""
@@ -70,9 +55,7 @@ def clipped_bins(axis: Axis) -> Bins:
     """The windows along an axis, without their parts in the padding.
 
     Example:
-        >>> clipped_bins(Axis(5, 3, 2, 1, 1, 3))
-        Bins(starts=(0, 1, 3), ends=(2, 4, 5))
-        >>> clipped_bins(Axis(2, 2, 4, 1, 1, 2))  # the second one lies behind the image
+        >>> clipped_bins(Axis(2, 2, 4, 1, 1, 2))  # the second one is behind the image
         Bins(starts=(0, 3), ends=(1, 3))
     """
     raw = [i * axis.stride - axis.low for i in range(axis.out)]
@@ -86,24 +69,12 @@ _LOWEST = {"float16": -65504.0, "bfloat16": -(2.0**127) * (2 - 2.0**-7)}
 
 
 def lowest(dtype: Any) -> float:
-    """What the largest element of a window without elements is.
-
-    Args:
-        dtype: numpy dtype.
-
-    Example:
-        >>> lowest(np.dtype("float32")) == lowest(np.dtype("float64"))
-        True
-    """
+    """The result of a window without elements."""
     return _LOWEST.get(str(dtype), float(np.finfo(np.float32).min))
 
 
 def pool_axes(c: Context, sizes: Sequence[int]) -> tuple[Axis, ...]:
-    """The windows of a pooling, unless they share out the image.
-
-    Returns:
-        One for each axis.
-    """
+    """The windows of a pooling along each axis, unless they share out the image."""
     rank = len(sizes)
     whole = c.attr("global_pooling", False)
     if c.attr("adaptive", False):
@@ -126,14 +97,7 @@ def shares_out(c: Context) -> bool:
 
 
 def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, Any]:
-    """The divisor of each mean; 0 for a window entirely in the padding.
-
-    Args:
-        dtype: numpy dtype.
-
-    Returns:
-        An array of the sizes of the output image.
-    """
+    """The divisor of each mean, an array of the sizes of the output image; 0 for a window entirely in the padding."""
     total = np.ones((), np.int64)
     for i, axis in enumerate(axes):
         if c.attr("exclusive", True):
@@ -149,17 +113,9 @@ def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, An
 def pool_infer(c: Context) -> None:
     """Rule of pooling: an image of as many elements as there are windows."""
     name, x, layout = c.definition.type, c["X"], c.attr("data_format", "NCHW")
-    rank = 3 if "3d" in name else 2
-    c.require(
-        x.ndim == rank + 2, f"The input of {name} must be a {rank + 2}-D tensor.",
-        expected=f"[batch, channels, {'depth, ' * (rank - 2)}height, width]", received=list(x.shape),
-    )  # fmt: skip
+    rank = image_rank(c, x, name)
     for attr, allowed in (("ksize", (rank,)), ("strides", (rank,)), ("paddings", (rank, 2 * rank))):
-        given = c.attr(attr, [1] * rank)
-        c.require(
-            len(given) in allowed, f"Attr({attr}) of {name} must have one number for each axis of the image.",
-            expected=" or ".join(f"{n} numbers" for n in allowed), received=given,
-        )  # fmt: skip
+        per_axis(c, name, attr, rank, allowed)
     c.require(
         c.attr("global_pooling", False) or min(c.attr("ksize")) > 0, f"Attr(ksize) of {name} must be positive.",
         expected="> 0", received=c.attr("ksize"), hint="global_pooling=True takes the whole image for a window.",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
@@ -16,15 +15,10 @@ from fluidnb_kernels.pool.launch import ADD, EXCLUSIVE, largest, largest_grad, m
 from fluidnb_kernels.sliding import Axis
 from fluidnb_kernels.tensor.strided_copy import lay, move
 
-Array = Any
-
 
 def _infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim == 4, "The input of spp must be a batch of images.", expected="[batch, channels, height, width]",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     height, smallest = c.attr("pyramid_height"), min(x.shape[2:])
     c.require(
         0 < height <= 16 and (smallest < 0 or 2 ** (height - 1) <= smallest),

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.pool import launch
 from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes, pool_cost
+from fluidnb_kernels.rules import image_rank
 from fluidnb_kernels.sliding import Axis
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
     name, x = c.definition.type, c["X"]
-    rank = 3 if "3d" in name else 2
-    c.require(
-        x.ndim == rank + 2, f"The input of {name} must be a {rank + 2}-D tensor.",
-        expected=f"[batch, channels, {'depth, ' * (rank - 2)}height, width]", received=list(x.shape),
-    )  # fmt: skip
+    rank = image_rank(c, x, name)
     for attr in ("ksize", "strides", "paddings"):
         given = c.attr(attr)
         c.require(
@@ -71,13 +65,9 @@ def _tables(b: Binder, sizes: Sequence[int]) -> list[Array]:
 
 
 def largest(x: Array, tables: Sequence[Array], out: Array | None, mask: Array | None) -> None:
-    """Write the first largest element of each window, and its place in the plane.
+    """Write the first largest element of each window, and its index in the plane; either may be None.
 
-    Args:
-        x: [n, c, …].
-        tables: for each axis the elements of every window, [elements, windows].
-        out: [n, c, windows…], written, or None.
-        mask: the same shape, written, or None.
+    ``tables`` have for each axis the elements of every window, [elements, windows].
     """
     shape = (*x.shape[:2], *(t.shape[1] for t in tables))
     best, where = np.full(shape, lowest(x.dtype), x.dtype), np.full(shape, -1, np.int64)
@@ -87,24 +77,11 @@ def largest(x: Array, tables: Sequence[Array], out: Array | None, mask: Array | 
         better = element > best
         np.copyto(best, element, where=better)
         np.copyto(where, np.ravel_multi_index(spots, x.shape[2:]), where=better)
-    if out is not None:
-        out[...] = best
-    if mask is not None:
-        mask[...] = where
+    store((out, mask), (best, where))
 
 
 def spread(g: Array, mask: Array, dx: Array) -> None:
-    """Write the gradients of windows, each where its largest element was.
-
-    Args:
-        g: [n, c, windows…].
-        mask: the places in the plane, the same shape; -1 for none.
-        dx: [n, c, …], written.
-
-    Example:
-        >>> dx = np.zeros((1, 1, 3)); spread(np.ones((1, 1, 2)), np.array([[[2, 2]]]), dx); dx
-        array([[[0., 0., 2.]]])
-    """
+    """Write the gradients of windows, each at the index of its largest element; -1 for none."""
     planes = dx.shape[0] * dx.shape[1]
     total = np.zeros((planes, dx.size // max(planes, 1)), dx.dtype)
     spots, shares = mask.reshape(planes, -1), g.reshape(planes, -1)
@@ -141,20 +118,7 @@ def _again_infer(c: Context) -> None:
 
 
 def gather(x: Array, mask: Array, out: Array) -> None:
-    """Take the elements of each plane that a mask names.
-
-    Args:
-        x: images [n, c, …].
-        mask: [n, c, …]: positions in the plane; -1 for none, which gives 0.
-        out: the same shape, written.
-
-    Raises:
-        EnforceNotMet: a position is outside the plane.
-
-    Example:
-        >>> out = np.zeros((1, 1, 2)); gather(np.array([[[5.0, 6.0]]]), np.array([[[1, -1]]]), out); out
-        array([[[6., 0.]]])
-    """
+    """Take the elements of each plane that a mask names; -1 gives 0."""
     size = prod(x.shape[2:])
     if mask.size and not -1 <= mask.min() <= mask.max() < size:
         raise EnforceNotMet(

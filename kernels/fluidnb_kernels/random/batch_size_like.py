@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, kernel, no_slope, op, uniform
+from fluidnb.op import Array, Attr, Binder, Context, Stream, kernel, no_slope, op, uniform
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import BLOCKS
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import CUDA, launch, normal_numbers, uniform_numbers
 from fluidnb_kernels.tensor.fill import batch_size_like
 
-Array = Any
 #: Rows, and threads above each other, of a block that chooses classes.
 _SIDE, _ABOVE = 32, 8
 
@@ -84,17 +81,7 @@ def gaussian_random_batch_size_like(b: Binder) -> None:
 
 
 def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
-    """Draw a column for each row, with the row's own probabilities.
-
-    Args:
-        x: probabilities [N, classes].
-        out: whole numbers [N], written.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> i = np.zeros(2, int); draw(Stream("i", Clock(1)), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.0, 1.0, i); i
-        array([1, 0])
-    """
+    """Draw a column for each row, with the row's own probabilities."""
     prob = np.empty((len(x), 1))
     uniform(stream, prob, low, high)
     out[...] = np.minimum((x.cumsum(1) <= prob).sum(1), x.shape[1] - 1)
@@ -102,12 +89,7 @@ def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
 
 def _sampling_infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim == 2,
-        "Input(X) of sampling_id must have two dimensions.",
-        expected="[N, classes]",
-        received=list(x.shape),
-    )
+    c.check_inputs()
     c.set("Out", (x.shape[0],), np.int64, c.lod("X"))
 
 

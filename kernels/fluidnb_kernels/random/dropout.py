@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
+from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
 from fluidnb_kernels.cuda import Function, Source, address_of, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import words_of
-
-Array = Any
 
 DOWNGRADE, UPSCALE = "downgrade_in_infer", "upscale_in_train"
 
@@ -109,31 +106,19 @@ CUDA = Source(__file__, "dropout.cu", _kernels)
 
 
 def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, rate: float, divisor: float) -> None:
-    """Launch the kernel with the numbers of this run.
-
-    Args:
-        stream: where the numbers come from.
-        mask: uint8, written.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> x, y, mask, prob = np.ones(40), np.zeros(40), np.zeros(40, np.uint8), np.zeros(40)
-        >>> draw(CUDA["dropout<double, 2>"], Stream("y", Clock(1)), x, y, mask, 0.5, 1.0)
-        >>> unit(Stream("y", Clock(1)), prob); bool(((prob >= 0.5) == mask).all())
-        True
-    """
+    """Launch the kernel with the numbers of this run."""
     blocks, numbers = min(BLOCKS, -(-x.size // (8 * THREADS))), (np.float64(rate), np.float64(divisor))
     function((blocks,), (THREADS,), 0, x, out, mask, *words_of(stream), *numbers, np.int64(x.size))
 
 
 def _width(x: Array, mask: Array, out: Array) -> int:
-    """How many elements a thread takes at once: one where bytes of the mask cannot be taken so."""
+    """Elements per thread: one where the mask is not aligned."""
     wide = vector(x, out)
     return 1 if address_of(mask) % 8 else wide
 
 
 def _divisor(b: Binder) -> float:
-    """What the elements that stay are divided by."""
+    """The divisor of the elements that stay."""
     rate = b.attr("dropout_prob", 0.5)
     return 1 - rate if b.attr("dropout_implementation", DOWNGRADE) == UPSCALE and rate < 1 else 1.0
 
@@ -166,7 +151,6 @@ def dropout_on_cuda(b: Binder) -> None:
 
 @kernel("dropout_grad", place="cuda", dtypes=FLOATS)
 def dropout_grad_on_cuda(b: Binder) -> None:
-    """One launch."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
     if b.attr("is_test", False):
         return _emit_test(b, g, dx)

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Stream, normal, uniform
+from fluidnb.op import Array, Binder, Stream, normal, uniform
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.source import Function
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.emit import FLOATS
 
-Array = Any
-
 
 def words_of(stream: Stream) -> tuple[np.uint64, ...]:
-    """The numbers of this run as ``philox.cuh`` takes them.
-
-    Args:
-        stream: where they come from.
-
-    Returns:
-        The two words of the key and three of the counter; kernels count in its first word.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> len(words_of(Stream("x", Clock(1))))
-        5
-    """
+    """Two words of the key and three of the counter of this run, as ``philox.cuh`` takes them."""
     state: Any = stream.rewind().bit_generator.state["state"]
     return *state["key"], *state["counter"][1:]
 
 
 def launch(function: Function, stream: Stream, grid: int, block: tuple[int, ...], *args: Any) -> None:
-    """Launch a kernel whose first arguments are the numbers of this run.
-
-    Args:
-        stream: where the numbers come from.
-    """
+    """Launch a kernel whose first arguments are the numbers of this run."""
     function((grid,), block, 0, *words_of(stream), *args)
 
 
 def host_numbers(b: Binder, draw: Callable[..., None], out: Array, *args: Any) -> None:
-    """Emit numbers that the host draws, and a copy to a GPU: each depends on how many were rejected before it.
-
-    Args:
-        draw: ``draw(stream, out, *args)`` fills an array of the host.
-    """
+    """Emit numbers that the host draws, and a copy to a GPU: each depends on how many were rejected before it."""
     if not verbs.on_cuda(b):
         return b(draw, b.rng, out, *args)
     numbers = b.memory.alloc_on("cpu", out.shape, out.dtype)
@@ -59,12 +37,7 @@ def host_numbers(b: Binder, draw: Callable[..., None], out: Array, *args: Any) -
     return b(upload, numbers, out)
 
 
-def _kernels() -> Iterator[str]:
-    for name in ("uniform", "normal", "classes"):
-        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in FLOATS)
-
-
-CUDA = Source(__file__, "random.cu", _kernels)
+CUDA = Source(__file__, "random.cu", typed(("uniform normal classes", FLOATS)))
 
 
 def _draw(b: Binder, name: str, out: Array, per_thread: int, *numbers: float) -> None:

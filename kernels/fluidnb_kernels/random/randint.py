@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fluidnb.op import Attr, Binder, Context, Stream, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Stream, kernel, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.random.launch import host_numbers
 from fluidnb_kernels.shape_inputs import SHAPE_SLOTS
 from fluidnb_kernels.tensor.fill import fixed_shape
 
-Array = Any
-
 _SEED = Attr("int", 0, "0 for other numbers in every run; else the same in every run")
 
 
 def whole(stream: Stream, out: Array, low: int, high: int) -> None:
-    """Fill an array with whole numbers from [low, high), each as likely as any other.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> x = np.empty(9, int); whole(Stream("x", Clock(1)), x, 3, 5); sorted(set(x.tolist()))
-        [3, 4]
-    """
+    """Fill an array with whole numbers from [low, high), each as likely as any other."""
     out[...] = stream.rewind().integers(low, high, out.shape)
 
 
@@ -58,21 +48,8 @@ def randint(b: Binder) -> None:
     host_numbers(b, whole, b["Out"], b.attr("low"), b.attr("high"))
 
 
-def _order_infer(c: Context) -> None:
-    c.set("Out", (c.attr("n"),), dtypes.np_dtype(c.attr("dtype")))
-
-
 def order(stream: Stream, out: Array) -> None:
-    """Fill an array with 0 … n - 1 in random order.
-
-    Args:
-        out: [n], written.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> x = np.empty(3); order(Stream("x", Clock(1)), x); sorted(x.tolist())
-        [0.0, 1.0, 2.0]
-    """
+    """Fill an array with 0 … n - 1 in random order."""
     out[...] = stream.rewind().permutation(out.size)
 
 
@@ -86,7 +63,7 @@ def order(stream: Stream, out: Array) -> None:
         "seed": _SEED,
     },
     cost="Out",
-    infer=_order_infer,
+    infer=lambda c: c.set("Out", (c.attr("n"),), dtypes.np_dtype(c.attr("dtype"))),
     random=True,
 )
 def randperm(b: Binder) -> None:

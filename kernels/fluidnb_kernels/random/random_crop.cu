@@ -1,6 +1,6 @@
 // random_crop: a part of each instance, from a place that C++'s std::minstd_rand chooses.
 //
-// Parts move each element once in and once out and aim at the bandwidth of a device copy. The generator goes on by any
+// Parts move each element once in and once out and aim at the bandwidth of a device copy. The generator advances by any
 // number of steps at once, as a power of its factor, so that each instance finds its own place. W is a word that holds
 // an element.
 #include "row_grid.cuh"
@@ -20,7 +20,7 @@ __device__ __forceinline__ state later(state s, long long steps) {
   return s;
 }
 
-// Where in x the part of each instance begins; room[d] is the last place in dimension d, steps[d] what a place counts.
+// The start of each instance's part in x; room[d] is the last start in dimension d, steps[d] the stride.
 extern "C" __global__ void begins(const long long* seed, const bool* begun, long long startup, const long long* room,
                                   const long long* steps, long long* begin, long long rank, long long size,
                                   long long count) {
@@ -38,7 +38,7 @@ extern "C" __global__ void begins(const long long* seed, const bool* begun, long
   }
 }
 
-// A row is what lies side by side in a part; `tall` rows make a part, and `sizes` are its other dimensions.
+// A row is contiguous elements of a part; `tall` rows make a part, and `sizes` are its other dimensions.
 template <class W>
 __global__ void parts(const void* from, void* to, const long long* begin, const long long* sizes, const long long* steps,
                       long long dims, long long tall, long long width, long long rows) {

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import Source
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.tensor.row_indexing import word
 from fluidnb_kernels.tensor.strided_copy import WORDS, lay
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 #: The generator is C++'s std::minstd_rand, as in Fluid: the same seed gives the same parts.
 _FACTOR, _MODULUS = 48271, 2**31 - 1
@@ -26,9 +22,6 @@ _FACTOR, _MODULUS = 48271, 2**31 - 1
 
 def first_state(seed: int) -> int:
     """The generator's state after seeding.
-
-    Args:
-        seed: any integer of 64 bits.
 
     Example:
         >>> first_state(7), first_state(0)
@@ -38,31 +31,12 @@ def first_state(seed: int) -> int:
 
 
 def later(state: int, steps: int) -> int:
-    """The generator's state some steps on.
-
-    Args:
-        state: from 1 to 2³¹ - 2.
-
-    Example:
-        >>> later(1, 1), later(1, 2)
-        (48271, 182605794)
-    """
+    """The generator's state some steps on."""
     return state * pow(_FACTOR, steps, _MODULUS) % _MODULUS
 
 
 def places(state: int, room: Sequence[int]) -> list[int]:
-    """Where a part begins in each dimension, each place as likely as any other.
-
-    Args:
-        room: the last place of each dimension.
-
-    Returns:
-        Numbers from 0 to ``room``.
-
-    Example:
-        >>> places(first_state(3), [0, 10])
-        [0, 2]
-    """
+    """The start of a part in each dimension, from 0 to the space beside it, each as likely as any other."""
     found = []
     for last in room:
         share = (_MODULUS - 2) // (last + 1)
@@ -74,20 +48,7 @@ def places(state: int, room: Sequence[int]) -> list[int]:
 
 
 def cut(x: Array, seed: Array | None, startup: int, out: Array | None, after: Array | None) -> None:
-    """Cut a part out of each instance.
-
-    Args:
-        x: [instances, …].
-        seed: int64 [1], or None.
-        startup: the seed where there is none.
-        out: [instances, …], written, or None.
-        after: int64 [1], the seed of the next time, written, or None.
-
-    Example:
-        >>> out, after = np.empty((2, 1)), np.zeros(1, "int64")
-        >>> cut(np.arange(6.0).reshape(2, 3), None, 1, out, after); out.tolist(), after.tolist()
-        ([[0.0], [3.0]], [1291394886])
-    """
+    """Cut a part out of each instance; ``after`` gets the seed of the next run."""
     rank, state = x.ndim - 1, first_state(int(startup if seed is None else seed.reshape(-1)[0]))
     if out is not None and out.size:
         room = [m - n for m, n in zip(x.shape[1:], out.shape[1:], strict=True)]
@@ -99,29 +60,14 @@ def cut(x: Array, seed: Array | None, startup: int, out: Array | None, after: Ar
 
 
 def cut_on(x: Array, begun: Array, startup: int, out: Array | None, seed: Array) -> None:
-    """Cut with a seed that holds nothing before the first run, and continues from run to run.
-
-    Args:
-        x: [instances, …].
-        begun: bool [1], whether there was a run before; set.
-        out: [instances, …], written, or None.
-        seed: int64 [1], that of the next run, written.
-
-    Example:
-        >>> begun, seed = np.zeros(1, bool), np.zeros(1, "int64")
-        >>> for _ in range(2):
-        ...     cut_on(np.ones((1, 3)), begun, 1, None, seed)
-        >>> bool(seed[0] == 48271**4 % (2**31 - 1))
-        True
-    """
+    """Cut with a seed that holds nothing before the first run, as ``begun`` says, and continues from run to run."""
     cut(x, seed if begun[0] else None, startup, out, seed)
     begun[0] = True
 
 
 def _infer(c: Context) -> None:
     x, shape = c["X"], tuple(c.attr("shape"))
-    if c["Seed"] is not None:
-        whole_numbers(c, "Seed")
+    c.check_inputs("Seed")
     c.require(
         0 < len(shape) < len(x.shape), "Attr(shape) of random_crop is that of an instance, so it has fewer dimensions.",
         expected=f"1 to {len(x.shape) - 1} sizes for X of {list(x.shape)}", received=list(shape),
@@ -174,12 +120,9 @@ def random_crop(b: Binder) -> None:
         written(b, out, parts)
 
 
-def _kernels() -> Iterator[str]:
-    yield from ("begins", "next_seed")
-    yield from (f"parts<{word}>" for size, word in WORDS.items() if size <= 8)
-
-
-CUDA = Source(__file__, "random_crop.cu", _kernels)
+CUDA = Source(__file__, "random_crop.cu", typed(
+    ("begins next_seed",), ("parts", [word for size, word in WORDS.items() if size <= 8]),
+))  # fmt: skip
 
 
 @kernel("random_crop", place="cuda")

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Stream, kernel, op
+from fluidnb.op import Array, Attr, Binder, Stream, kernel, op
 from fluidnb_kernels.random.launch import host_numbers
 from fluidnb_kernels.tensor.fill import fixed_shape
-
-Array = Any
 
 #: How many standard deviations a number may be from the mean.
 REACH = 2.0
 
 
 def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> None:
-    """Fill an array with normal numbers no further than REACH deviations from their mean.
-
-    Those that lie further are drawn again.
-
-    Args:
-        out: float array of any shape, written.
-        std: the standard deviation before the far ones are left out.
-
-    Example:
-        >>> from fluidnb.op import Clock
-        >>> x = np.empty(1000); truncated_normal(Stream("x", Clock(1)), x, 0.0, 1.0); bool(abs(x).max() <= 2)
-        True
-    """
+    """Fill an array with normal numbers; those further than REACH deviations from the mean are drawn again."""
     generator = stream.rewind()
     x = generator.standard_normal(out.size)
     far = np.flatnonzero(np.abs(x) > REACH)

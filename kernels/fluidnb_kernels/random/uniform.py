@@ -22,30 +22,13 @@ _ATTRS = {
 
 
 def set_diagonal(out: Any, number: int, step: int, value: float) -> None:
-    """Set every step-th column's element of the first rows, as some initialisers of filters want it.
-
-    Args:
-        out: [rows, columns], written.
-        step: how far apart their columns are beyond the diagonal.
-
-    Example:
-        >>> x = np.zeros((2, 2)); set_diagonal(x, 2, 0, 1.0); x
-        array([[1., 0.],
-               [0., 1.]])
-    """
+    """Set every step-th column's element of the first rows, as some initialisers of filters want it."""
     columns = out.shape[1]
     out.reshape(-1)[[i * columns + i + i * step for i in range(number)]] = value
 
 
 def diagonal_of(b: Binder) -> tuple[int, int]:
-    """The diagonal of uniform_random that gets a fixed value.
-
-    Returns:
-        How many elements it has, and how far apart their columns are beyond the diagonal.
-
-    Raises:
-        RuleError: it does not lie inside Out.
-    """
+    """The length of the diagonal that gets a fixed value, and the distance of its columns beyond the diagonal."""
     out, number, step = values_of_output(b), b.attr("diag_num"), b.attr("diag_step")
     b.require(
         not number or out.ndim == 2 and number <= out.shape[0] and (number - 1) * (step + 1) < out.shape[1],

@@ -11,23 +11,7 @@ from fluidnb_kernels.reader.specs import emit_open, same_tensors
 
 
 class Batched:
-    """Puts instances together along their first axis, with their sequences.
-
-    Args:
-        reader: gives the instances.
-        size: how many make a batch; the last one may have fewer.
-
-    Example:
-        >>> class Three:
-        ...     left = [1.0, 2.0, 3.0]
-        ...     def pull(self, check): return ((np.array([[self.left.pop(0)]]), ((0, 1),)),) if self.left else None
-        >>> batched = Batched(Reader(Three()), 2)
-        >>> batched.pull(print)
-        ((array([[1.],
-               [2.]]), ((0, 1, 2),)),)
-        >>> batched.pull(print)[0][0].tolist(), batched.pull(print)
-        ([[3.0]], None)
-    """
+    """Puts instances together along their first axis, with their sequences."""
 
     def __init__(self, reader: Reader, size: int) -> None:
         self._reader, self._size = reader, size

@@ -14,17 +14,7 @@ from fluidnb_kernels.reader.specs import TENSORS, check_tensors, declare_tensors
 
 
 class Uniform:
-    """Gives float32 tensors with uniform elements, without end.
-
-    Args:
-        low: lower bound.
-        high: upper bound.
-        shapes: of the tensors; an unknown size is 1.
-
-    Example:
-        >>> Uniform(2.0, 2.0, [[-1, 2]]).pull(print)
-        ((array([[2., 2.]], dtype=float32), ()),)
-    """
+    """Gives float32 tensors with uniform elements, without end."""
 
     def __init__(self, low: float, high: float, shapes: list[list[int]]) -> None:
         self._low, self._high, self._shapes = low, high, [[abs(size) for size in shape] for shape in shapes]

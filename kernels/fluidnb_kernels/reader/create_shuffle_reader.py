@@ -9,21 +9,7 @@ from fluidnb_kernels.reader.specs import emit_open, same_tensors
 
 
 class Shuffled:
-    """Collects batches and gives them in random order.
-
-    Args:
-        reader: the reader.
-        size: how many it collects.
-
-    Example:
-        >>> class Ten:
-        ...     left = list(range(10))
-        ...     def pull(self, check): return (self.left.pop(0),) if self.left else None
-        >>> shuffled = Shuffled(Reader(Ten()), 5)
-        >>> first = [shuffled.pull(print)[0] for _ in range(5)]
-        >>> sorted(first), shuffled.pull(print)[0] in range(5, 10)
-        ([0, 1, 2, 3, 4], True)
-    """
+    """Collects batches and gives them in random order."""
 
     def __init__(self, reader: Reader, size: int) -> None:
         self._reader, self._size = reader, size

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.op.compile_context import CompileContext
 from fluidnb.op.memory_policy import Memory
 from fluidnb.values import dtypes
 from fluidnb.values.reader import Batch, Reader
-
-Array = Any
 
 
 def _reader(b: Binder) -> Reader | None:
@@ -43,14 +41,7 @@ def _declare(c: Context) -> None:
 
 
 def take(reader: Reader, memory: Memory, *outs: Array) -> None:
-    """Take a reader's next batch.
-
-    Args:
-        outs: an array for each tensor, written; None for one that nobody reads.
-
-    Raises:
-        EnforceNotMet: another thread took the batch meanwhile, and the next one has other shapes.
-    """
+    """Take a reader's next batch; None stands for outputs without a consumer."""
     batch: Batch = reader.read(memory.check)
     for (array, _), out in zip(batch, outs, strict=True):
         if out is None:

@@ -25,9 +25,6 @@ def shapes_of(attrs: Mapping[str, Any]) -> list[list[int]]:
     Args:
         attrs: with ``shape_concat`` and ``ranks``.
 
-    Returns:
-        A list of sizes for each tensor.
-
     Example:
         >>> shapes_of({"shape_concat": [-1, 3, 4, -1, 1], "ranks": [3, 2]})
         [[-1, 3, 4], [-1, 1]]
@@ -37,15 +34,7 @@ def shapes_of(attrs: Mapping[str, Any]) -> list[list[int]]:
 
 
 def check_tensors(attrs: Mapping[str, Any]) -> str | None:
-    """The rule over `TENSORS`.
-
-    Returns:
-        What is wrong, or None.
-
-    Example:
-        >>> check_tensors({"shape_concat": [2], "ranks": [2], "lod_levels": [0]})
-        'shape_concat has 1 sizes, and ranks take 2.'
-    """
+    """Checks `TENSORS`: None, or the fault as a sentence."""
     ranks, levels = attrs["ranks"], attrs["lod_levels"]
     if any(rank < 0 for rank in ranks):
         return f"ranks are numbers of sizes, and one is {min(ranks)}."
@@ -71,12 +60,7 @@ def same_tensors(c: Context) -> None:
 
 
 def emit_open(b: Binder, slot: str | None, make: Callable[[Any, str], Reader]) -> None:
-    """Emit the call that lets the output hold a reader, and do it now too: operators bound after this one read it.
-
-    Args:
-        slot: the input over whose value the reader is made; None where it is made over nothing.
-        make: makes the reader, given that value and the output's name.
-    """
+    """Emit the call that lets the output hold a reader over a slot's value, and do it now for the next operators."""
     out = b.scope.cell(b.outputs["Out"][0])[0]
     under = None if slot is None else b.scope.cell(b.inputs[slot][0])[0]
     open_reader(out, under, make)
@@ -84,17 +68,7 @@ def emit_open(b: Binder, slot: str | None, make: Callable[[Any, str], Reader]) -
 
 
 def open_reader(out: Variable, under: Variable | None, make: Callable[[Any, str], Reader]) -> None:
-    """Let a variable hold a reader, unless it holds one over the same value already.
-
-    Args:
-        under: the variable over whose value the reader is made, or None.
-
-    Example:
-        >>> out, queue = Variable("r"), Variable("q", value="a queue")
-        >>> for _ in range(2):
-        ...     open_reader(out, queue, lambda over, name: print("opened") or Reader(over, name, over))
-        opened
-    """
+    """Let a variable hold a reader, unless it holds one over the same value already."""
     over = None if under is None else under.value
     held = out.value
     if not isinstance(held, Reader) or (held is not over and held.over is not over):

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, linear_grad, op
-from fluidnb_kernels.cuda.axis_reduction import fold, spread
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.reduce.reduction_kernels import CUDA, MEAN
-
-
-def _infer(c: Context) -> None:
-    c.set("Out", (1,), c["X"].dtype)
+from fluidnb.op import Binder, default_grad, grad_op, linear_grad, op
+from fluidnb_kernels.reduce.reduction_kernels import MEAN, launch
 
 
 @op(
@@ -19,7 +13,7 @@ def _infer(c: Context) -> None:
     inputs={"X": "any shape"},
     outputs={"Out": "their mean, shape [1]"},
     cost="X",
-    infer=_infer,
+    infer=lambda c: c.set("Out", (1,), c["X"].dtype),
     grad=default_grad("X", "Out@GRAD"),
 )
 def mean(b: Binder) -> None:
@@ -47,15 +41,4 @@ def mean_grad(b: Binder) -> None:
     b(np.copyto, dx, share)
 
 
-@kernel("mean", place="cuda", dtypes=FLOATS)
-def mean_on_cuda(b: Binder) -> None:
-    """The mean as a fold of all elements."""
-    x = b["X"]
-    fold(b, CUDA, MEAN, x, range(x.ndim), b["Out"], x.size)
-
-
-@kernel("mean_grad", place="cuda", dtypes=FLOATS)
-def mean_grad_on_cuda(b: Binder) -> None:
-    """A share for every element."""
-    dx = b["X@GRAD"]
-    spread(b, CUDA, "s::share", range(dx.ndim), None, None, b["Out@GRAD"], dx, (dx.size, 0.0))
+launch("mean", MEAN, "s::share", number=lambda b: b["X"].size, numbers=lambda b: (b["X"].size, 0.0))

@@ -28,7 +28,7 @@ FOLD(counts, sum, x != C(0) ? C(1) : C(0), t)
 FOLD(largest_size, largest, size(x), t)
 FOLD(smallest_size, smallest, size(x), t)
 
-// ---- a logarithm of a sum of exponentials stands for all of them, so pieces need nothing else
+// ---- the logarithm of a sum of exponentials is all that pieces need
 
 struct logsumexp {
   typedef join::exponentials_too with;

@@ -7,35 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, product
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.cuda.cast import cast, of_dtype
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduction_kernels import CUDA, MEAN, NUMBERS
-
-Array = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One reduction.
+    """One reduction."""
 
-    Args:
-        formula: what it computes.
-        ufunc: what it reduces with.
-        result: what it makes of [[1, 2], [3, 4]] over dimension 0, for the documentation.
-        needs: slots that the gradient reads beside dOut; None for no gradient.
-        fold: its fold in ``reduce.cu``.
-        spread: its gradient there.
-    """
-
-    formula: str
-    ufunc: np.ufunc
-    result: str
-    needs: tuple[str, ...] | None
-    fold: str
-    spread: str = ""
+    formula: str  # what it computes
+    ufunc: np.ufunc  # what it reduces with
+    result: str  # what it makes of [[1, 2], [3, 4]] over dimension 0, for the documentation
+    needs: tuple[str, ...] | None  # slots that the gradient reads beside dOut; None for no gradient
+    fold: str  # its fold in ``reduce.cu``
+    spread: str = ""  # its gradient there
 
 
 ROWS = {
@@ -62,14 +51,7 @@ _DOC = """Out = {formula} of X over the dimensions ``dim``; over all of them Out
 
 
 def axes(c: Context) -> tuple[int, ...]:
-    """The dimensions that a reduction reduces, none of them negative.
-
-    Returns:
-        Sorted dimensions of X; all when ``reduce_all`` is set or ``dim`` is empty.
-
-    Raises:
-        RuleError: a dimension that X does not have.
-    """
+    """The sorted dimensions that a reduction reduces, none negative; all with ``reduce_all`` or an empty ``dim``."""
     n, dims = c["X"].ndim, c.attr("dim", [0])
     if c.attr("reduce_all", False) or not dims:
         return tuple(range(n))
@@ -81,18 +63,21 @@ def axes(c: Context) -> tuple[int, ...]:
     return tuple(sorted({d % n for d in dims}))
 
 
-def _infer(c: Context) -> None:
-    x, gone = c["X"], axes(c)
-    keep = c.attr("keep_dim", False)
+def set_reduced(c: Context, gone: tuple[int, ...], keep: bool, dtype: Any = None) -> None:
+    """Set Out to the shape of X without the dimensions that are reduced, or with size 1 in their places."""
+    x = c["X"]
     shape = tuple(1 if i in gone else n for i, n in enumerate(x.shape) if keep or i not in gone)
+    c.set("Out", shape or (1,), x.dtype if dtype is None else dtype, () if 0 in gone or not x.ndim else c.lod("X"))
+
+
+def _infer(c: Context) -> None:
     number = c.attr("out_dtype", -1)
-    dtype = x.dtype if number < 0 else dtypes.np_dtype(number)
-    c.set("Out", shape or (1,), dtype, () if 0 in gone or not x.ndim else c.lod("X"))
+    set_reduced(c, axes(c), c.attr("keep_dim", False), c["X"].dtype if number < 0 else dtypes.np_dtype(number))
 
 
-def _kept(x: Array, gone: tuple[int, ...]) -> list[int]:
-    """The shape of X with 1 for the dimensions that are reduced."""
-    return [1 if i in gone else n for i, n in enumerate(x.shape)]
+def with_axes(b: Binder, slot: str, gone: tuple[int, ...]) -> Array:
+    """Out or its gradient, seen with the dimensions of X."""
+    return b[slot].reshape([1 if i in gone else n for i, n in enumerate(b["X"].shape)])
 
 
 def _define(type: str, row: Row) -> None:
@@ -123,8 +108,7 @@ def _define(type: str, row: Row) -> None:
             wide = b.like(x, out.dtype)
             b(np.copyto, wide, x, casting="unsafe")
             x = wide
-        view = out.reshape(_kept(x, gone))
-        b(row.ufunc.reduce, x, gone, None, view, True)
+        b(row.ufunc.reduce, x, gone, None, with_axes(b, "Out", gone), True)
         if type == "reduce_mean":
             b(np.divide, out, b.const(product([x.shape[i] for i in gone]), out.dtype), out=out)
 
@@ -133,33 +117,25 @@ for _type, _row in ROWS.items():
     _define(_type, _row)
 
 
-def _spread(b: Binder, slot: str, gone: tuple[int, ...]) -> Array:
-    """Out or its gradient, seen with the dimensions of X."""
-    return b[slot].reshape(_kept(b["X"], gone))
-
-
 @grad_op("reduce_sum_grad", grad=linear_grad("reduce_sum"))
 def reduce_sum_grad(b: Binder) -> None:
     """dX = dOut, repeated over the dimensions that were reduced."""
-    b(np.copyto, b["X@GRAD"], _spread(b, "Out@GRAD", axes(b)))
+    b(np.copyto, b["X@GRAD"], with_axes(b, "Out@GRAD", axes(b)))
 
 
 @grad_op("reduce_mean_grad", grad=linear_grad("reduce_mean"))
 def reduce_mean_grad(b: Binder) -> None:
     """dX = dOut / n, repeated over the n elements of each mean."""
     x, dx, gone = b["X"], b["X@GRAD"], axes(b)
-    g = _spread(b, "Out@GRAD", gone)
-    t = b.tmp(g.shape, dx.dtype)
-    b(np.divide, g, b.const(product([x.shape[i] for i in gone]), dx.dtype), out=t)
-    b(np.copyto, dx, t)
+    count = b.const(product([x.shape[i] for i in gone]), dx.dtype)
+    b(np.copyto, dx, apply(b, np.divide, with_axes(b, "Out@GRAD", gone), count, dtype=dx.dtype))
 
 
 def _extreme_grad(b: Binder) -> None:
     """dX = dOut where X is Out, 0 elsewhere; all that are equal to it take the gradient."""
-    x, dx, gone = b["X"], b["X@GRAD"], axes(b)
-    mask = b.like(x, bool)
-    b(np.equal, x, _spread(b, "Out", gone), out=mask)
-    b(np.multiply, mask, _spread(b, "Out@GRAD", gone), out=dx)
+    gone = axes(b)
+    mask = apply(b, np.equal, b["X"], with_axes(b, "Out", gone))
+    b(np.multiply, mask, with_axes(b, "Out@GRAD", gone), out=b["X@GRAD"])
 
 
 grad_op("reduce_max_grad")(_extreme_grad)
@@ -169,11 +145,9 @@ grad_op("reduce_min_grad")(_extreme_grad)
 @grad_op("reduce_prod_grad")
 def reduce_prod_grad(b: Binder) -> None:
     """dX = dOut · Out / X."""
-    x, dx, gone = b["X"], b["X@GRAD"], axes(b)
-    g, out = _spread(b, "Out@GRAD", gone), _spread(b, "Out", gone)
-    t = b.tmp(g.shape, dx.dtype)
-    b(np.multiply, g, out, out=t)
-    b(np.divide, t, x, out=dx)
+    dx, gone = b["X@GRAD"], axes(b)
+    t = apply(b, np.multiply, with_axes(b, "Out@GRAD", gone), with_axes(b, "Out", gone), dtype=dx.dtype)
+    b(np.divide, t, b["X"], out=dx)
 
 
 def _define_on_cuda(type: str, row: Row) -> None:

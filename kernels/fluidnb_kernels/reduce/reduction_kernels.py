@@ -1,11 +1,12 @@
-"""The CUDA kernels of reductions and norms."""
+"""The CUDA kernels of reductions and norms, and their registration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from fluidnb.op import Binder, kernel
 from fluidnb_kernels.cuda import CTYPES, Source
-from fluidnb_kernels.cuda.axis_reduction import Fold, fold_types
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types, spread
 from fluidnb_kernels.emit import FLOATS
 
 #: Dtypes in which numbers are reduced.
@@ -40,3 +41,30 @@ POWER_LENGTH = Fold("r::power_length", "r::powers", "r::total", "r::power_root")
 LARGEST_SIZE = Fold("r::largest_size", then="r::largest")
 SMALLEST_SIZE = Fold("r::smallest_size", then="r::smallest")
 LOGSUMEXP = Fold("r::logsumexp")
+
+
+def all_axes(b: Binder) -> Iterable[int]:
+    """All dimensions of X."""
+    return range(b["X"].ndim)
+
+
+def launch(
+    type: str, how: Fold, slope: str, axes: Callable[[Binder], Iterable[int]] = all_axes,
+    number: Callable[[Binder], float] = lambda b: 1.0,
+    numbers: Callable[[Binder], tuple[float, float]] = lambda b: (0.0, 0.0),
+) -> None:  # fmt: skip
+    """Register the CUDA kernels of a reduction of X, and of its gradient.
+
+    Args:
+        slope: the gradient in ``reduce.cu``.
+        number: what the folds get.
+        numbers: what the gradient gets.
+    """
+
+    @kernel(type, place="cuda", dtypes=FLOATS)
+    def forward(b: Binder) -> None:
+        fold(b, CUDA, how, b["X"], axes(b), b["Out"], number(b))
+
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
+    def backward(b: Binder) -> None:
+        spread(b, CUDA, slope, axes(b), b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"], numbers(b))

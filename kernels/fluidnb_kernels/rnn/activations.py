@@ -8,24 +8,15 @@ from typing import Any
 
 import numpy as np
 
-Array = Any
+from fluidnb.op import Array
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activation.
+    """An activation."""
 
-    Args:
-        apply: ``apply(x, out)``; ``out`` may be ``x``.
-        slope: ``slope(y, out)``: the derivative where the activation gave ``y``.
-
-    Example:
-        >>> out = np.zeros(2); ACTIVATIONS["relu"].slope(np.array([0.0, 3.0]), out); out
-        array([0., 1.])
-    """
-
-    apply: Callable[[Array, Array], object]
-    slope: Callable[[Array, Array], object]
+    apply: Callable[[Array, Array], object]  # ``apply(x, out)``; ``out`` may be ``x``
+    slope: Callable[[Array, Array], object]  # ``slope(y, out)``: the derivative where the activation gave ``y``
 
 
 def _sigmoid(x: Array, out: Array) -> None:
@@ -36,39 +27,17 @@ def _sigmoid(x: Array, out: Array) -> None:
     np.add(out, 0.5, out)
 
 
-def _sigmoid_slope(y: Array, out: Array) -> None:
-    np.subtract(1, y, out)
-    np.multiply(out, y, out)
-
-
-def _tanh_slope(y: Array, out: Array) -> None:
-    np.multiply(y, y, out)
-    np.subtract(1, out, out)
-
-
-def _relu(x: Array, out: Array) -> None:
-    np.maximum(x, 0, out=out)
-
-
-def _relu_slope(y: Array, out: Array) -> None:
-    np.greater(y, 0, out=out)
-
-
 def _identity(x: Array, out: Array) -> None:
     if out is not x:
         np.copyto(out, x)
 
 
-def _one(y: Array, out: Array) -> None:
-    out.fill(1)
-
-
 #: By their names in attributes.
 ACTIVATIONS = {
-    "sigmoid": Activation(_sigmoid, _sigmoid_slope),
-    "tanh": Activation(np.tanh, _tanh_slope),
-    "relu": Activation(_relu, _relu_slope),
-    "identity": Activation(_identity, _one),
+    "sigmoid": Activation(_sigmoid, lambda y, out: np.multiply(np.subtract(1, y, out), y, out)),
+    "tanh": Activation(np.tanh, lambda y, out: np.subtract(1, np.multiply(y, y, out), out)),
+    "relu": Activation(lambda x, out: np.maximum(x, 0, out=out), lambda y, out: np.greater(y, 0, out=out)),
+    "identity": Activation(_identity, lambda y, out: out.fill(1)),
 }
 
 #: The names in the order of the numbers that gru_unit gives them.
@@ -76,19 +45,7 @@ BY_NUMBER = ("identity", "sigmoid", "tanh", "relu")
 
 
 class Squash:
-    """The activations of a candidate and of gates beside it.
-
-    As σ(x) = ½ tanh(½ x) + ½, one call of tanh does for the usual ones.
-
-    Args:
-        candidate: activation of the first part.
-        gate: activation of the other parts.
-        dtype: of what they get.
-
-    Example:
-        >>> z = np.zeros(2); Squash(ACTIVATIONS["tanh"], ACTIVATIONS["sigmoid"], z.dtype)(z); z
-        array([0. , 0.5])
-    """
+    """The activations of a candidate and of gates; σ(x) = ½ tanh(½ x) + ½, so one call of tanh does the usual ones."""
 
     __slots__ = ("_candidate", "_gate", "_half", "_usual")
 
@@ -98,11 +55,7 @@ class Squash:
         self._half = np.array(0.5, dtype)  # an array is quicker to multiply with than a number
 
     def __call__(self, z: Array) -> None:
-        """Put them through.
-
-        Args:
-            z: [parts, ...], overwritten.
-        """
+        """Apply them to parts [parts, …], in place."""
         gates = z[1:]
         if self._usual:
             np.multiply(gates, self._half, gates)

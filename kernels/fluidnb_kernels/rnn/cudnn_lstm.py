@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, unit
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, unit
 from fluidnb_kernels import verbs
 from fluidnb_kernels.activation.functions import ROWS
 from fluidnb_kernels.activation.table import CUDA as ACTIVATIONS
@@ -17,10 +16,8 @@ from fluidnb_kernels.cuda.grid import elementwise
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.random.dropout import CUDA as DROPOUT
 from fluidnb_kernels.random.dropout import check_rate, draw
-from fluidnb_kernels.rules import agree
+from fluidnb_kernels.rules import fits
 from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
 
 _DTYPES = ("float32", "float64")
 
@@ -30,40 +27,25 @@ def _sides(c: Context) -> int:
 
 
 def weight_size(inputs: int, width: int, layers: int, sides: int) -> int:
-    """How many numbers W has.
-
-    Args:
-        sides: 2 for both directions of time.
-
-    Example:
-        >>> weight_size(3, 2, 1, 1)
-        56
-    """
+    """The number of elements of W."""
     first, other = inputs + width, sides * width + width
     return sides * 4 * width * (first + (layers - 1) * other + 2 * layers)
 
 
 def _infer(c: Context) -> None:
-    x, h, cell, weight = c["Input"], c["InitH"], c["InitC"], c["W"]
+    x = c["Input"]
     width, layers, sides = c.attr("hidden_size"), c.attr("num_layers"), _sides(c)
-    c.require(x.ndim == 3, "Input(Input) of cudnn_lstm must have three dimensions.",
-              expected="[time, batch, features]", received=list(x.shape))  # fmt: skip
+    fits(c, "Input", (-1,) * 3, "Input(Input) of cudnn_lstm must have three dimensions.", "[time, batch, features]")
     time, batch, inputs = x.shape
     c.require(
         c.attr("input_size") in (0, inputs) or inputs == -1,
         "Input(Input) of cudnn_lstm must have input_size features.",
         expected=c.attr("input_size"), received=inputs,
     )  # fmt: skip
-    for slot, v in (("InitH", h), ("InitC", cell)):
-        c.require(
-            agree(v.shape, (layers * sides, batch, width)), f"Input({slot}) of cudnn_lstm has a row for each layer.",
-            expected=[layers * sides, batch, width], received=list(v.shape),
-        )  # fmt: skip
+    for slot in ("InitH", "InitC"):
+        fits(c, slot, (layers * sides, batch, width), f"Input({slot}) of cudnn_lstm has a row for each layer.")
     size = -1 if inputs == -1 else weight_size(inputs, width, layers, sides)
-    c.require(
-        agree(weight.shape, (size,)), "Input(W) of cudnn_lstm holds the weights and biases of all layers.",
-        expected=[size], received=list(weight.shape),
-    )  # fmt: skip
+    fits(c, "W", (size,), "Input(W) of cudnn_lstm holds the weights and biases of all layers.")
     c.set("Out", (time, batch, sides * width), x.dtype)
     for slot in ("last_h", "last_c"):
         c.set(slot, (layers * sides, batch, width), x.dtype)
@@ -77,7 +59,7 @@ def _drops(c: Context) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of time leaves for backward: the gates, the cells before and after, the activated cell."""
+    """The gates, the cells before and after, and the activated cell of one time step, for backward."""
 
     gates: list[Array]
     before: Array
@@ -111,16 +93,11 @@ def _cut(w: Array, inputs: int, width: int, layers: int, sides: int) -> Iterator
 
 
 class Run:
-    """One run over all layers.
+    """One run over all layers."""
 
-    Args:
-        b: the binder.
-        on_cuda: whether launches are emitted, or calls of numpy.
-    """
-
-    def __init__(self, b: Binder, on_cuda: bool) -> None:
+    def __init__(self, b: Binder) -> None:
         x = b["Input"]
-        self.b, self.f = b, Formulas(b, on_cuda, x.dtype)
+        self.b, self.f = b, Formulas(b, verbs.on_cuda(b), x.dtype)
         self.time, self.batch, inputs = x.shape
         self.width, self.layers, self.sides = b.attr("hidden_size"), b.attr("num_layers", 1), _sides(b)
         self.first = self.f.read(x, (self.time * self.batch, inputs))
@@ -138,7 +115,7 @@ class Run:
         elif name == "tanh":
             self.b(np.tanh, x, out=out)
         else:
-            ROWS[name].forward(self.b, x, out)
+            ROWS[name].emit(self.b, x, out)
         return out
 
     def _rows(self, t: int) -> slice:
@@ -148,15 +125,7 @@ class Run:
         return range(self.time)[::-1] if side else range(self.time)
 
     def forward(self, factors: Array | None, last: tuple[Array | None, Array | None]) -> Array:
-        """Emit all layers.
-
-        Args:
-            factors: [layers - 1, time · batch, width] by which what goes up is multiplied; None for 1.
-            last: [layers, batch, width] for the last hidden states and cells, written, or None.
-
-        Returns:
-            [time · batch, width]: the results of the last layer.
-        """
+        """Emit all layers; returns the results of the last, [time · batch, width]."""
         b, f, whole, x = self.b, self.f, slice(None), self.first
         for layer in range(self.layers):
             self.inputs.append(x)
@@ -190,13 +159,7 @@ class Run:
         return x
 
     def backward(self, g: Array | None, factors: Array | None, last: tuple[Array | None, Array | None]) -> None:
-        """Emit the gradients after `forward`.
-
-        Args:
-            g: [time · batch, width] that arrives for the results; None for 0.
-            factors: as in `forward`.
-            last: [layers, batch, width] that arrive for the last states and cells; None for 0.
-        """
+        """Emit the gradients after `forward`; those of results ``g`` and last states ``last`` are None for 0."""
         b, f = self.b, self.f
         targets = None if b["W@GRAD"] is None else list(_cut(b["W@GRAD"], *self.sizes))
         for layer in reversed(range(self.layers)):
@@ -269,20 +232,6 @@ def _factors(b: Binder, run: Run) -> Array | None:
     return out
 
 
-def _forward(b: Binder, on_cuda: bool) -> None:
-    run = Run(b, on_cuda)
-    run.f.write(b["Out"], run.forward(_factors(b, run), (b["last_h"], b["last_c"])))
-
-
-def _backward(b: Binder, on_cuda: bool) -> None:
-    run = Run(b, on_cuda)
-    shape = (run.layers - 1, run.time * run.batch, run.sides * run.width)
-    factors = run.f.read(b["Reserve"], shape) if _drops(b) and run.layers > 1 else None
-    run.forward(factors, (None, None))
-    g = None if b["Out@GRAD"] is None else run.f.read(b["Out@GRAD"], shape[1:])
-    run.backward(g, factors, (b["last_h@GRAD"], b["last_c@GRAD"]))
-
-
 @kernel("cudnn_lstm", place="cuda", dtypes=_DTYPES)
 @op(
     "cudnn_lstm",
@@ -336,11 +285,17 @@ def cudnn_lstm(b: Binder) -> None:
 
     Source: NVIDIA, cuDNN documentation; Fluid's cudnn_lstm_op.
     """
-    _forward(b, verbs.on_cuda(b))
+    run = Run(b)
+    run.f.write(b["Out"], run.forward(_factors(b, run), (b["last_h"], b["last_c"])))
 
 
 @kernel("cudnn_lstm_grad", place="cuda", dtypes=_DTYPES)
 @grad_op("cudnn_lstm_grad", dtype_slot="Input")
 def cudnn_lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time; the gates are computed again."""
-    _backward(b, verbs.on_cuda(b))
+    run = Run(b)
+    shape = (run.layers - 1, run.time * run.batch, run.sides * run.width)
+    factors = run.f.read(b["Reserve"], shape) if _drops(b) and run.layers > 1 else None
+    run.forward(factors, (None, None))
+    g = None if b["Out@GRAD"] is None else run.f.read(b["Out@GRAD"], shape[1:])
+    run.backward(g, factors, (b["last_h@GRAD"], b["last_c@GRAD"]))

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches, Blocks
 from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, halves, weight_grad
-from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows, settle, wide_out
+from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rnn.step_views import StepViews
-from fluidnb_kernels.rules import agree
+from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 WEIGHT = "[width, 3 · width]; its memory holds [width, 2 · width] for update and reset, then [width, width]"
 
@@ -41,11 +38,7 @@ def _check(c: Context) -> int:
         received=f"Weight {list(weight.shape)}, Input {list(x.shape)}",
         hint="layers.fc(x, 3 * width) in front makes such an input.",
     )  # fmt: skip
-    c.require(
-        not c.has("Bias") or agree(c["Bias"].shape, (1, 3 * width)),
-        f"Input(Bias) of {type} must be a row for the three gates.", expected=[1, 3 * width],
-        received=list(c["Bias"].shape) if c.has("Bias") else None,
-    )  # fmt: skip
+    fits(c, "Bias", (1, 3 * width), f"Input(Bias) of {type} must be a row for the three gates.")
     return width
 
 
@@ -53,10 +46,8 @@ def _infer(c: Context) -> None:
     x, width = c["Input"], _check(c)
     require_lod(c, "Input", levels=1)
     count = len(c.lod("Input")[0]) - 1 if c.runtime else -1
-    c.require(
-        not c.has("H0") or agree(c["H0"].shape, (count, width)), "Input(H0) of gru must have a row for each sequence.",
-        expected=[count if count >= 0 else "sequences", width], received=list(c["H0"].shape) if c.has("H0") else None,
-    )  # fmt: skip
+    expected = [count if count >= 0 else "sequences", width]
+    fits(c, "H0", (count, width), "Input(H0) of gru must have a row for each sequence.", expected)
     c.set("Hidden", (x.shape[0], width), x.dtype, c.lod("Input"))
     c.set("BatchGate", x.shape, x.dtype)
     for slot in ("BatchResetHiddenPrev", "BatchHidden"):
@@ -67,18 +58,7 @@ def run(
     net: Gru, steps: StepViews, x: Array, parameters: tuple[Array, ...], h0: Array | None, packed: tuple[Array, ...],
     biased: Array, gates: Array | None, hidden: Array | None,
 ) -> None:  # fmt: skip
-    """Run a GRU over sequences.
-
-    Args:
-        steps: views of `forward_views`.
-        x: [n, 3 · width].
-        parameters: weight, and bias or None.
-        h0: first state or None.
-        packed: see `forward`; written.
-        biased: workspace like ``x``.
-        gates: [n, 3, width], written where wanted: the gates, step by step.
-        hidden: [n, width], written where wanted: the states in the order of the input.
-    """
+    """Run a GRU over sequences; ``gates`` [n, 3, width] and ``hidden`` [n, width] are written where wanted."""
     weight, bias = parameters
     if bias is None:
         np.copyto(biased, x)
@@ -97,17 +77,7 @@ def run_back(
     net: Gru, steps: StepViews, weight: Array, h0: Array | None, values: tuple[Array, ...], g: Array,
     packed: tuple[Array, ...], room: tuple[Array, ...], outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
-    """Write the gradients of a GRU.
-
-    Args:
-        steps: views of `backward_views`.
-        h0: first state or None.
-        values: packed gates [n, 3, width], and reset and states, as `run` left them.
-        g: [n, width], in the order of the input.
-        packed: see `backward`; written.
-        room: workspace [n, width], and that of the first state.
-        outs: gradients of input [n, 3, width], weight, bias and first state, None where unwanted.
-    """
+    """Write the gradients of a GRU from values as `run` left them; ``outs`` may be None."""
     (gates, reset, states), batches, (old, first) = values, net.batches, room
     packed_gates, dstates, dz = packed[:3]
     dx, dweight, dbias, dh0 = outs
@@ -131,17 +101,12 @@ def _flat(b: Binder, weight: Array) -> Array:
 
 
 def _emit_on_cuda(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str) -> None:
-    """Emit the run of a GRU.
-
-    Args:
-        slots: those of the packed gates, of reset, and of the packed states.
-        out: that of the states in the order of the input; empty where the packed ones are in it.
-    """
+    """Emit the run of a GRU; the last array is empty where the packed states are in the order of the input."""
     x, order, width = b["Input"], Order(b, net.batches), b["Weight"].shape[0]
     dtype, n = wide_dtype(x.dtype), len(x)
     to_gates, to_candidate = halves(of_dtype(b, b["Weight"], dtype).reshape(-1))
     shapes = (n, 3 * width), (n, width), (n, width)
-    gates, reset, states = (wide_out(b, slot, shape, dtype) for slot, shape in zip(slots, shapes, strict=True))
+    gates, reset, states = (allocate(b, slot, shape, dtype) for slot, shape in zip(slots, shapes, strict=True))
     gather(b, x, order.rows, gates, bias=b["Bias"])
     initial = None
     if b.has(first):
@@ -158,8 +123,8 @@ def _emit_on_cuda(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, 
         by_rows(b, CUDA, f"gru_state<{name}>", rows, width, z, old, states[now], KINDS[net.candidate], origin, w)
     if out and b.wants(out):
         gather(b, states, order.places, b[out])
-    for slot, given in zip(slots, (gates, reset, states), strict=True):
-        settle(b, slot, given)
+    for slot, array in zip(slots, (gates, reset, states), strict=True):
+        settle(b, slot, array)
 
 
 def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: str) -> None:
@@ -170,12 +135,12 @@ def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], 
     old, dstates, dgates = b.tmp((n, width), dtype), b.tmp((n, width), dtype), b.tmp((n, 3 * width), dtype)
     gather(b, values[2], order.packed_before, old, initial=b[first])
     gather(b, b["Hidden@GRAD"], order.rows, dstates)
-    dfirst, room = (b.tmp((net.batches.first, width), dtype) for _ in range(2))
+    dfirst, shares = (b.tmp((net.batches.first, width), dtype) for _ in range(2))
     name, w, origin = ctype(dtype), np.int64(width), np.int32(net.origin)
     kinds = KINDS[net.gate], KINDS[net.candidate]
     for now, before, _ in net.batches.backwards():
         rows, d, begins = now.stop - now.start, dgates[now], np.int32(before is None)
-        dreset, dold = room[:rows], dfirst if before is None else dstates[before]
+        dreset, dold = shares[:rows], dfirst if before is None else dstates[before]
         read = gates[now], old[now], dstates[now]
         by_rows(b, CUDA, f"gru_back<{name}>", rows, width, *read, d, *kinds, origin, w)
         gemm(b, d[:, 2 * width :], to_candidate, dreset, ty=True)
@@ -185,7 +150,7 @@ def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], 
     if b.wants("Input@GRAD"):
         gather(b, dgates, order.places, b["Input@GRAD"])
     if b.wants("Weight@GRAD"):
-        dweight = wide_out(b, "Weight@GRAD", (), dtype)
+        dweight = allocate(b, "Weight@GRAD", (), dtype)
         dto_gates, dto_candidate = halves(dweight.reshape(-1))
         over_rows(b, old, dgates[:, : 2 * width], dto_gates)
         over_rows(b, reset, dgates[:, 2 * width :], dto_candidate)
@@ -203,9 +168,9 @@ def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str
     n, whole = len(x), b[slots[0]]
     reset, states = (b.tmp((n, width), x.dtype) if b[slot] is None else b[slot] for slot in slots[1:])
     shapes = (n * 3, width), (count, width), (2 * count, width), x.shape
-    blocks, initial, room, biased = (b.tmp(shape, x.dtype) for shape in shapes)
+    blocks, initial, more, biased = (b.tmp(shape, x.dtype) for shape in shapes)
     gates = None if whole is None else writing(b, whole, (n, 3, width))
-    packed = blocks, reset, states, initial, room
+    packed = blocks, reset, states, initial, more
     steps = StepViews(partial(forward_views, net))
     b(run, net, steps, x, (_flat(b, b["Weight"]), b["Bias"]), b[first], packed, biased, gates, b[out] if out else None)
     return None if gates is None else written(b, whole, gates)
@@ -219,26 +184,28 @@ def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: s
     (n, width), count = reset.shape, net.batches.first
     shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]
     packed = tuple(b.tmp(shape, g.dtype) for shape in shapes)
-    room = b.tmp((n, width), g.dtype), b.tmp((count, width), g.dtype)
+    more = b.tmp((n, width), g.dtype), b.tmp((count, width), g.dtype)
     dx, dweight, dbias, dh0 = (b[slot + "@GRAD"] for slot in ("Input", "Weight", "Bias", first))
     into = None if dx is None else writing(b, dx, (n, 3, width))
     flat = None if dweight is None else writing(b, dweight, (dweight.size,))
     values = reading(b, gates, (n, 3, width)), reset, states
     steps = StepViews(partial(backward_views, net))
     outs = into, flat, dbias, dh0
-    b(run_back, net, steps, _flat(b, b["Weight"]), b[first], values, g, packed, room, outs)
+    b(run_back, net, steps, _flat(b, b["Weight"]), b[first], values, g, packed, more, outs)
     for out, view in ((dx, into), (dweight, flat)):
         if view is not None:
             written(b, out, view)
     return None
 
 
+def _gru(b: Binder, batches: Batches, gate: str, candidate: str) -> Gru:
+    kinds = ACTIVATIONS[gate], ACTIVATIONS[candidate]
+    return Gru(batches, Blocks(batches, 3), *kinds, bool(b.attr("origin_mode", False)))
+
+
 def _network(b: Binder) -> Gru:
-    gate, candidate = (
-        ACTIVATIONS[b.attr(name, default)] for name, default in (("gate_activation", "sigmoid"), ("activation", "tanh"))
-    )
     batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
-    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
+    return _gru(b, batches, b.attr("gate_activation", "sigmoid"), b.attr("activation", "tanh"))
 
 
 @kernel("gru", place="cuda", dtypes=FLOATS)
@@ -299,11 +266,8 @@ def gru_grad(b: Binder) -> None:
 
 def _unit_infer(c: Context) -> None:
     x, width = c["Input"], _check(c)
-    c.require(
-        agree(c["HiddenPrev"].shape, (x.shape[0], width)),
-        "Input(HiddenPrev) of gru_unit must have a row for each row of Input(Input).",
-        expected=[x.shape[0], width], received=list(c["HiddenPrev"].shape),
-    )  # fmt: skip
+    message = "Input(HiddenPrev) of gru_unit must have a row for each row of Input(Input)."
+    fits(c, "HiddenPrev", (x.shape[0], width), message)
     c.set("Gate", x.shape, x.dtype)
     for slot in ("ResetHiddenPrev", "Hidden"):
         c.set(slot, (x.shape[0], width), x.dtype)
@@ -311,11 +275,8 @@ def _unit_infer(c: Context) -> None:
 
 def _unit_network(b: Binder) -> Gru:
     """One step, over rows that need no sorting."""
-    gate, candidate = (
-        ACTIVATIONS[BY_NUMBER[b.attr(name, default)]] for name, default in (("gate_activation", 1), ("activation", 2))
-    )
     batches = Batches(np.arange(b["Input"].shape[0] + 1))
-    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
+    return _gru(b, batches, BY_NUMBER[b.attr("gate_activation", 1)], BY_NUMBER[b.attr("activation", 2)])
 
 
 @kernel("gru_unit", place="cuda", dtypes=FLOATS)

@@ -8,49 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from fluidnb.op import Array
 from fluidnb_kernels.rnn.activations import Activation
 from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
 from fluidnb_kernels.rnn.step_views import StepViews
 
-Array = Any
-
 
 @dataclass(frozen=True, slots=True)
 class Gru:
-    """Parameters of a GRU beside its arrays.
+    """Parameters of a GRU beside its arrays."""
 
-    Args:
-        batches: how sequences become steps.
-        blocks: the steps of what comes in.
-        gate: activation of the update and reset gates.
-        candidate: activation of the candidate.
-        origin: whether the update gate is the share of the old state (Cho et al. 2014), not of the candidate.
-    """
-
-    batches: Batches
-    blocks: Blocks
-    gate: Activation
-    candidate: Activation
-    origin: bool
+    batches: Batches  # how sequences become steps
+    blocks: Blocks  # the steps of what comes in
+    gate: Activation  # activation of the update and reset gates
+    candidate: Activation  # activation of the candidate
+    origin: bool  # whether the update gate is the share of the old state (Cho et al. 2014), not of the candidate
 
 
 def halves(weight: Array) -> tuple[Array, Array]:
-    """The two matrices that a weight holds.
-
-    Args:
-        weight: [width · 3 · width], its memory in row order.
-
-    Returns:
-        [width, 2 · width] and [width, width].
-
-    Example:
-        >>> halves(np.arange(3))
-        (array([[0, 1]]), array([[2]]))
-    """
+    """The two matrices in a weight's memory, [width, 2 · width] and [width, width]."""
     width = round((weight.size // 3) ** 0.5)
     cut = 2 * width * width
     return weight[:cut].reshape(width, 2 * width), weight[cut:].reshape(width, width)
@@ -59,19 +38,7 @@ def halves(weight: Array) -> tuple[Array, Array]:
 def forward_views(
     net: Gru, gates: Array, reset: Array, hidden: Array, first: Array, room: Array
 ) -> Iterator[tuple[Array, ...]]:
-    """What each step of `forward` works on.
-
-    Args:
-        gates: see `forward`, and so are reset and hidden.
-        reset: [n, width].
-        hidden: [n, width].
-        first: [sequences with rows, width]: the state before step 0.
-        room: workspace [2 · sequences with rows, width].
-
-    Yields:
-        The update and reset gates together and each alone, the candidate, the old state, what it adds to the gates,
-        what is left of it by the reset gate, what that adds to the candidate, and the new state.
-    """
+    """Yield the views of each step of `forward`, in the order of its loop."""
     for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
         n = now.stop - now.start
         old = first if before is None else hidden[before]
@@ -80,16 +47,7 @@ def forward_views(
 
 
 def forward(net: Gru, steps: StepViews, weight: Array, known: bool, packed: tuple[Array, ...]) -> None:
-    """Run the steps.
-
-    Args:
-        steps: views of `forward_views`.
-        weight: see `halves`.
-        known: whether a first state is given; it is zeros otherwise.
-        packed: gates [n · 3, width] in blocks, which hold the input with its bias and are overwritten; the old state
-            times the reset gate, and the state after each row [n, width], written; and the other arrays of
-            `forward_views`.
-    """
+    """Run the steps over the arrays of `forward_views`; the gates come as the input with its bias."""
     to_gates, to_candidate = halves(weight)
     weights = parts(to_gates, len(to_gates))
     for both, update, gate, candidate, old, more, reset, room, h in steps(*packed):
@@ -112,23 +70,7 @@ def forward(net: Gru, steps: StepViews, weight: Array, known: bool, packed: tupl
 def backward_views(
     net: Gru, gates: Array, g: Array, dz: Array, slopes: Array, kept: Array, room: Array, share: Array
 ) -> Iterator[tuple[Array, ...]]:
-    """What each step of `backward` works on.
-
-    Args:
-        gates: see `backward`, and so are g, dz, slopes, and kept.
-        g: [n, width].
-        dz: [3, n, width].
-        slopes: [3, n, width].
-        kept: [n, width].
-        room: workspace [2, sequences with rows, width].
-        share: workspace [2, sequences with rows, width].
-
-    Yields:
-        The gradient of the state, and of its rows that the next step has; gradients and slopes of update, reset,
-        and candidate, and the gradients of the first two together; the reset gate, the share of the old state, what the
-        two gates give the old state, together and apart, and the gradients of the old state and of what the reset gate
-        leaves of it.
-    """
+    """Yield the views of each step of `backward`, in the order of its loop."""
     stays = gates[0] if net.origin else kept
     for now, _, going_on in net.batches.backwards():
         dh, d, n = g[now], dz[:, now], now.stop - now.start
@@ -137,19 +79,7 @@ def backward_views(
 
 
 def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...], old: Array) -> Array:
-    """Run the steps back.
-
-    Args:
-        steps: views of `backward_views`.
-        weight: see `halves`.
-        packed: gates [3, n, width] as `forward` left them; gradients of the states [n, width], overwritten; those of
-            the gates before their activations [3, n, width], written; workspaces [3, n, width] and [n, width]; and the
-            other arrays of `backward_views`.
-        old: [n, width]: the state that each row continues from.
-
-    Returns:
-        The gradient of the first state.
-    """
+    """Run the steps back over the arrays of `backward_views`; returns the gradient of the initial state."""
     to_gates, to_candidate = halves(weight)
     weights = parts(to_gates, len(to_gates)).copy().transpose(0, 2, 1).copy()  # quicker than views
     back = to_candidate.T.copy()
@@ -178,14 +108,7 @@ def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...
 
 
 def weight_grad(old: Array, reset: Array, dz: Array, out: Array) -> None:
-    """Write the gradient of the weight.
-
-    Args:
-        old: [n, width]: the state that each row continues from.
-        reset: [n, width]: the same times the reset gate.
-        dz: [3, n, width].
-        out: see `halves`; written.
-    """
+    """Write the gradient of the weight; ``old`` has the state before each row, ``reset`` that times the reset gate."""
     dgates, dcandidate = halves(out)
     np.matmul(old.T, dz[:2], parts(dgates, len(dgates)))
     np.matmul(reset.T, dz[2], dcandidate)

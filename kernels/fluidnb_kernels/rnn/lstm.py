@@ -6,7 +6,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
-from fluidnb_kernels.rules import agree
+from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import one_dtype, require_lod
 
 ATTRS = {
@@ -20,22 +20,10 @@ ATTRS = {
 
 
 def check(c: Context, state: int) -> int:
-    """Check the inputs that an LSTM has with and without a projection.
-
-    Args:
-        state: the width of what continues from step to step; -1 unknown.
-
-    Returns:
-        The width of the cell.
-
-    Raises:
-        RuleError: they do not fit.
-    """
+    """Check the inputs that an LSTM has with and without a projection."""
     one_dtype(c, "Input", "Weight", "ProjWeight", "Bias", "H0", "C0")
-    x, weight, bias, type = c["Input"], c["Weight"], c["Bias"], c.definition.type
-    c.require(
-        x.ndim == 2, f"Input(Input)'s rank of {type} must be 2.", expected="[n, 4 · width]", received=list(x.shape)
-    )
+    x, weight, type = c["Input"], c["Weight"], c.definition.type
+    fits(c, "Input", (-1, -1), f"Input(Input)'s rank of {type} must be 2.", "[n, 4 · width]")
     width = weight.shape[1] // 4 if weight.ndim == 2 and weight.shape[1] >= 0 else -1
     c.require(
         weight.ndim == 2 and agree(weight.shape, (state, 4 * width)) and agree((-1, 4 * width), x.shape),
@@ -44,11 +32,9 @@ def check(c: Context, state: int) -> int:
         received=f"Weight {list(weight.shape)}, Input {list(x.shape)}",
         hint="layers.fc(x, size) in front makes an input of 4 · width columns.",
     )  # fmt: skip
-    peepholes = c.attr("use_peepholes")
-    c.require(
-        agree(bias.shape, (1, (7 if peepholes else 4) * width)),
-        f"The second dimension of Input(Bias) of {type} should be " + ("7" if peepholes else "4") + " · width.",
-        expected=[1, (7 if peepholes else 4) * width], received=list(bias.shape),
+    parts = 7 if c.attr("use_peepholes") else 4
+    fits(
+        c, "Bias", (1, parts * width), f"The second dimension of Input(Bias) of {type} should be {parts} · width.",
         hint="with peepholes the bias holds three more weights for each cell; use_peepholes=False does without.",
     )  # fmt: skip
     c.require(
@@ -58,12 +44,8 @@ def check(c: Context, state: int) -> int:
     require_lod(c, "Input", levels=1)
     count = len(c.lod("Input")[0]) - 1 if c.runtime else -1
     for slot, size in (("H0", state), ("C0", width)):
-        c.require(
-            not c.has(slot) or agree(c[slot].shape, (count, size)),
-            f"Input({slot}) of {type} must have a row for each sequence.",
-            expected=[count if count >= 0 else "sequences", size],
-            received=list(c[slot].shape) if c.has(slot) else None,
-        )  # fmt: skip
+        expected = [count if count >= 0 else "sequences", size]
+        fits(c, slot, (count, size), f"Input({slot}) of {type} must have a row for each sequence.", expected)
     return width
 
 
@@ -74,8 +56,8 @@ def _infer(c: Context) -> None:
         weight.shape[0] in (-1, width), "Input(Weight) of lstm must be [width, 4 · width].",
         expected=[width, 4 * width], received=list(weight.shape),
     )  # fmt: skip
-    for slot, columns in (("Hidden", width), ("Cell", width)):
-        c.set(slot, (x.shape[0], columns), x.dtype, c.lod("Input"))
+    for slot in ("Hidden", "Cell"):
+        c.set(slot, (x.shape[0], width), x.dtype, c.lod("Input"))
     c.set("BatchGate", (x.shape[0], 4 * width), x.dtype)
     c.set("BatchCellPreAct", (x.shape[0], width), x.dtype)
 

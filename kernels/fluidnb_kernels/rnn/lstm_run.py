@@ -7,34 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.batches import Batches, Blocks
-from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows, settle, wide_out
+from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rnn.lstm_steps import Lstm, backward, backward_views, forward, forward_views, peephole_grads
 from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.sequences import offsets_of
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-
 
 def network(b: Binder, **more: Any) -> Lstm:
-    """What the attributes and the LoD say of an LSTM.
-
-    Args:
-        more: further fields of `Lstm`.
-
-    Returns:
-        The network.
-    """
+    """The network that the attributes and the LoD describe."""
     gate, cell, candidate = (
         ACTIVATIONS[b.attr(name + "_activation", default)]
         for name, default in (("gate", "sigmoid"), ("cell", "tanh"), ("candidate", "tanh"))
@@ -44,28 +35,10 @@ def network(b: Binder, **more: Any) -> Lstm:
 
 
 def run(
-    net: Lstm,
-    steps: StepViews,
-    x: Array,
-    parameters: tuple[Array, ...],
-    initial: tuple[Array, Array],
-    packed: tuple[Array, ...],
-    biased: Array,
-    gates: Array | None,
-    outs: list[tuple[Array, Array]],
-) -> None:
-    """Run an LSTM over sequences.
-
-    Args:
-        steps: views of `forward_views`.
-        x: [n, 4 · width].
-        parameters: see `forward`.
-        initial: first state and first cell, or Nones.
-        packed: see `forward`; written.
-        biased: workspace like ``x``.
-        gates: [n, 4, width], written where wanted: the gates, step by step.
-        outs: (packed, array) pairs: what is written out in the order of the input.
-    """
+    net: Lstm, steps: StepViews, x: Array, parameters: tuple[Array, ...], initial: tuple[Array, Array],
+    packed: tuple[Array, ...], biased: Array, gates: Array | None, outs: list[tuple[Array, Array]],
+) -> None:  # fmt: skip
+    """Run an LSTM over sequences; ``outs``: (packed, array) pairs, written in the order of the input."""
     batches, blocks = net.batches, net.blocks
     np.add(x, parameters[1][:, : x.shape[1]], biased)
     blocks.pack(biased, packed[0])
@@ -80,30 +53,10 @@ def run(
 
 
 def run_back(
-    net: Lstm,
-    steps: StepViews,
-    parameters: tuple[Array, ...],
-    initial: tuple[Array, Array],
-    values: tuple[Array, ...],
-    g: Array,
-    packed: tuple[Array, ...],
-    room: tuple[Array, ...],
-    outs: tuple[Array, ...],
-) -> None:
-    """Write the gradients of an LSTM.
-
-    Args:
-        steps: views of `backward_views`.
-        parameters: see `forward`.
-        initial: first state and first cell, or Nones.
-        values: packed gates [n, 4, width], activated cells and hidden states (None without a projection); states and
-            cells in the order of the input.
-        g: [n, state], in the order of the input.
-        packed: see `backward`; written.
-        room: workspaces [n, state] and [n, width], and those of the first state and the first cell.
-        outs: gradients of input [n, 4, width], weight, bias, projection, first state and first cell; all but that of
-            the input are None where unwanted.
-    """
+    net: Lstm, steps: StepViews, parameters: tuple[Array, ...], initial: tuple[Array, Array],
+    values: tuple[Array, ...], g: Array, packed: tuple[Array, ...], room: tuple[Array, ...], outs: tuple[Array, ...],
+) -> None:  # fmt: skip
+    """Write the gradients of an LSTM; ``outs`` other than that of the input may be None."""
     batches = net.batches
     gates, seen, hidden, states, cells = values
     dx, dweight, dbias, dprojection, *dinitial = outs
@@ -135,18 +88,13 @@ def run_back(
 
 
 def _emit_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
-    """Emit the run of an LSTM.
-
-    Args:
-        slot: where the states go.
-    """
+    """Emit the run of an LSTM."""
     x, order = b["Input"], Order(b, net.batches)
     dtype, n, width = wide_dtype(x.dtype), len(x), x.shape[1] // 4
     weight, projection = of_dtype(b, b["Weight"], dtype), _projection(b, net, dtype)
     bias, peepholes = b["Bias"].reshape(-1)[: 4 * width], _peepholes(b, net, width, dtype)
-    gates = wide_out(b, "BatchGate", (n, 4 * width), dtype)
-    seen = wide_out(b, "BatchCellPreAct", (n, width), dtype)
-    hidden = wide_out(b, "BatchHidden", (n, width), dtype)
+    gates = allocate(b, "BatchGate", (n, 4 * width), dtype)
+    seen, hidden = (allocate(b, name, (n, width), dtype) for name in ("BatchCellPreAct", "BatchHidden"))
     cells, states = b.tmp((n, width), dtype), hidden if projection is None else b.tmp((n, len(weight)), dtype)
     gather(b, x, order.rows, gates, bias=bias)
     first, cell = (_first(b, name, order, net, dtype) for name in ("H0", "C0"))
@@ -163,16 +111,12 @@ def _emit_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
     for out, packed in ((slot, states), ("Cell", cells)):
         if b.wants(out):
             gather(b, packed, order.places, b[out])
-    for out, given in (("BatchGate", gates), ("BatchCellPreAct", seen), ("BatchHidden", hidden)):
-        settle(b, out, given)
+    for out, array in (("BatchGate", gates), ("BatchCellPreAct", seen), ("BatchHidden", hidden)):
+        settle(b, out, array)
 
 
 def _emit_back_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
-    """Emit the gradients of an LSTM.
-
-    Args:
-        slot: where the states are.
-    """
+    """Emit the gradients of an LSTM."""
     order, (n, width), state = Order(b, net.batches), b["Cell"].shape, b[slot].shape[1]
     dtype = wide_dtype(b["Cell"].dtype)
     weight, projection = of_dtype(b, b["Weight"], dtype), _projection(b, net, dtype)
@@ -217,7 +161,7 @@ def _emit_back_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
 
 
 def _product(b: Binder, x: Array, dy: Array, slot: str) -> None:
-    out = wide_out(b, slot, (), dy.dtype)
+    out = allocate(b, slot, (), dy.dtype)
     over_rows(b, x, dy, out)
     settle(b, slot, out)
 
@@ -249,11 +193,7 @@ def _projecting(net: Lstm) -> tuple[np.int32, np.float64]:
 
 
 def emit(b: Binder, net: Lstm, slot: str) -> None:
-    """Emit the run of an LSTM.
-
-    Args:
-        slot: where the states go.
-    """
+    """Emit the run of an LSTM."""
     if verbs.on_cuda(b):
         return _emit_on_cuda(b, net, slot)
     x, weight, whole, projection = b["Input"], b["Weight"], b["BatchGate"], b["ProjWeight"]
@@ -261,40 +201,36 @@ def emit(b: Binder, net: Lstm, slot: str) -> None:
     width = state if projection is None else len(projection)
     hidden = b.tmp((n, width), x.dtype) if b["BatchHidden"] is None else b["BatchHidden"]
 
-    def room(*shape: int) -> Array:
+    def tmp(*shape: int) -> Array:
         return b.tmp(shape, x.dtype)
 
-    seen = room(n, width) if b["BatchCellPreAct"] is None else b["BatchCellPreAct"]
-    cells, states = room(n, width), hidden if projection is None else room(n, state)
-    inner = room(first, state), room(first, width), room(first * 4, width), room(first, width)
-    packed = room(n * 4, width), cells, seen, hidden, states, *inner
+    seen = tmp(n, width) if b["BatchCellPreAct"] is None else b["BatchCellPreAct"]
+    cells, states = tmp(n, width), hidden if projection is None else tmp(n, state)
+    inner = tmp(first, state), tmp(first, width), tmp(first * 4, width), tmp(first, width)
+    packed = tmp(n * 4, width), cells, seen, hidden, states, *inner
     gates = None if whole is None else writing(b, whole, (n, 4, width))
     steps = StepViews(partial(forward_views, net))
     parameters, initial = (weight, b["Bias"], projection), (b["H0"], b["C0"])
     outs = [(states, b[slot]), (cells, b["Cell"])]
-    b(run, net, steps, x, parameters, initial, packed, room(n, 4 * width), gates, outs)
+    b(run, net, steps, x, parameters, initial, packed, tmp(n, 4 * width), gates, outs)
     return None if gates is None else written(b, whole, gates)
 
 
 def emit_back(b: Binder, net: Lstm, slot: str) -> None:
-    """Emit the gradients of an LSTM.
-
-    Args:
-        slot: where the states are.
-    """
+    """Emit the gradients of an LSTM."""
     if verbs.on_cuda(b):
         return _emit_back_on_cuda(b, net, slot)
     states, cells, dx, projection = b[slot], b["Cell"], b["Input@GRAD"], b["ProjWeight"]
     (n, state), width, first = states.shape, cells.shape[1], net.batches.first
 
-    def room(*shape: int) -> Array:
+    def tmp(*shape: int) -> Array:
         return b.tmp(shape, cells.dtype)
 
-    inner = room(n, state), room(n, state), room(n, width), room(4, first, state), room(first, width)
-    packed = room(2, 4, n, width), room(n, width), *inner
-    more = room(n, state), room(n, width), room(first, state), room(first, width)
+    inner = tmp(n, state), tmp(n, state), tmp(n, width), tmp(4, first, state), tmp(first, width)
+    packed = tmp(2, 4, n, width), tmp(n, width), *inner
+    more = tmp(n, state), tmp(n, width), tmp(first, state), tmp(first, width)
     values = reading(b, b["BatchGate"], (n, 4, width)), b["BatchCellPreAct"], b["BatchHidden"], states, cells
-    flat = room(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))
+    flat = tmp(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))
     dprojection = None if projection is None else b["ProjWeight@GRAD"]
     outs = flat, b["Weight@GRAD"], b["Bias@GRAD"], dprojection, b["H0@GRAD"], b["C0@GRAD"]
     parameters, initial = (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"])

@@ -8,65 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from fluidnb.op import Array
 from fluidnb_kernels.rnn.activations import Activation, Squash
 from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
 from fluidnb_kernels.rnn.step_views import StepViews
 
-Array = Any
-
 
 @dataclass(frozen=True, slots=True)
 class Lstm:
-    """Parameters of an LSTM beside its arrays.
+    """Parameters of an LSTM beside its arrays."""
 
-    Args:
-        batches: how sequences become steps.
-        blocks: the steps of what comes in.
-        gate: activation of the three gates.
-        cell: activation of the cell state before the output gate.
-        candidate: activation of the candidate.
-        peepholes: whether the gates see the cell.
-        projection: activation of the projection; None when the hidden state itself is the state of the next step.
-        cell_clip: bound of the cell's values; 0 for none.
-        proj_clip: bound of the projection's values; 0 for none.
-    """
-
-    batches: Batches
-    blocks: Blocks
-    gate: Activation
-    cell: Activation
-    candidate: Activation
-    peepholes: bool
+    batches: Batches  # how sequences become steps
+    blocks: Blocks  # the steps of what comes in
+    gate: Activation  # activation of the three gates
+    cell: Activation  # activation of the cell state before the output gate
+    candidate: Activation  # activation of the candidate
+    peepholes: bool  # whether the gates see the cell
+    # activation of the projection; None when the hidden state itself is the state of the next step
     projection: Activation | None = None
-    cell_clip: float = 0.0
-    proj_clip: float = 0.0
+    cell_clip: float = 0.0  # bound of the cell's values; 0 for none
+    proj_clip: float = 0.0  # bound of the projection's values; 0 for none
 
 
 def forward_views(
     net: Lstm, gates: Array, cells: Array, seen: Array, hidden: Array, states: Array, first: Array, cell: Array,
     room: Array, kept: Array,
 ) -> Iterator[tuple[Array, ...]]:  # fmt: skip
-    """What each step of `forward` works on.
-
-    Args:
-        gates: see `forward`, and so are cells, seen, hidden, and states.
-        cells: [n, width].
-        seen: [n, width].
-        hidden: [n, width].
-        states: [n, state].
-        first: [sequences with rows, state]: the state before step 0.
-        cell: [sequences with rows, width]: the cell before step 0.
-        room: workspace [4 · sequences with rows, width].
-        kept: workspace [sequences with rows, width].
-
-    Yields:
-        The block of gates, its four parts, the old state, the old cell, what the state adds to the gates, what the
-        forget gate keeps, new cell, activated cell, hidden state, and state.
-    """
+    """Yield the views of each step of `forward`, in the order of its loop."""
     for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
         n = now.stop - now.start
         old = (first, cell) if before is None else (states[before], cells[before])
@@ -75,16 +46,7 @@ def forward_views(
 
 
 def forward(net: Lstm, steps: StepViews, parameters: tuple[Array, ...], known: bool, packed: tuple[Array, ...]) -> None:
-    """Run the steps.
-
-    Args:
-        steps: views of `forward_views`.
-        parameters: weight [state, 4 · width], bias [1, 4 or 7 · width], projection [width, state] or None.
-        known: whether a first state is given; it is zeros otherwise.
-        packed: gates [n · 4, width] in blocks, which hold the input with its bias and are overwritten; cell, activated
-            cell and hidden state [n, width], written; state [n, state], written (the hidden state where there is no
-            projection); and the other arrays of `forward_views`.
-    """
+    """Run the steps over the arrays of `forward_views`; the gates come as the input with its bias."""
     weight, bias, projection = parameters
     width = packed[1].shape[1]
     weights, biases, squash = parts(weight, width), parts(bias, width), Squash(net.candidate, net.gate, weight.dtype)
@@ -118,22 +80,7 @@ def forward(net: Lstm, steps: StepViews, parameters: tuple[Array, ...], known: b
 def backward_views(
     net: Lstm, gates: Array, cells: Array, states: Array, g: Array, through: Array, room: Array, kept: Array
 ) -> Iterator[tuple[Array, ...]]:
-    """What each step of `backward` works on.
-
-    Args:
-        gates: see `backward`, and so are cells, states, g, and through.
-        cells: [n, width].
-        states: [n, state].
-        g: [n, state].
-        through: [n, width].
-        room: workspace [4, sequences with rows, state].
-        kept: workspace [sequences with rows, width].
-
-    Yields:
-        Gradients of state and cell, and of their rows that the next step has; gradients of the gates, of all but
-        the output gate, and of the output gate; forget gate, cell, state; what each gate gives the old state, and the
-        gradient of the old cell.
-    """
+    """Yield the views of each step of `backward`, in the order of its loop."""
     values, dz = gates
     for now, _, going_on in net.batches.backwards():
         dh, dc, d, n = g[now], through[now], dz[:, now], now.stop - now.start
@@ -142,27 +89,9 @@ def backward_views(
 
 
 def backward(
-    net: Lstm,
-    steps: StepViews,
-    parameters: tuple[Array, ...],
-    packed: tuple[Array, ...],
-    seen: Array,
-    old: Array,
+    net: Lstm, steps: StepViews, parameters: tuple[Array, ...], packed: tuple[Array, ...], seen: Array, old: Array
 ) -> tuple[Array, Array]:
-    """Run the steps back.
-
-    Args:
-        steps: views of `backward_views`.
-        parameters: as for `forward`.
-        packed: gates [2, 4, n, width]: as `forward` left them, and written: gradients of what their activations got;
-            cell [n, width] and state [n, state] as `forward` left them; gradients of the states [n, state], overwritten
-            with those before the projection's activation; and the other arrays of `backward_views`.
-        seen: [n, width]: the activated cells.
-        old: [n, width]: the cell that each row continues from.
-
-    Returns:
-        The gradients of the first state and of the first cell.
-    """
+    """Run the steps back over the arrays of `backward_views`; returns the gradients of initial state and cell."""
     weight, bias, projection = parameters
     (gates, dz), cells, _, _, through, _, kept = packed
     width = cells.shape[1]
@@ -192,7 +121,7 @@ def backward(
 
 
 def _slopes(net: Lstm, gates: Array, old: Array, seen: Array, slopes: Array, through: Array) -> None:
-    """What the gradients of cell and hidden state are multiplied with to give those of the gates and of the cell."""
+    """The factors of the gradients of cell and hidden state that give those of the gates and of the cell."""
     candidate, into, _, output = gates
     net.candidate.slope(candidate, slopes[0])
     net.gate.slope(gates[1:], slopes[1:])
@@ -214,14 +143,5 @@ def _through_projection(net: Lstm, dr: Array, state: Array, projection: Array) -
 
 
 def peephole_grads(dz: Array, old: Array, cells: Array) -> Array:
-    """The gradients of the weights from the cell to the gates.
-
-    Args:
-        dz: [4, n, width].
-        old: [n, width]: the cell that each row continues from.
-        cells: [n, width].
-
-    Returns:
-        [3 · width].
-    """
+    """The gradients [3 · width] of the weights from the cell to the gates."""
     return np.concatenate([(d * seen).sum(0) for d, seen in zip(dz[1:], (old, old, cells), strict=True)])

@@ -8,17 +8,14 @@ from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm import ATTRS, check
 from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
 from fluidnb_kernels.rnn.lstm_steps import Lstm
-from fluidnb_kernels.rules import agree
+from fluidnb_kernels.rules import fits
 
 
 def _infer(c: Context) -> None:
     x, projection = c["Input"], c["ProjWeight"]
     state = projection.shape[1] if projection.ndim == 2 else -1
     width = check(c, state)
-    c.require(
-        agree(projection.shape, (width, state)), "Input(ProjWeight) of lstmp must lead from the cells to the state.",
-        expected=[width, state], received=list(projection.shape),
-    )  # fmt: skip
+    fits(c, "ProjWeight", (width, state), "Input(ProjWeight) of lstmp must lead from the cells to the state.")
     c.set("Projection", (x.shape[0], state), x.dtype, c.lod("Input"))
     c.set("Cell", (x.shape[0], width), x.dtype, c.lod("Input"))
     c.set("BatchGate", (x.shape[0], 4 * width), x.dtype)

@@ -1,8 +1,8 @@
 // Recurrent networks: rows taken into the order of time steps, and what a step does beside its products of matrices.
 //
-// Sequences lie sorted by length, so that a step's rows lie side by side (see batches.py). A step of an LSTM is one
-// product and lstm_step: 4 elements read and written where the gates stand, 1 read and 3 written for each of the cell. A
-// GRU's is two products, gru_gates and gru_state. Going back it is one product and lstm_back, or two and gru_back and
+// Sequences are sorted by length, so that a step's rows are adjacent (see batches.py). A step of an LSTM is one
+// product and lstm_step: 4 elements read and written in the gates, 1 read and 3 written for each of the cell. A
+// GRU's is two products, gru_gates and gru_state. Backward it is one product and lstm_back, or two and gru_back and
 // gru_reset_back; the weights' gradients come from one product over all steps. All kernels here aim at the bandwidth
 // of a device copy; steps are small, so what is launched for one counts most.
 //
@@ -95,7 +95,7 @@ __global__ void lstm_back(const C* gates, const C* dhidden, const C* old, const 
   }
 }
 
-// What a projection gave, activated and clipped where it stands, and the gradient in front of both.
+// What a projection gave, activated and clipped in place, and the gradient in front of both.
 template <class C> __global__ void projected(C* states, int kind, double clip, long long n) {
   EACH(i, 0, n) {
     const C y = activated(states[i], kind);

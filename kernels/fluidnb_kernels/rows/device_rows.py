@@ -1,19 +1,19 @@
 """SelectedRows on a GPU: values stay on the device, numbers of rows on the host.
 
-How many rows there are is known when a call is made, so calls take the object itself, look inside and launch.
+The number of rows is known when a call runs, so calls take the object itself, read it and launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between
-from fluidnb_kernels.cuda import CTYPES, Function, Source, ctype
+from fluidnb_kernels.cuda import Function, Source, ctype, typed
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
@@ -21,17 +21,10 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.same_shape import added, launch
 from fluidnb_kernels.rows.values import dtype_of, fill, put_rows, shape_of, value_array
 
-Array = Any
-
-
-def _kernels() -> Iterator[str]:
-    for dtype in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
-        yield from (f"merged<{CTYPES[dtype]}>", f"add_rows<{CTYPES[dtype]}>")
-    for dtype in FLOATS:
-        yield from (f"but_padding<{CTYPES[dtype]}, {CTYPES[ids]}>" for ids in ("int32", "int64"))
-
-
-CUDA = Source(__file__, "rows.cu", _kernels)
+_IDS = ("int32", "int64")
+CUDA = Source(__file__, "rows.cu", typed(
+    ("merged add_rows", (*FLOATS, *_IDS)), ("but_padding", FLOATS, _IDS),
+))  # fmt: skip
 
 
 def _sorted(ids: Array) -> tuple[Array, Array, Array]:
@@ -43,14 +36,7 @@ def _sorted(ids: Array) -> tuple[Array, Array, Array]:
 
 
 def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
-    """Fill SelectedRows with those of another, each row once; the numbers of rows are sorted on the host.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge_on_device(a, b)
-        >>> b.rows(), b.value.array.tolist()
-        ([1], [[2.0]])
-    """
+    """Fill SelectedRows with those of another, each row once; the numbers of rows are sorted on the host."""
     _merge(source.rows_, value_array(source), target)
 
 
@@ -67,19 +53,7 @@ def _merge(ids: Array, values: Array, target: SelectedRows) -> None:
 
 
 def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
-    """Launch a kernel with a block for each row that SelectedRows holds.
-
-    Args:
-        grad: the rows, whose numbers are sorted here; one that comes twice is summed in the order of its values.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x, g = np.zeros((3, 2)), SelectedRows([1, 0, 1], 3, LoDTensor(np.ones((3, 2))))
-        >>> over_rows(CUDA["add_rows<double>"], g, x); x
-        array([[1., 1.],
-               [2., 2.],
-               [0., 0.]])
-    """
+    """Launch a kernel with a block for each row of SelectedRows; repeated rows are summed in their order."""
     values = value_array(grad)
     if values.size == 0:
         return
@@ -89,25 +63,12 @@ def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
 
 
 def add_on_device(total: Array, source: SelectedRows) -> None:
-    """Add SelectedRows to a tensor.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x = np.zeros((2, 1)); add_on_device(x, SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))); x.ravel()
-        array([0., 1.])
-    """
+    """Add SelectedRows to a tensor."""
     over_rows(CUDA[f"add_rows<{ctype(total.dtype)}>"], source, total)
 
 
 def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
-    """Fill SelectedRows with the sum of several, each row once, in rising order.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2)
-        >>> join_on_device([a, a], b); b.rows(), b.value.array.tolist()
-        ([1], [[2.0]])
-    """
+    """Fill SelectedRows with the sum of several, each row once, in rising order."""
     ids = np.concatenate([s.rows_ for s in sources])
     parts = [values for s in sources if (values := value_array(s)).size] or [value_array(sources[0])]
     whole, at = type(parts[0])((len(ids), *parts[0].shape[1:]), parts[0].dtype), 0
@@ -133,18 +94,7 @@ def emit_sum_on_cuda(b: Binder, terms: Sequence[Any]) -> None:
 def transform_on_device(
     source: SelectedRows, target: SelectedRows, function: Callable[..., None], merge: bool, *args: Any
 ) -> None:
-    """Fill SelectedRows with a function of the rows of another.
-
-    Args:
-        function: ``function(values, *args, out)`` launches what writes the new rows; ``out`` may be the values.
-        merge: whether rows with the same number are added up before.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2)
-        >>> transform_on_device(a, b, scale_values, False, None, np.float64(3.0)); b.to_dense().tolist()
-        [[0.0], [3.0]]
-    """
+    """Fill SelectedRows with ``function(values, *args, out)`` of the rows of another; ``out`` may be the values."""
     if merge:
         merge_on_device(source, target)
         values = out = value_array(target)
@@ -156,42 +106,17 @@ def transform_on_device(
 
 
 def on_rows_on_cuda(b: Binder, function: Callable[..., None], *args: Any, merge: bool = False) -> None:
-    """Emit an operator from X to Out for SelectedRows, as a function of their values.
-
-    Args:
-        function: ``function(values, *args, out)`` launches what writes the new values.
-        merge: whether rows with the same number are added up before, as a function that is not linear needs.
-    """
+    """Emit a function of the values of SelectedRows from X to Out; ``merge``: repeated rows are summed before."""
     source = b["X"]
     target = put_rows(b, "Out", shape_of(source), dtype_of(source))
     b(transform_on_device, source, target, function, merge, *args)
 
 
 def scale_values(values: Array, by: Array | None, factor: Any, out: Array) -> None:
-    """Multiply values with a number.
-
-    Args:
-        by: one element of their dtype that is the factor, or None.
-        factor: the factor otherwise, a numpy scalar in the precision of the product.
-        out: written; may be the values.
-
-    Example:
-        >>> x = np.zeros(2); scale_values(np.ones(2), None, np.float64(3.0), x); x
-        array([3., 3.])
-    """
+    """Multiply values with a number, or with an array of one element."""
     launch(NOW, "scale", [values, out], [by], factor, type(factor)(0), np.int32(0))
 
 
 def clip_values(values: Array, bounds: Sequence[Array | None], low: Any, high: Any, out: Array) -> None:
-    """Hold values between two bounds.
-
-    Args:
-        bounds: one element of their dtype for each bound, or None.
-        low: the lower bound otherwise, a numpy scalar in the precision of the comparison.
-        out: written; may be the values.
-
-    Example:
-        >>> x = np.zeros(2); clip_values(np.array([0.5, 3.0]), [None, None], np.float64(0), np.float64(1), x); x
-        array([0.5, 1. ])
-    """
+    """Clip values between two bounds: arrays of one element, or numpy scalars in the precision of the comparison."""
     launch(NOW, "clip", [values, out], bounds, low, high)

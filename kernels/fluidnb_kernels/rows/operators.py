@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
-from fluidnb_kernels.rows.values import as_x, dtype_of, fill, merged, put_rows, shape_of, value_array
-
-Array = Any
+from fluidnb_kernels.rows.sums import join
+from fluidnb_kernels.rows.values import as_x, dtype_of, fill, put_rows, shape_of, value_array
 
 
 def _require_rows(c: Context) -> None:
@@ -29,17 +26,6 @@ def _merge_infer(c: Context) -> None:
     _require_rows(c)
     if not c.runtime:
         c.set("Out", c["X"].shape, c["X"].dtype)
-
-
-def merge(source: SelectedRows, target: SelectedRows) -> None:
-    """Fill SelectedRows with those of another, each row once.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge(a, b); b.rows()
-        [1]
-    """
-    fill(target, *merged(source.rows_, value_array(source)))
 
 
 @kernel("merge_selected_rows", place="cuda")
@@ -63,12 +49,10 @@ def merge_selected_rows(b: Binder) -> None:
     """
     source = b["X"]
     target = put_rows(b, "Out", shape_of(source), dtype_of(source))
-    b(merge_on_device if verbs.on_cuda(b) else merge, source, target)
-
-
-def _count(b: Binder) -> int:
-    """How many rows there are now."""
-    return len(b["X"].rows_)
+    if verbs.on_cuda(b):
+        b(merge_on_device, source, target)
+    else:
+        b(join, [source], target)
 
 
 def _tensor_infer(c: Context) -> None:
@@ -81,13 +65,7 @@ def _tensor_infer(c: Context) -> None:
 
 
 def take_values(source: SelectedRows, out: Array) -> None:
-    """Write the values of SelectedRows.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x = np.zeros((1, 1)); take_values(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
-        array([[1.]])
-    """
+    """Write the values of SelectedRows."""
     np.copyto(out, value_array(source))
 
 
@@ -97,7 +75,7 @@ def take_values(source: SelectedRows, out: Array) -> None:
     inputs={"X: rows": "SelectedRows"},
     outputs={"Out": "[rows held, …]: their values"},
     infer=_tensor_infer,
-    guard=_count,
+    guard=lambda b: len(b["X"].rows_),
     data_shape=True,
 )
 def get_tensor_from_selected_rows(b: Binder) -> None:
@@ -115,19 +93,7 @@ def get_tensor_from_selected_rows(b: Binder) -> None:
 
 
 def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Array, padding: int) -> None:
-    """Fill SelectedRows with the gradient of each row that was looked up; the rows' numbers come to the host.
-
-    Args:
-        ids: int32 or int64 [n].
-        g: [n, width].
-        out: written, and held by ``target`` from now on.
-        padding: the row that gets no gradient; one that there is not for none.
-
-    Example:
-        >>> s, g = SelectedRows((), 3), np.ones((2, 1))
-        >>> take_gradient_on_device(s, np.array([0, 2]), g, np.empty((2, 1)), 0); s.value.array.tolist()
-        [[0.0], [1.0]]
-    """
+    """Fill SelectedRows with the gradient of each row that was looked up, but ``padding``; numbers come to the host."""
     if g.size:
         blocks = min(BLOCKS, -(-g.size // THREADS))
         numbers = np.int64(padding), np.int64(g.size // len(ids)), np.int64(g.size)
@@ -136,11 +102,5 @@ def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Arr
 
 
 def take_values_on_device(source: SelectedRows, out: Array) -> None:
-    """Write the values of SelectedRows that are on a device.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x = np.zeros((1, 1)); take_values_on_device(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
-        array([[1.]])
-    """
+    """Write the values of SelectedRows that are on a device."""
     copy_between("cuda", "cuda")(value_array(source), out)

@@ -2,8 +2,7 @@
 // SelectedRows.
 //
 // Reads each value once and writes each sum once, a block for a sum and its threads side by side along the row, so that
-// all accesses are whole lines: bound by the bandwidth of device memory. A sum takes its values in the order in which
-// they stand.
+// all accesses are whole lines: bound by the bandwidth of device memory. A sum takes its values of the rows.
 #include "fluid.cuh"
 
 // Row i of out is the sum of the rows order[from[i]] to order[from[i + 1] - 1] of x.

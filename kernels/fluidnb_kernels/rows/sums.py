@@ -7,33 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, merged, put_rows, shape_of, value_array
 
-Array = Any
-
 
 def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
-    """Fill SelectedRows with the sum of several, each row once, in rising order.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2); join([a, a], b); b
-        SelectedRows(rows=[1], height=2, value=[1, 1] float64)
-    """
+    """Fill SelectedRows with the sum of several, each row once, in rising order."""
     ids = np.concatenate([s.rows_ for s in sources])
     fill(target, *merged(ids, np.concatenate([value_array(s) for s in sources])))
 
 
 def add_source(total: Array, source: SelectedRows) -> None:
-    """Add SelectedRows to a tensor.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x = np.zeros((2, 1)); add_source(x, SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))); x.ravel()
-        array([0., 1.])
-    """
+    """Add SelectedRows to a tensor."""
     add_rows(total, source.rows_, value_array(source))
 
 

@@ -1,7 +1,7 @@
 """Working with SelectedRows while a program runs.
 
-How many rows there are may change from run to run, so calls take the object itself and look inside when they are made.
-What a kernel may know while it binds is the height, the shape of a row and the dtype.
+The number of rows may change from run to run, so calls take the object itself and read it when they run.
+While it binds, a kernel knows the height, the shape of a row and the dtype.
 """
 
 from __future__ import annotations
@@ -12,74 +12,35 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context
+from fluidnb.op import Array, Binder, Context
 from fluidnb.op.rules import Rule
 from fluidnb.values import LoDTensor, SelectedRows, VarType
 
-Array = Any
-
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of a tensor, or of the whole tensor of which SelectedRows holds some rows.
-
-    Args:
-        value: an array, a description of one, or SelectedRows.
-
-    Example:
-        >>> shape_of(np.zeros((2, 3))), shape_of(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4)))))
-        ((2, 3), (9, 4))
-    """
+    """The shape of a tensor, or of the whole tensor of which SelectedRows has some rows."""
     return tuple(value.shape()) if isinstance(value, SelectedRows) else tuple(value.shape)
 
 
 def value_array(source: SelectedRows) -> Array:
-    """The values of the rows that SelectedRows holds now.
-
-    Example:
-        >>> value_array(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4))))).shape
-        (1, 4)
-    """
+    """The values of the current rows of SelectedRows."""
     return source.value.array
 
 
 def dtype_of(value: Any) -> Any:
-    """The dtype of a tensor or of SelectedRows.
-
-    Args:
-        value: an array, a description of one, or SelectedRows.
-
-    Example:
-        >>> dtype_of(np.zeros(1)), dtype_of(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4), "float32"))))
-        (dtype('float64'), dtype('float32'))
-    """
+    """The dtype of a tensor or of SelectedRows."""
     return value_array(value).dtype if isinstance(value, SelectedRows) else value.dtype
 
 
 def put_rows(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> SelectedRows:
-    """Make an output SelectedRows that holds no row yet.
-
-    Args:
-        dtype: its dtype.
-
-    Returns:
-        The object; a call fills it with `fill`.
-    """
+    """Make an output SelectedRows without rows; a call fills it with `fill`."""
     rows = SelectedRows((), shape[0], LoDTensor(np.empty((0, *shape[1:]), dtype), (), b.memory.place))
     b.put(slot, rows)
     return rows
 
 
 def fill(target: SelectedRows, ids: Array, values: Array) -> None:
-    """Give SelectedRows new content.
-
-    Args:
-        ids: row numbers [n]; kept, so it must not be an array that others write.
-        values: [n, …], kept too.
-
-    Example:
-        >>> s = SelectedRows((), 9); fill(s, np.array([4]), np.ones((1, 2))); s
-        SelectedRows(rows=[4], height=9, value=[1, 2] float64)
-    """
+    """Give SelectedRows new content; both arrays are kept, so nothing else may write them."""
     target.rows_, target.value.array = ids, values
 
 
@@ -97,21 +58,15 @@ def rows_output(b: Binder, slot: str, i: int = 0) -> SelectedRows | None:
 
 
 def put_whole(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> bool:
-    """Give an output that is SelectedRows values of a shape, for a kernel to write; rows it has none get 0, 1, ….
-
-    Args:
-        dtype: their dtype.
-
-    Returns:
-        Whether it is SelectedRows.
-    """
+    """Give an output that is SelectedRows values of a shape, for a kernel to write; rows it has none get 0, 1, …."""
     rows = rows_output(b, slot)
     if rows is None:
         return False
     values = b.memory.alloc_on(b.memory.place_kind, shape, np.dtype(dtype))
     ids = rows.rows_ if len(rows.rows_) == shape[0] else np.arange(shape[0])
     rows.height_ = max(rows.height_, shape[0])
-    fill(rows, ids, values)  # now, for who reads its shape, and in every run, as others may have filled it since
+    # while binding, for readers of its shape, and in every run, as others may have filled it since
+    fill(rows, ids, values)
     b.put(slot, rows)
     b(fill, rows, ids, values)
     return True
@@ -124,49 +79,22 @@ def values_of_output(b: Binder, slot: str = "Out") -> Array:
 
 
 def places_of(table: Array, ids: Array) -> Array:
-    """Where the rows of some numbers are among those of a table.
-
-    Args:
-        ids: numbers that are looked for [n].
-
-    Returns:
-        int64 [n].
-
-    Raises:
-        EnforceNotMet: the table does not hold one of them.
-
-    Example:
-        >>> places_of(np.array([7, 2, 5]), np.array([5, 7]))
-        array([2, 0])
-    """
+    """The indices of row numbers among those of a table, int64."""
     order = table.argsort(kind="stable")
     spots = np.minimum(np.searchsorted(table, ids, sorter=order), max(len(table) - 1, 0))
-    found = order[spots] if len(table) else np.zeros(len(ids), np.int64)
-    missing = np.flatnonzero(table[found] != ids) if len(table) else np.arange(len(ids))
+    places = order[spots] if len(table) else np.zeros(len(ids), np.int64)
+    missing = np.flatnonzero(table[places] != ids) if len(table) else np.arange(len(ids))
     if len(missing):
         raise EnforceNotMet(
             f"The table of SelectedRows does not hold row {ids[missing[0]]}.",
             expected=f"one of its {len(table)} rows", received=int(ids[missing[0]]),
             hint="table.set_rows(...) says which rows a SelectedRows holds.",
         )  # fmt: skip
-    return found
+    return places
 
 
 def merged(ids: Array, values: Array) -> tuple[Array, Array]:
-    """Rows with the same number added up.
-
-    Args:
-        ids: row numbers [n].
-        values: [n, …].
-
-    Returns:
-        Rising row numbers, each once, and their sums.
-
-    Example:
-        >>> merged(np.array([4, 0, 4]), np.array([[1.0], [2.0], [3.0]]))
-        (array([0, 4]), array([[2.],
-               [4.]]))
-    """
+    """Rows with the same number added up: rising row numbers, each once, and their sums."""
     if len(ids) == 0:
         return ids, values
     order = ids.argsort(kind="stable")
@@ -176,34 +104,13 @@ def merged(ids: Array, values: Array) -> tuple[Array, Array]:
 
 
 def add_rows(total: Array, ids: Array, values: Array) -> None:
-    """Add rows to those of a tensor that their numbers name, as often as they name them.
-
-    Args:
-        ids: row numbers [n].
-        values: [n, …].
-
-    Example:
-        >>> x = np.zeros((2, 1)); add_rows(x, np.array([1, 1]), np.ones((2, 1))); x
-        array([[0.],
-               [2.]])
-    """
+    """Add rows to those of a tensor that their numbers name, as often as they name them."""
     rows, sums = merged(ids, values)
     total[rows] += sums
 
 
 def spread(target: Array | SelectedRows | None, ids: Array, values: Array) -> None:
-    """Write a gradient that comes in rows: the sum for each row of a tensor, or the rows that have one.
-
-    Args:
-        target: a whole tensor, written; or SelectedRows, filled; or None.
-        ids: row numbers [n].
-        values: [n, …].
-
-    Example:
-        >>> x, s = np.empty((3, 1)), SelectedRows((), 3); ids, values = np.array([1, 1]), np.ones((2, 1))
-        >>> spread(x, ids, values); spread(s, ids, values); x.tolist(), s
-        ([[0.0], [2.0], [0.0]], SelectedRows(rows=[1], height=3, value=[1, 1] float64))
-    """
+    """Write a gradient that comes in rows: the sum for each row of a tensor, or the rows of SelectedRows; or None."""
     if isinstance(target, SelectedRows):
         fill(target, *merged(ids, values))
     elif target is not None:
@@ -212,14 +119,7 @@ def spread(target: Array | SelectedRows | None, ids: Array, values: Array) -> No
 
 
 def sparse_slopes(table: str) -> Rule:
-    """The shape rule of a gradient operator that gives the gradient of a table in rows where ``is_sparse`` says so.
-
-    Args:
-        table: the slot of the table; the kernel makes its gradient then, see `put_rows`.
-
-    Returns:
-        The rule: gradients look like what they belong to.
-    """
+    """Rule of a gradient operator whose kernel creates a table's gradient as rows where ``is_sparse``."""
 
     def infer(c: Context) -> None:
         sparse = c.attr("is_sparse", False)
@@ -232,13 +132,7 @@ def sparse_slopes(table: str) -> Rule:
 
 
 def densify(source: SelectedRows, out: Array) -> None:
-    """Write the whole tensor of which SelectedRows holds some rows.
-
-    Example:
-        >>> x = np.empty((2, 1)); densify(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
-        array([[0.],
-               [1.]])
-    """
+    """Write the whole tensor of which SelectedRows has some rows."""
     out[...] = 0
     add_rows(out, source.rows_, value_array(source))
 
@@ -246,19 +140,7 @@ def densify(source: SelectedRows, out: Array) -> None:
 def transform(
     source: SelectedRows, target: SelectedRows, function: Callable[..., None], merge: bool, *args: Any
 ) -> None:
-    """Fill SelectedRows with a function of the rows of another.
-
-    Args:
-        target: what is filled; may be the source.
-        function: ``function(values, *args, out)`` writes the new rows.
-        merge: whether rows with the same number are added up before.
-
-    Example:
-        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2)
-        >>> transform(a, b, np.multiply, False, 3.0); b.to_dense()
-        array([[0.],
-               [3.]])
-    """
+    """Fill SelectedRows with a function of the rows of another."""
     ids, values = source.rows_, value_array(source)
     if merge:
         ids, values = merged(ids, values)
@@ -268,23 +150,14 @@ def transform(
 
 
 def on_rows(b: Binder, function: Callable[..., None], *args: Any, merge: bool = False) -> None:
-    """Emit an operator from X to Out for SelectedRows, as a function of their values.
-
-    Args:
-        function: ``function(values, *args, out)`` writes the new values.
-        merge: whether rows with the same number are added up before, as a function that is not linear needs.
-    """
+    """Emit a function of the values of SelectedRows from X to Out; ``merge``: repeated rows are summed before."""
     source = b["X"]
     target = put_rows(b, "Out", shape_of(source), dtype_of(source))
     b(transform, source, target, function, merge, *args)
 
 
 def or_rows(rule: Rule) -> Rule:
-    """A shape rule that leaves SelectedRows to the kernel.
-
-    Returns:
-        The rule, for ``infer=``.
-    """
+    """A shape rule that leaves SelectedRows to the kernel."""
 
     def infer(c: Context) -> None:
         if not (c.runtime and c.is_rows("X")):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
+from fluidnb_kernels.verbs import on_cuda
 
-Array = Any
-
-CUDA = Source(__file__, "add_position_encoding.cu", lambda: (f"encoded<{CTYPES[d]}>" for d in FLOATS))
+CUDA = Source(__file__, "add_position_encoding.cu", typed(("encoded", FLOATS)))
 
 
 def _infer(c: Context) -> None:
@@ -34,18 +31,7 @@ def _infer(c: Context) -> None:
 
 
 def waves(places: Array, width: int) -> Array:
-    """The encoding of places: sines in the first half, cosines in the second.
-
-    Args:
-        places: ints [T].
-
-    Returns:
-        float64 [T, width].
-
-    Example:
-        >>> waves(np.array([0]), 4)
-        array([[0., 0., 1., 1.]])
-    """
+    """The encoding [T, width] of positions: sines in the first half, cosines in the second."""
     half = width // 2
     powers = np.arange(half) / (half - 1) if half > 1 else np.ones(1)
     angles = places[:, None] / 10000.0**powers
@@ -61,6 +47,7 @@ def _places(b: Binder) -> Array:
     return np.arange(x.shape[0]) - np.repeat(ends[:-1], np.diff(ends))
 
 
+@kernel("add_position_encoding", place="cuda", dtypes=FLOATS)
 @op(
     "add_position_encoding",
     inputs={"X: float[N, T, D] | float[T, D] lod": "D even"},
@@ -82,14 +69,23 @@ def add_position_encoding(b: Binder) -> None:
     Source: Vaswani and others, "Attention Is All You Need" (2017), section 3.5; Fluid's add_position_encoding_op.
     """
     x, places = b["X"], _places(b)
+    if on_cuda(b):
+        if x.size:
+            table = waves(np.arange(places.max() + 1), x.shape[-1]) * b.attr("beta")
+            at = on_device(b, np.tile(places, 1 if b.lod("X") else x.shape[0]))
+            _encoded(b, x, b["Out"], b.table(table.astype(wide_dtype(x.dtype))), at)
+        return
     encoding = b.keep((len(places), x.shape[-1]), x.dtype)
     encoding[...] = waves(places, x.shape[-1]) * b.attr("beta")
     b(np.add, apply(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
 
 
+@kernel("add_position_encoding_grad", place="cuda", dtypes=FLOATS)
 @grad_op("add_position_encoding_grad")
 def add_position_encoding_grad(b: Binder) -> None:
     """dX = alpha · dOut."""
+    if on_cuda(b):
+        return _encoded(b, b["Out@GRAD"], b["X@GRAD"], NO_ARRAY, NO_ARRAY)
     g = b["Out@GRAD"]
     b(np.multiply, g, b.const(b.attr("alpha"), g.dtype), out=b["X@GRAD"])
 
@@ -99,20 +95,3 @@ def _encoded(b: Binder, x: Array, out: Array, waves: Array, places: Array) -> No
     width = x.shape[-1]
     rows, args = x.size // max(width, 1), (x, waves, places, out, np.float64(b.attr("alpha")), np.int64(width))
     by_rows(b, CUDA, f"encoded<{ctype(x.dtype)}>", rows, width, *args)
-
-
-@kernel("add_position_encoding", place="cuda", dtypes=FLOATS)
-def add_position_encoding_on_cuda(b: Binder) -> None:
-    """Sines and cosines from a table of places."""
-    x, places = b["X"], _places(b)
-    if x.size:
-        table = waves(np.arange(places.max() + 1), x.shape[-1]) * b.attr("beta")
-        repeats = 1 if b.lod("X") else x.shape[0]
-        at = on_device(b, np.tile(places, repeats))
-        _encoded(b, x, b["Out"], b.table(table.astype(wide_dtype(x.dtype))), at)
-
-
-@kernel("add_position_encoding_grad", place="cuda", dtypes=FLOATS)
-def add_position_encoding_grad_on_cuda(b: Binder) -> None:
-    """dX = alpha · dOut."""
-    _encoded(b, b["Out@GRAD"], b["X@GRAD"], NO_ARRAY, NO_ARRAY)

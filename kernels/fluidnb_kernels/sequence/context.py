@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
 
-Array = Any
-
 
 class Neighbours:
-    """Indices of the context rows of each row.
-
-    Args:
-        offsets: of the sequences.
-        start: the first neighbour, counted from the row itself (-1 is the row before).
-        count: how many neighbours.
-
-    Attributes:
-        rows: int64 [n · count]: the neighbours of each row; some row where ``outside`` says that there is none.
-        outside: where in ``rows`` the sequence has no such row.
-        beyond: for each of these the row of padding that stands there: first those before the sequence.
-
-    Example:
-        >>> n = Neighbours(np.array([0, 2, 3]), -1, 2)
-        >>> n.rows, n.outside
-        (array([0, 0, 0, 1, 2, 2]), array([0, 4]))
-    """
+    """Indices of the ``count`` context rows of each row, from ``start`` on (-1 is the row before)."""
 
     def __init__(self, offsets: Array, start: int, count: int) -> None:
         lengths = np.diff(offsets)
@@ -39,48 +19,28 @@ class Neighbours:
         wanted = np.arange(offsets[-1])[:, None] + np.arange(start, start + count)
         before, after = wanted < first, wanted >= behind
         self.start, self.count = start, count
+        # int64 [n · count]; any row where `outside` marks that there is none
         self.rows = np.where(before, first, np.where(after, behind - 1, wanted)).reshape(-1)
         self.outside = np.flatnonzero(before | after)
         above = max(-start, 0)
         beyond = np.where(before, wanted - first + above, wanted - behind + above)
-        self.beyond = beyond.reshape(-1)[self.outside]
+        self.beyond = beyond.reshape(-1)[self.outside]  # rows of the padding, first those before the sequence
 
     @property
     def signed(self) -> Array:
-        """``rows``, with ``-1 - k`` for row k of the padding.
-
-        Example:
-            >>> Neighbours(np.array([0, 2, 3]), -1, 2).signed
-            array([-1,  0,  0,  1, -1,  2])
-        """
+        """``rows``, with ``-1 - k`` for row k of the padding."""
         out = self.rows.copy()
         out[self.outside] = -1 - self.beyond
         return out
 
     def on_cuda(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
-        """Emit the neighbours of each row on a GPU.
-
-        Args:
-            x: as in `emit`.
-            padding: as in `emit`.
-
-        Returns:
-            A workspace [n · count, width].
-        """
+        """Emit the neighbours of each row on a GPU, into a workspace [n · count, width]."""
         rows, out = self.signed, b.tmp((len(self.rows), x.shape[1]), x.dtype)
         row_maps.gather(b, x, rows if padding is not None else np.maximum(rows, -1), out, padding)
         return out
 
     def emit(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
-        """Emit the neighbours of each row.
-
-        Args:
-            x: [n, width].
-            padding: [rows before and after, width]: what stands outside a sequence; None for zeros.
-
-        Returns:
-            A workspace [n · count, width].
-        """
+        """Emit the neighbours of each row, into a workspace [n · count, width]; padding None is zeros."""
         out = b.tmp((len(self.rows), x.shape[1]), x.dtype)
         emit_rows(b, x, self.rows, out)
         if padding is None:
@@ -92,12 +52,7 @@ class Neighbours:
         return out
 
     def emit_grad(self, b: Binder, g: Array, dx: Array) -> None:
-        """Emit the gradient of the rows from that of their neighbourhoods.
-
-        Args:
-            g: [n · count, width], the gradient of what `emit` gave; what is outside the sequences is set to zero.
-            dx: [n, width], written.
-        """
+        """Emit the gradient of the rows from that of their neighbourhoods, which is cleared outside the sequences."""
         # row r is neighbour k of row r - start - k, where that row has it
         n, ks = len(dx), np.arange(self.count)
         home = np.arange(n)[:, None] - self.start - ks
@@ -112,12 +67,7 @@ class Neighbours:
         b(np.add.reduce, shares, 1, None, dx)
 
     def emit_padding_grad(self, b: Binder, g: Array, dpadding: Array) -> None:
-        """Emit the gradient of the padding; before `emit_grad`, which clears what it reads.
-
-        Args:
-            g: see `emit_grad`.
-            dpadding: [rows before and after, width], written.
-        """
+        """Emit the gradient of the padding; before `emit_grad`, which clears what it reads."""
         outside = b.tmp((len(self.outside), g.shape[1]), g.dtype)
         emit_rows(b, g, self.outside, outside)
         emit_sum_rows(b, outside, self.beyond, dpadding)

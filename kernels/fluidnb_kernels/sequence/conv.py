@@ -15,16 +15,13 @@ from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 from fluidnb_kernels.tensor.strided_copy import fill
+from fluidnb_kernels.verbs import on_cuda
 
 
 def _infer(c: Context) -> None:
     one_dtype(c, "X", "Filter", "PaddingData")
     x, weight, count, start = c["X"], c["Filter"], c.attr("contextLength"), c.attr("contextStart")
-    c.require(
-        x.ndim == 2 and weight.ndim == 2, "Input(X, Filter) of sequence_conv should be 2-D tensors.",
-        expected="[rows, width] and [contextLength · width, filters]",
-        received=f"{list(x.shape)} and {list(weight.shape)}",
-    )  # fmt: skip
+    c.check_inputs("X", "Filter")
     c.require(
         x.shape[1] < 0 or weight.shape[0] in (-1, count * x.shape[1]),
         "Filter's height should be context_length * input_hidden_size.",
@@ -50,6 +47,7 @@ def _neighbours(b: Binder) -> Neighbours:
     return Neighbours(offsets_of(b), b.attr("contextStart", 0), b.attr("contextLength"))
 
 
+@kernel("sequence_conv", place="cuda", dtypes=FLOATS)
 @op(
     "sequence_conv",
     inputs={
@@ -82,6 +80,8 @@ def sequence_conv(b: Binder) -> None:
 
     Source: Fluid's sequence_conv_op.
     """
+    if on_cuda(b):
+        return product_on_cuda(b, _contexts(b, _neighbours(b)), b["Filter"], b["Out"])
     x, weight = b["X"], b["Filter"]
     rows = _neighbours(b).emit(b, x, b["PaddingData"] if b.attr("paddingTrainable") else None)
     gemm(b, rows.reshape(len(x), weight.shape[0]), weight, b["Out"])
@@ -114,15 +114,8 @@ def _contexts(b: Binder, around: Neighbours) -> Any:
     return around.on_cuda(b, b["X"], padding).reshape(len(b["X"]), len(b["Filter"]))
 
 
-@kernel("sequence_conv", place="cuda", dtypes=FLOATS)
-def sequence_conv_on_cuda(b: Binder) -> None:
-    """The rows around each row side by side, and one product."""
-    product_on_cuda(b, _contexts(b, _neighbours(b)), b["Filter"], b["Out"])
-
-
 @kernel("sequence_conv_grad", place="cuda", dtypes=FLOATS)
 def sequence_conv_grad_on_cuda(b: Binder) -> None:
-    """dFilter = rowsᵀ · dOut; dX and dPaddingData: each row's part of dOut · Filterᵀ, over all rows that see it."""
     x, weight, g, around = b["X"], b["Filter"], b["Out@GRAD"], _neighbours(b)
     if b.wants("Filter@GRAD") and not len(x):
         fill(b, b["Filter@GRAD"])

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, op, values_of
+from fluidnb.op import Array, Binder, Context, op, values_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequence.tagged_sequences import Tagged, check, emissions
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -19,15 +15,7 @@ def _infer(c: Context) -> None:
 
 
 def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, path: Array) -> None:
-    """Write the likeliest tags.
-
-    Args:
-        x: [positions, tags].
-        transition: [tags + 2, tags].
-        label: the tags that would be right, one for each position; None to write the tags themselves.
-        path: int64, one for each position; written: the tags, or whether they are right. Positions beyond a length are
-            0.
-    """
+    """Write the likeliest tags, or whether they are those of ``label``; 0 beyond a length."""
     batches, emitted = tagged.batches, x[tagged.rows]
     score, came_from = np.empty_like(emitted), np.zeros(emitted.shape, np.int64)
     for now, before in batches:

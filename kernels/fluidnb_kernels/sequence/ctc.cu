@@ -4,7 +4,7 @@
 // along its time steps, a thread for a state: labels with a blank around each. It is bound by the latency of a step. The
 // sums over all ways to a state stay in a workspace [steps, states] of each sequence, and become on the way back how
 // likely it is to be in that state. ctc_shares reads the logits once more and writes as much: the softmax less what the
-// states of a class have. Sums of chances are kept as logarithms. A label that there is no class for stops the kernel.
+// states of a class have. Sums of probabilities are kept as logarithms. A label that there is no class for stops the kernel.
 #include "reduce.cuh"
 #include "row_grid.cuh"
 
@@ -31,7 +31,7 @@ __global__ void ctc_tops(const C* x, C* top, C* size, long long lines, long long
   }
 }
 
-// The chances of a sequence's states at its time steps.
+// The probabilities of a sequence's states at its time steps.
 template <class C, class I> struct ctc_chances {
   const C *x, *top, *size;
   const I* label;

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.rules import agree, fits, whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, offsets_of, require_lod
-
-Array = Any
+from fluidnb_kernels.verbs import on_cuda
 
 
 def stays(labels: Array, firsts: Array, blank: int, merge: bool) -> Array:
-    """Which time steps' labels stay.
-
-    Args:
-        labels: integers [n].
-        merge: whether a label that repeats that of the step before goes.
-
-    Returns:
-        bool [n].
-
-    Example:
-        >>> stays(np.array([0, 2, 2, 0, 2]), np.array([0]), 0, True)
-        array([False,  True, False, False,  True])
-    """
+    """Whether the label of each time step is kept."""
     out: Array = labels != blank
     if merge:
         again = np.zeros(len(labels), bool)
@@ -44,7 +29,7 @@ def _firsts(c: Context) -> Array:
 
 
 def _counts(c: Context) -> tuple[int, ...]:
-    """How many labels stay in each sequence: the LoD of the result. With lengths its shape is fixed."""
+    """The number of labels kept of each sequence: the LoD of the result. With lengths its shape is fixed."""
     if not all_given(c, "Input") or c.has("InputLength"):
         return ()
     _check(c)
@@ -57,15 +42,7 @@ def _counts(c: Context) -> tuple[int, ...]:
 def align(
     x: Array, length: Array | None, firsts: Array, blank: int, merge: bool, fill: int, outs: tuple[Array, Array]
 ) -> None:
-    """Write the labels that stay.
-
-    Args:
-        x: integers: [n, 1], or [batch, steps] with lengths.
-        length: integers [batch, 1], or None.
-        merge: whether repeated labels become one.
-        outs: the labels [m, 1], or [batch, steps]; with lengths also how many there are [batch, 1]. Written where
-            wanted.
-    """
+    """Write the labels that are kept, [m, 1], or with lengths [batch, steps] and their numbers [batch, 1]."""
     out, counts = outs
     mask = stays(x.reshape(-1), firsts, blank, merge).reshape(x.shape)
     if length is None:
@@ -92,10 +69,7 @@ def _check(c: Context) -> None:
             received=f"{list(x.shape)} and {list(c['InputLength'].shape)}",
         )  # fmt: skip
         return
-    c.require(
-        x.ndim == 2 and x.shape[1] in (1, -1), "Input(Input) of ctc_align should be a 2-D LoDTensor of one column.",
-        expected="[n, 1]", received=list(x.shape),
-    )  # fmt: skip
+    fits(c, "Input", (-1, 1), "Input(Input) of ctc_align should be a 2-D LoDTensor of one column.", "[n, 1]")
     require_lod(c, "Input", levels=1)
 
 
@@ -112,12 +86,12 @@ def _infer(c: Context) -> None:
         c.set("Output", (max(level[-1], 1), 1), x.dtype, (level,))  # a tensor without rows is none in Fluid
 
 
+@kernel("ctc_align", place="cuda", dtypes=token_ids.INDEXES)
 @op(
     "ctc_align",
     inputs={
-        "Input: int[n, 1] lod | int[batch, steps]":
-            "a label for each time step; without LoD InputLength has the lengths",
-        "InputLength?: int[batch, 1]": "how many steps are a sequence's own",
+        "Input: int[n, 1] lod | int[batch, steps]": "a label for each time step",
+        "InputLength?: int[batch, 1]": "number of steps of each sequence, in place of a LoD",
     },
     outputs={
         "Output": "the labels: [m, 1] with sequences, or like Input with padding behind; one -1 in no sequence where "
@@ -145,16 +119,11 @@ def ctc_align(b: Binder) -> None:
 
     Source: Fluid's ctc_align_op (Graves et al. 2006).
     """
-    settings = b.attr("blank"), bool(b.attr("merge_repeated")), b.attr("padding_value")
-    b(align, b["Input"], b["InputLength"], _firsts(b), *settings, (b["Output"], b["OutputLength"]))
-
-
-@kernel("ctc_align", place="cuda", dtypes=token_ids.INDEXES)
-def ctc_align_on_cuda(b: Binder) -> None:
-    """The labels that stay, a warp for each sequence."""
-    x, blank, merge = b["Input"], b.attr("blank"), bool(b.attr("merge_repeated"))
-    if b.has("InputLength"):
-        outs = b["Output"], b["OutputLength"]
-        token_ids.align_steps(b, x, b["InputLength"], blank, merge, b.attr("padding_value"), *outs)
+    x, length, blank, merge = b["Input"], b["InputLength"], b.attr("blank"), bool(b.attr("merge_repeated"))
+    padding, outs = b.attr("padding_value"), (b["Output"], b["OutputLength"])
+    if not on_cuda(b):
+        b(align, x, length, _firsts(b), blank, merge, padding, outs)
+    elif length is not None:
+        token_ids.align_steps(b, x, length, blank, merge, padding, *outs)
     elif b.wants("Output"):
         token_ids.align(b, x, offsets_of(b, "Input"), as_level(_counts(b)), blank, merge, b["Output"])

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import agree
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
-    x, counts = c["X"].shape, c["CVM"].shape
+    x = c["X"].shape
+    c.check_inputs()
     c.require(
-        len(x) == 2 and (x[1] < 0 or x[1] >= 2), "Input(X) of cvm must be a matrix that begins with two counts.",
-        expected="[rows, 2 or more columns]", received=list(x),
-    )  # fmt: skip
-    c.require(
-        agree(counts, (-1, 2)), "Input(CVM) of cvm must have two columns.", expected="[sequences, 2]",
-        received=list(counts),
+        x[1] < 0 or x[1] >= 2, "Input(X) of cvm must begin with two counts.",
+        expected="2 or more columns", received=list(x),
     )  # fmt: skip
     c.set("Y", (x[0], x[1] if c.attr("use_cvm") or x[1] < 0 else x[1] - 2), c["X"].dtype, c.lod("X"))
 
@@ -33,16 +26,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 
 
 def rates(x: Array, keep: bool, out: Array) -> None:
-    """Write embeddings with logarithms of their counts, or without counts.
-
-    Args:
-        x: [rows, columns]; the first two are how often it was shown and clicked.
-        keep: whether the counts stay.
-
-    Example:
-        >>> y = np.zeros((1, 3)); rates(np.array([[3.0, 1.0, 7.0]]), True, y); y.round(3)
-        array([[ 1.386, -0.693,  7.   ]])
-    """
+    """Write embeddings with logarithms of their counts, or without counts, which are the first two columns of x."""
     if not keep:
         out[...] = x[:, 2:]
         return
@@ -52,12 +36,7 @@ def rates(x: Array, keep: bool, out: Array) -> None:
 
 
 def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
-    """Write the gradient: the counts themselves in the first two columns.
-
-    Args:
-        counts: [sequences, 2].
-        lengths: rows of each sequence.
-    """
+    """Write the gradient: the counts themselves in the first two columns."""
     dx[:, :2] = np.repeat(counts, lengths, 0)
     dx[:, 2:] = g[:, g.shape[1] - dx.shape[1] + 2 :]
 

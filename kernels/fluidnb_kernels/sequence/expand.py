@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequences import as_level, offsets_of, owners, ranges, require_lod
 
-Array = Any
-
 
 def _counts(c: Context) -> Array:
-    """How often each row or sequence of X is repeated: the lengths of Y's level that ``ref_level`` names."""
+    """The repetitions of each row or sequence of X: the lengths of Y's level that ``ref_level`` names."""
     lod, level = c.lod("Y"), c.attr("ref_level", -1)
     require_lod(c, "Y")
     c.require(
@@ -91,9 +89,7 @@ def _as_infer(c: Context) -> None:
     x, lod = c["X"], c.lod("Y")
     require_lod(c, "Y", levels=1)
     rows = -1
-    c.require(
-        x.ndim > 0, "Input(X) of sequence_expand_as must have rows.", expected="[sequences, …]", received=list(x.shape)
-    )
+    c.check_inputs("X")
     if c.runtime:
         c.require(
             x.shape[0] == len(lod[0]) - 1, "Input(X) of sequence_expand_as must have one row for each sequence of Y.",

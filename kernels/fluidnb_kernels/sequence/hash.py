@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.rules import whole_numbers
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE = (
     np.uint64(n)
@@ -26,21 +21,7 @@ def _round(state: Array, word: Array) -> Array:
 
 
 def xxh64(rows: Array, seeds: Array) -> Array:
-    """XXH64 of rows of bytes, for several seeds.
-
-    Args:
-        rows: uint8 [n, length].
-        seeds: uint64 [k].
-
-    Returns:
-        uint64 [n, k].
-
-    Example:
-        >>> hex(xxh64(np.zeros((1, 0), np.uint8), np.zeros(1, np.uint64))[0, 0])
-        '0xef46db3751d8e999'
-
-    Source: Yann Collet, the xxHash specification.
-    """
+    """XXH64 (xxHash specification) of rows of bytes, for several seeds: uint64 [rows, seeds]."""
     count, length = rows.shape
     seeds = np.broadcast_to(np.asarray(seeds, np.uint64), (count, len(seeds)))
     at = 0
@@ -76,12 +57,7 @@ def xxh64(rows: Array, seeds: Array) -> Array:
 
 
 def hash_rows(x: Array, out: Array, bound: int) -> None:
-    """Hash each row with seeds 0, 1, ….
-
-    Args:
-        x: int32 or int64 [n, length].
-        out: of the dtype of x, [n, seeds, 1], written: numbers from 0 to before the bound.
-    """
+    """Hash each row with seeds 0, 1, … to numbers from 0 to before the bound."""
     rows = np.ascontiguousarray(x).view(np.uint8).reshape(len(x), -1)
     if len(x):
         seeds = np.arange(out.shape[1], dtype=np.uint64)
@@ -90,10 +66,7 @@ def hash_rows(x: Array, out: Array, bound: int) -> None:
 
 def _infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim == 2, "The input of hash_op's dimensions must be 2.", expected="[n, length]", received=list(x.shape)
-    )
-    whole_numbers(c, "X")
+    c.check_inputs()
     c.set("Out", (x.shape[0], c.attr("num_hash"), 1), x.dtype, c.lod("X"))
 
 

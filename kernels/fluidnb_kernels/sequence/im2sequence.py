@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import as_level
 from fluidnb_kernels.sliding import Axis, padded, slide
 from fluidnb_kernels.tensor.strided_copy import WORDS
 from fluidnb_kernels.views import reading
 
-Array = Any
-
-
-def _kernels() -> Iterator[str]:
-    yield from (f"windows_as_rows<{WORDS[size]}>" for size in (2, 4, 8))
-    yield from (f"rows_as_windows<{CTYPES[dtype]}>" for dtype in FLOATS)
-
-
-CUDA = Source(__file__, "im2sequence.cu", _kernels)
+CUDA = Source(__file__, "im2sequence.cu", typed(
+    ("windows_as_rows", [WORDS[size] for size in (2, 4, 8)]), ("rows_as_windows", FLOATS),
+))  # fmt: skip
 
 
 def _windows(c: Context, height: int, width: int) -> tuple[Axis, ...]:
@@ -67,10 +62,7 @@ def _check(attrs: Mapping[str, Any]) -> str | None:
 
 def _infer(c: Context) -> None:
     x, kernels = c["X"], c.attr("kernels")
-    c.require(
-        x.ndim == 4, "Input(X) of im2sequence should have 4 dimensions, in NCHW format.", expected="[n, c, h, w]",
-        received=list(x.shape),
-    )  # fmt: skip
+    fits(c, "X", (-1,) * 4, "Input(X) of im2sequence should have 4 dimensions, in NCHW format.", "[n, c, h, w]")
     y = c["Y"] if c.has("Y") and x.shape[0] != 1 else None
     c.require(
         y is None or y.ndim == 2 and y.shape[1] in (2, -1) and x.shape[0] in (-1, y.shape[0]),
@@ -90,11 +82,6 @@ def _infer(c: Context) -> None:
     return c.set("Out", (level[-1], row), x.dtype, (level,))
 
 
-def _tap(images: Array, axes: tuple[Axis, ...], i: int, j: int) -> Array:
-    """Element (i, j) of every window: [n, h, w, c]."""
-    return np.moveaxis(images[:, :, axes[0].tap(i), axes[1].tap(j)], 1, -1)
-
-
 def _each(b: Binder, rows: Array, whole: Array) -> list[tuple[Array, Array]]:
     """Pairs of windows as rows and as parts of the padded images, element by element of the windows."""
     pairs, first, n = [], 0, len(whole)
@@ -104,29 +91,19 @@ def _each(b: Binder, rows: Array, whole: Array) -> list[tuple[Array, Array]]:
         h, w = (axis.out for axis in sizes[k])
         mine = rows[first : first + step * h * w].reshape(step, h, w, whole.shape[1], kh, kw)
         first += step * h * w
-        images, axes = whole[k : k + step], sizes[k]
-        pairs += [(mine[..., i, j], _tap(images, axes, i, j)) for i in range(kh) for j in range(kw)]
+        images, (down, across) = np.moveaxis(whole[k : k + step], 1, -1), sizes[k]
+        pairs += [(mine[..., i, j], images[:, down.tap(i), across.tap(j)]) for i in range(kh) for j in range(kw)]
     return pairs
 
 
 def copy_all(pairs: list[tuple[Array, Array]]) -> None:
-    """Copy arrays: the second of each pair into the first.
-
-    Example:
-        >>> a = np.zeros(2); copy_all([(a, np.ones(2))]); a
-        array([1., 1.])
-    """
+    """Copy arrays: the second of each pair into the first."""
     for target, source in pairs:
         np.copyto(target, source)
 
 
 def add_all(pairs: list[tuple[Array, Array]]) -> None:
-    """Add arrays: the first of each pair onto the second.
-
-    Example:
-        >>> a = np.ones(2); add_all([(np.ones(2), a)]); a
-        array([2., 2.])
-    """
+    """Add arrays: the first of each pair onto the second."""
     for source, target in pairs:
         target += source
 

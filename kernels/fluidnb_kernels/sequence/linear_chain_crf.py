@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.cuda import Source, ctype
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import THREADS, each
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.grid import block_of, each
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.launch import over_rows
+from fluidnb_kernels.rules import check_below
 from fluidnb_kernels.sequence.tagged_sequences import Tagged, check, emissions
 from fluidnb_kernels.tensor.row_indexing import numbers
 from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -36,42 +31,17 @@ def _infer(c: Context) -> None:
 
 
 def tags_of(label: Array, rows: Array, tags: int) -> Array:
-    """The tag of each packed row.
-
-    Args:
-        label: integers, one for each position.
-        rows: int64: the positions.
-
-    Returns:
-        Integers, like ``rows``.
-
-    Raises:
-        EnforceNotMet: a tag is outside.
-
-    Example:
-        >>> tags_of(np.array([[1], [0]]), np.array([1, 0]), 2)
-        array([0, 1])
-    """
-    found = label.reshape(-1)[rows]
-    if found.size and not 0 <= found.min() <= found.max() < tags:
-        raise EnforceNotMet(
-            "Input(Label) of linear_chain_crf must name tags.", expected=f"0 to {tags - 1}",
-            received=f"{found.min()} to {found.max()}", hint="the emission has a column for each tag, counted from 0.",
-        )  # fmt: skip
-    return found
+    """The tag of each packed row."""
+    numbers = label.reshape(-1)[rows]
+    hint = "the emission has a column for each tag, counted from 0."
+    check_below(numbers, tags, "Input(Label) of linear_chain_crf must name tags.", hint)
+    return numbers
 
 
 def likelihood(
     tagged: Tagged, x: Array, transition: Array, label: Array, outs: tuple[Array, Array, Array, Array]
 ) -> None:
-    """Write the negative log likelihood of each sequence, and what the gradient reads.
-
-    Args:
-        x: [positions, tags].
-        transition: [tags + 2, tags].
-        label: integers, one for each position.
-        outs: alpha, exponentials of the emissions, those of the transitions, and [sequences, 1] the result.
-    """
+    """Write the negative log likelihood of each sequence, and what the gradient reads."""
     alpha, exps, weights, nll = outs
     batches, rows = tagged.batches, tagged.rows
     top = x.max(1, keepdims=True) if x.size else x[:, :1]
@@ -100,15 +70,7 @@ def likelihood(
 def likelihood_grad(
     tagged: Tagged, values: tuple[Array, ...], label: Array, g: Array, dx: Array | None, dtransition: Array | None
 ) -> None:
-    """Write the gradients of the negative log likelihood: what is expected less what the tags say.
-
-    Args:
-        values: alpha, exponentials of emissions and of transitions, as `likelihood` wrote them.
-        label: integers, one for each position.
-        g: [sequences, 1].
-        dx: [positions, tags], written where wanted.
-        dtransition: [tags + 2, tags], written where wanted.
-    """
+    """Write the gradients of the negative log likelihood, expected tags less the tags; either may be None."""
     batches, rows = tagged.batches, tagged.rows
     alpha, exps, weights = values[0][rows], values[1][rows], values[2]
     tags, first = tags_of(label, rows, alpha.shape[1]), batches.first
@@ -187,7 +149,7 @@ def linear_chain_crf(b: Binder) -> None:
 
 @grad_op("linear_chain_crf_grad", guard=_BY_LENGTH, dtype_slot="Emission")
 def linear_chain_crf_grad(b: Binder) -> None:
-    """What is expected of tags and of pairs of tags, less what Label says, times the sequence's gradient."""
+    """Expected tags and pairs of tags less those of Label, times the sequence's gradient."""
     values = emissions(b, "Alpha"), emissions(b, "EmissionExps"), b["TransitionExps"]
     dx = b["Emission@GRAD"]
     flat = None if dx is None else writing(b, dx, values[0].shape)
@@ -197,16 +159,10 @@ def linear_chain_crf_grad(b: Binder) -> None:
         written(b, dx, flat)
 
 
-
-
-def _kernels() -> Iterator[str]:
-    for t in ("float", "double"):
-        yield from (f"{name}<{t}>" for name in ("crf_exps", "exps_of", "ends_back", "pairs_back"))
-        for index in ("int", "long long"):
-            yield from (f"crf_forward<{t}, {index}>", f"crf_back<{t}, {index}>")
-
-
-CUDA = Source(__file__, "crf.cu", _kernels)
+_REAL = ("float32", "float64")
+CUDA = Source(__file__, "crf.cu", typed(
+    ("crf_exps exps_of ends_back pairs_back", _REAL), ("crf_forward crf_back", _REAL, ("int32", "int64")),
+))  # fmt: skip
 
 
 def _emit_on_cuda(b: Binder) -> None:
@@ -214,7 +170,7 @@ def _emit_on_cuda(b: Binder) -> None:
     tagged, dtype, tags = Tagged(b), wide_dtype(b["Emission"].dtype), b["Transition"].shape[1]
     x, transition = of_dtype(b, b["Emission"], dtype), of_dtype(b, b["Transition"], dtype)
     likes = {"Alpha": x, "EmissionExps": x, "TransitionExps": transition, "LogLikelihood": b["LogLikelihood"]}
-    outs = {s: writing_as(b, b[s], dtype) if b.wants(s) else b.tmp(like.shape, dtype) for s, like in likes.items()}
+    outs = {slot: allocate(b, slot, like.shape, dtype) for slot, like in likes.items()}
     alpha, exps, weights, cost = outs.values()
     rows, name = x.size // max(tags, 1), ctype(dtype)
     top = b.tmp((rows,), dtype)
@@ -223,9 +179,8 @@ def _emit_on_cuda(b: Binder) -> None:
     label, where = numbers(b, b["Label"]), _where(b, tagged)
     arrays = x, exps, top, transition, weights, label, *where, alpha, cost
     _along(b, f"crf_forward<{name}, {ctype(label.dtype)}>", tagged.count, tags, *arrays)
-    for slot, given in outs.items():
-        if b.wants(slot):
-            written_as(b, b[slot], given)
+    for slot, array in outs.items():
+        settle(b, slot, array)
 
 
 def _emit_back_on_cuda(b: Binder) -> None:
@@ -233,33 +188,31 @@ def _emit_back_on_cuda(b: Binder) -> None:
     tagged, dtype, tags = Tagged(b), wide_dtype(b["Alpha"].dtype), b["TransitionExps"].shape[1]
     alpha, exps, weights = (of_dtype(b, b[s], dtype) for s in ("Alpha", "EmissionExps", "TransitionExps"))
     shape = (alpha.size // max(tags, 1), tags)
-    dx = writing_as(b, b["Emission@GRAD"], dtype) if b.wants("Emission@GRAD") else b.tmp(shape, dtype)
+    dx = allocate(b, "Emission@GRAD", shape, dtype)
     beta, came, ahead = (b.tmp(shape, dtype) for _ in range(3))
-    said, label, where = b.tmp((tags, tags), dtype), numbers(b, b["Label"]), _where(b, tagged)
-    fill(b, said)
+    label_pairs, label, where = b.tmp((tags, tags), dtype), numbers(b, b["Label"]), _where(b, tagged)
+    fill(b, label_pairs)
     g, name = of_dtype(b, b["LogLikelihood@GRAD"], dtype), ctype(dtype)
-    arrays = alpha, exps, weights, label, g, *where, beta, dx, came, ahead, said
+    arrays = alpha, exps, weights, label, g, *where, beta, dx, came, ahead, label_pairs
     _along(b, f"crf_back<{name}, {ctype(label.dtype)}>", tagged.count, tags, *arrays)
-    if b.wants("Emission@GRAD"):
-        written_as(b, b["Emission@GRAD"], dx)
+    settle(b, "Emission@GRAD", dx)
     if b.wants("Transition@GRAD"):
         out, expected = writing_as(b, b["Transition@GRAD"], dtype), b.tmp((tags, tags), dtype)
         each(b, CUDA, f"ends_back<{name}>", tags, dx, *where, out, np.int64(tagged.count))
         over_rows(b, came, ahead, expected)
-        each(b, CUDA, f"pairs_back<{name}>", expected.size, expected, weights[2:], said, out[2:])
+        each(b, CUDA, f"pairs_back<{name}>", expected.size, expected, weights[2:], label_pairs, out[2:])
         written_as(b, b["Transition@GRAD"], out)
 
 
 def _where(b: Binder, tagged: Tagged) -> tuple[Array, Array]:
-    """Where the positions of each sequence start, with where the last ones end, and how many are its own."""
+    """The starts of the positions of each sequence and where the last ones end, and their numbers."""
     return b.table(np.ascontiguousarray(tagged.starts)), b.table(np.ascontiguousarray(tagged.lengths))
 
 
 def _along(b: Binder, kernel: str, count: int, tags: int, *arrays: Array) -> None:
     """Emit a launch of a block for each sequence, with a thread for each tag as far as they go."""
     if count:
-        threads = min(THREADS, -(-max(tags, 1) // 32) * 32)
-        b(CUDA[kernel], (count,), (threads,), 0, *arrays, np.int64(tags))
+        b(CUDA[kernel], (count,), block_of(max(tags, 1)), 0, *arrays, np.int64(tags))
 
 
 kernel("linear_chain_crf", place="cuda", dtypes=FLOATS)(_emit_on_cuda)

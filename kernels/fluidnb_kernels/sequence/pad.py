@@ -6,30 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.token_ids import mask
-from fluidnb_kernels.sequences import (
-    all_given,
-    as_level,
-    emit_put,
-    offsets_of,
-    one_dtype,
-    ranges,
-    require_lod,
-)
-from fluidnb_kernels.tensor.strided_copy import move
+from fluidnb_kernels.sequences import all_given, as_level, emit_put, offsets_of, one_dtype, ranges, require_lod, within
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _cells(lengths: Array, height: int) -> Array:
-    """Where the rows of each sequence are among the rows of a rectangle of ``height`` steps each."""
+    """The indices of the rows of each sequence among those of a rectangle of ``height`` steps each."""
     return ranges(np.arange(len(lengths)) * height, lengths)
 
 
@@ -65,6 +54,7 @@ def _pad_infer(c: Context) -> None:
     c.set("Length", (count,), np.int64)
 
 
+@kernel("sequence_pad", place="cuda")
 @op(
     "sequence_pad",
     inputs={
@@ -90,12 +80,14 @@ def sequence_pad(b: Binder) -> None:
     out, fill, lengths = b["Out"], b["PadValue"], np.diff(offsets_of(b))
     cells = _cells(lengths, out.shape[1])
     flat = _flat(b, out, writing)
-    rest = np.setdiff1d(np.arange(len(flat)), cells)
-    emit_put(b, b["X"], cells, flat)
-    emit_put(b, fill.reshape(()) if fill.size == 1 else fill, rest, flat)
-    written(b, out, flat)
+    if verbs.on_cuda(b):
+        row_maps.gather(b, b["X"], row_maps.inverse(cells, len(flat)), flat, fill)
+    else:
+        emit_put(b, b["X"], cells, flat)
+        emit_put(b, fill.reshape(()) if fill.size == 1 else fill, np.setdiff1d(np.arange(len(flat)), cells), flat)
+        written(b, out, flat)
     if b.wants("Length"):
-        b(np.copyto, b["Length"], lengths)
+        verbs.write(b, b["Length"], lengths)
 
 
 @kernel("sequence_pad_grad", place="cuda")
@@ -120,13 +112,7 @@ def _unpad_infer(c: Context) -> None:
     whole_numbers(c, "Length")
     if not c.runtime:
         return c.set("Out", (-1, *_step(x)), x.dtype, (None,))
-    lengths = on_host(length).reshape(-1)
-    c.require(
-        not lengths.size or 0 <= lengths.min() and lengths.max() <= x.shape[1],
-        "Input(Length) of sequence_unpad must fit the steps of Input(X).",
-        expected=f"0 to {x.shape[1]}", received=lengths.tolist()[:20],
-    )  # fmt: skip
-    lod = as_level(lengths)
+    lod = as_level(within(c, "Length", x.shape[1], "the steps of Input(X)"))
     return c.set("Out", (lod[-1], *_step(x)), x.dtype, (lod,))
 
 
@@ -168,7 +154,7 @@ def sequence_unpad_grad(b: Binder) -> None:
 
 
 def _longest(c: Context) -> int:
-    """How many columns the mask has."""
+    """The number of columns of the mask."""
     if not all_given(c, "X") or c.has("MaxLenTensor") and not all_given(c, "MaxLenTensor"):
         return -1
     whole_numbers(c, "X")
@@ -194,6 +180,7 @@ def _mask_infer(c: Context) -> None:
     c.set("Y", (*c["X"].shape, columns), dtypes.np_dtype(c.attr("out_dtype")))
 
 
+@kernel("sequence_mask", place="cuda")
 @op(
     "sequence_mask",
     inputs={"X: int": "lengths, any shape", "MaxLenTensor?": "how many columns, instead of maxlen"},
@@ -222,23 +209,8 @@ def sequence_mask(b: Binder) -> None:
     Source: Fluid's sequence_mask_op.
     """
     x, out = b["X"], b["Y"]
+    if verbs.on_cuda(b):
+        return mask(b, x, out)
     below = b.tmp(out.shape, bool)
     b(np.less, np.arange(out.shape[-1]), x[..., None], out=below)
-    b(np.copyto, out, below)
-
-
-@kernel("sequence_pad", place="cuda")
-def sequence_pad_on_cuda(b: Binder) -> None:
-    """Each step of the result by a map: a row of X, or PadValue."""
-    out, lengths = b["Out"], np.diff(offsets_of(b))
-    steps = product(out.shape[:2])
-    rows = out.reshape(steps, *out.shape[2:])
-    row_maps.gather(b, b["X"], row_maps.inverse(_cells(lengths, out.shape[1]), steps), rows, b["PadValue"])
-    if b.wants("Length"):
-        move(b, b["Length"], row_maps.on_device(b, lengths))
-
-
-@kernel("sequence_mask", place="cuda")
-def sequence_mask_on_cuda(b: Binder) -> None:
-    """Each row's columns below its length."""
-    mask(b, b["X"], b["Y"])
+    return b(np.copyto, out, below)

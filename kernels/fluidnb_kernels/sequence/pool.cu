@@ -1,7 +1,7 @@
 // sequence_pool with MAX, and what its gradients give back to the rows of a sequence; sums are in row_maps.cu.
 //
 // `highest` reads each element once and writes a maximum and a row of 4 bytes for a sequence: bound by reading. The
-// gradients write each element once and read those of the sequences, which mostly lie in a cache: bound by writing.
+// gradients write each element once and read those of the sequences, which are mostly in a cache: bound by writing.
 #include "row_maps.cu"
 
 template <class C> struct peak { C value; long long row; };  // none where `row` is negative

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels import verbs
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.sequence import row_maps
@@ -25,14 +25,10 @@ from fluidnb_kernels.sequences import (
 from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-
 KINDS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 _DIVIDED = {"SUM": row_maps.NOTHING, "AVERAGE": row_maps.COUNT, "SQRT": row_maps.ROOT}
 
-CUDA = Source(
-    __file__, "pool.cu", lambda: (f"{name}<{CTYPES[d]}>" for name in ("highest", "shares", "returned") for d in FLOATS)
-)
+CUDA = Source(__file__, "pool.cu", typed(("highest shares returned", FLOATS)))
 
 
 def _infer(c: Context) -> None:
@@ -49,19 +45,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 
 
 def pick_highest(x: Array, parts: Array, out: Array, places: Array) -> None:
-    """The largest element of each column of parts of an array, and its row; the first one of several.
-
-    Args:
-        x: [n, width].
-        parts: int [parts, 3]: row of the result, first row and row behind the last of each.
-        out: [m, width], written in these rows.
-        places: int32 [m, width], alike.
-
-    Example:
-        >>> top, row = np.zeros((1, 1)), np.zeros((1, 1), int)
-        >>> pick_highest(np.array([[9.0], [1.0], [3.0], [3.0]]), np.array([[0, 1, 4]]), top, row); top, row
-        (array([[3.]]), array([[2]]))
-    """
+    """Write the largest element of each column of `parts_of` an array, and its row; the first one of several."""
     for i, start, end in parts.tolist():
         part = x[start:end]
         np.maximum.reduce(part, 0, None, out[i])
@@ -113,7 +97,7 @@ def sequence_pool(b: Binder) -> None:
         zeros(b, index)
     if kind in ("LAST", "FIRST"):
         emit_put(b, b.const(pad, out.dtype), empty, out)
-        rows = (offsets[1:] - 1 if kind == "LAST" else offsets[:-1])[full]
+        rows = _ends(offsets, kind)[full]
         picked = b.tmp((len(full), *out.shape[1:]), out.dtype) if len(empty) else out
         emit_rows(b, x, rows, picked)
         return emit_put(b, picked, full, out) if len(empty) else None
@@ -123,58 +107,53 @@ def sequence_pool(b: Binder) -> None:
     return None
 
 
+def _ends(offsets: Array, kind: str) -> Array:
+    """The LAST or FIRST row of each sequence; -1 for one without rows."""
+    return np.where(np.diff(offsets), offsets[1:] - 1 if kind == "LAST" else offsets[:-1], -1)
+
+
 def _divisor(lengths: Array, kind: str) -> Array:
     at_least_one = np.maximum(lengths, 1)
     return np.sqrt(at_least_one) if kind == "SQRT" else at_least_one
 
 
 def put_highest(dx: Array, index: Array, g: Array, full: Array) -> None:
-    """Zeros, with each gradient where the largest element was.
-
-    Args:
-        dx: [n, width], written.
-        index: int32 [sequences, width]: rows of ``dx``.
-        g: [sequences, width].
-
-    Example:
-        >>> dx = np.ones((3, 1)); put_highest(dx, np.array([[2]]), np.array([[5.0]]), np.array([0])); dx.ravel()
-        array([0., 0., 5.])
-    """
+    """Write zeros, with each gradient where the largest element was."""
     dx[...] = 0
     dx[index[full], np.arange(dx.shape[1])] = g[full]
 
 
+@kernel("sequence_pool_grad", place="cuda", dtypes=FLOATS)
 @grad_op("sequence_pool_grad", dtype_slot="Out@GRAD")
 def sequence_pool_grad(b: Binder) -> None:
     """dX = each row's share of its sequence's gradient."""
     g, dx, kind = b["Out@GRAD"], b["X@GRAD"], b.attr("pooltype", "AVERAGE")
-    offsets = offsets_of(b)
+    offsets, width = offsets_of(b), product(dx.shape[1:])
     lengths = np.diff(offsets)
-    full = np.flatnonzero(lengths)
-    if kind == "MAX":
-        flat = len(g), product(g.shape[1:])
-        index, g = reading(b, b["MaxIndex"], flat), reading(b, g, flat)
-        flat_dx = writing(b, dx, (len(dx), flat[1]))
-        b(put_highest, flat_dx, index, g, full)
-        return written(b, dx, flat_dx)
+    full, rows = np.flatnonzero(lengths), owners(lengths)
     if kind in ("LAST", "FIRST"):
-        rows = (offsets[1:] - 1 if kind == "LAST" else offsets[:-1])[full]
-        zeros(b, dx)
         if len(full) < len(lengths):
             kept = b.tmp((len(full), *g.shape[1:]), g.dtype)
-            emit_rows(b, g, full, kept)
+            verbs.gather(b, g, full, kept)
             g = kept
-        return emit_put(b, g, rows, dx)
-    if kind != "SUM":
-        share = b.like(g)
-        b(np.divide, g, column(_divisor(lengths, kind), g), out=share)
-        g = share
-    return emit_rows(b, g, owners(lengths), dx)
-
-
-def _ends(offsets: Array, kind: str) -> Array:
-    """The LAST or FIRST row of each sequence; -1 for one without rows."""
-    return np.where(np.diff(offsets), offsets[1:] - 1 if kind == "LAST" else offsets[:-1], -1)
+        return verbs.scatter(b, g, _ends(offsets, kind)[full], dx, clear=True)
+    if kind == "SUM":
+        return verbs.gather(b, g, rows, dx)
+    if verbs.on_cuda(b):
+        of, name, numbers = row_maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
+        if kind == "MAX":
+            b.require(b["MaxIndex"] is not None, "sequence_pool_grad needs Input(MaxIndex) where the pooltype is MAX.")
+            return by_rows(b, CUDA, f"returned<{name}>", len(dx), width, g, b["MaxIndex"], of, dx, numbers)
+        args = row_maps.on_device(b, offsets), dx, np.int32(_DIVIDED[kind])
+        return by_rows(b, CUDA, f"shares<{name}>", len(dx), width, g, of, *args, numbers)
+    if kind == "MAX":
+        index, g = (reading(b, x, (len(g), width)) for x in (b["MaxIndex"], g))
+        flat_dx = writing(b, dx, (len(dx), width))
+        b(put_highest, flat_dx, index, g, full)
+        return written(b, dx, flat_dx)
+    share = b.like(g)
+    b(np.divide, g, column(_divisor(lengths, kind), g), out=share)
+    return emit_rows(b, share, rows, dx)
 
 
 @kernel("sequence_pool", place="cuda", dtypes=FLOATS)
@@ -196,24 +175,3 @@ def sequence_pool_on_cuda(b: Binder) -> None:
         row_maps.add_parts(b, x, offsets, out, empty=pad, by=_DIVIDED[kind])
     else:
         row_maps.gather(b, x, _ends(offsets, kind), out, b.table(np.array([pad], out.dtype)))
-
-
-@kernel("sequence_pool_grad", place="cuda", dtypes=FLOATS)
-def sequence_pool_grad_on_cuda(b: Binder) -> None:
-    """dX = each row's share of its sequence's gradient."""
-    g, dx, kind = b["Out@GRAD"], b["X@GRAD"], b.attr("pooltype", "AVERAGE")
-    offsets, width = offsets_of(b), product(dx.shape[1:])
-    if kind in ("LAST", "FIRST"):
-        rows = _ends(offsets, kind)
-        full = np.flatnonzero(rows >= 0)
-        mine = row_maps.inverse(rows[full], len(dx))
-        return row_maps.gather(b, g, np.where(mine < 0, -1, full[mine]) if len(full) else mine, dx)
-    rows = owners(np.diff(offsets))
-    if kind == "SUM":
-        return row_maps.gather(b, g, rows, dx)
-    of, name, numbers = row_maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
-    if kind == "MAX":
-        b.require(b["MaxIndex"] is not None, "sequence_pool_grad needs Input(MaxIndex) where the pooltype is MAX.")
-        return by_rows(b, CUDA, f"returned<{name}>", len(dx), width, g, b["MaxIndex"], of, dx, numbers)
-    args = row_maps.on_device(b, offsets), dx, np.int32(_DIVIDED[kind])
-    return by_rows(b, CUDA, f"shares<{name}>", len(dx), width, g, of, *args, numbers)

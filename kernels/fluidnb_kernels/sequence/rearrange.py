@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, kernel, op
 from fluidnb_kernels import verbs
+from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import as_level, offsets_of, ranges, require_lod
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 
 def _concat_infer(c: Context) -> None:
@@ -76,10 +74,7 @@ def sequence_concat_grad(b: Binder) -> None:
 
 def _reshape_infer(c: Context) -> None:
     x, width = c["X"], c.attr("new_dim")
-    c.require(
-        x.ndim == 2, "Input(X) of sequence_reshape should be a 2-D tensor.", expected="[rows, width]",
-        received=list(x.shape),
-    )  # fmt: skip
+    fits(c, "X", (-1, -1), "Input(X) of sequence_reshape should be a 2-D tensor.", "[rows, width]")
     require_lod(c, levels=1)
     rows, lod = -1, c.lod("X")
     if c.runtime:
@@ -133,7 +128,7 @@ def _reverse_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> 
 
 
 def _mirrored(offsets: Array) -> Array:
-    """Which row comes to each place."""
+    """The source row of each row."""
     return np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
 
 

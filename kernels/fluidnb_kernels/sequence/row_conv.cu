@@ -1,6 +1,6 @@
 // row_conv and its gradients: each row together with those behind it, column by column.
 //
-// A thread makes an element from as many rows as the filter has; these lie in the cache for the rows beside it, so one
+// A thread makes an element from as many rows as the filter has; these are in the cache for the rows beside it, so one
 // read and one write for an element come from memory. The filter's gradient reads both operands for each of its rows,
 // from the cache where a column of both fits in it. Sums have a fixed order.
 #include "reduce.cuh"

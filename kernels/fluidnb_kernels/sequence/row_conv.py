@@ -7,30 +7,22 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
+from fluidnb_kernels.verbs import on_cuda
 
-CUDA = Source(
-    __file__,
-    "row_conv.cu",
-    lambda: (f"row_conv{what}<{CTYPES[d]}>" for what in ("", "_filter") for d in FLOATS),
-)
+CUDA = Source(__file__, "row_conv.cu", typed(("row_conv row_conv_filter", FLOATS)))
 
 
 def _infer(c: Context) -> None:
     one_dtype(c, "X", "Filter")
-    x, weight = c["X"], c["Filter"]
-    c.require(
-        x.ndim == 2 and weight.ndim == 2 and (x.shape[1] == weight.shape[1] or -1 in (x.shape[1], weight.shape[1])),
-        "Input(Filter) of row_conv must have a column for each column of Input(X).",
-        expected="X [rows, width] and Filter [future context + 1, width]",
-        received=f"{list(x.shape)} and {list(weight.shape)}",
-    )  # fmt: skip
+    c.check_inputs()
+    x = c["X"]
     require_lod(c)
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
@@ -39,6 +31,7 @@ def _neighbours(b: Binder) -> Neighbours:
     return Neighbours(offsets_of(b), 0, len(b["Filter"]))
 
 
+@kernel("row_conv", place="cuda", dtypes=FLOATS)
 @op(
     "row_conv",
     inputs={"X: float[n, width] lod": "", "Filter: float[future context + 1, width]": ""},
@@ -60,6 +53,10 @@ def row_conv(b: Binder) -> None:
     Source: Fluid's row_conv_op (Deep Speech 2, Amodei et al. 2015).
     """
     x, weight = b["X"], b["Filter"]
+    if on_cuda(b):
+        counts, width = row_maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
+        operands = x, weight, counts, b["Out"], np.int64(1), np.int64(width)
+        return by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, *operands)
     rows = _neighbours(b).emit(b, x).reshape(len(x), *weight.shape)
     b(np.add.reduce, apply(b, np.multiply, rows, weight), 1, None, b["Out"])
 
@@ -86,17 +83,8 @@ def _reach(offsets: Any, depth: int, back: bool = False) -> Any:
     return np.minimum(left, depth)
 
 
-@kernel("row_conv", place="cuda", dtypes=FLOATS)
-def row_conv_on_cuda(b: Binder) -> None:
-    """Each element from its column's elements ahead."""
-    x, weight, out = b["X"], b["Filter"], b["Out"]
-    counts, width = row_maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
-    by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, x, weight, counts, out, np.int64(1), np.int64(width))
-
-
 @kernel("row_conv_grad", place="cuda", dtypes=FLOATS)
 def row_conv_grad_on_cuda(b: Binder) -> None:
-    """dFilter[k] = Σ over t of X[t + k] · dOut[t]; dX[t] = Σ over k of dOut[t - k] · Filter[k]."""
     x, weight, g, offsets = b["X"], b["Filter"], b["Out@GRAD"], offsets_of(b)
     name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
     if b.wants("Filter@GRAD"):

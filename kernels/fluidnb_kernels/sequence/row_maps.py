@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, vector
+from fluidnb.op import Array, Binder, product
+from fluidnb_kernels.cuda import Source, ctype, typed, vector
 from fluidnb_kernels.cuda.line_grid import TEAM, at_once, way_of
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS
 
-Array = Any
-
-#: What a sum is divided by, as ``row_maps.cu`` numbers it.
+#: The divisors of a sum, as ``row_maps.cu`` numbers it.
 NOTHING, COUNT, ROOT = range(3)
-#: What stands for an array that is not given.
+#: The argument of a kernel for an array that is not given.
 NO_ARRAY = np.uintp(0)
 #: The longest sum that a thread makes alone; how many elements keep a device busy, each made by a thread; and blocks of
 #: a grid, whose blocks go round in strides.
 _ALONE, _BUSY, _MOST = 16, 1 << 17, 1 << 16
 
 
-def _kernels() -> Iterator[str]:
-    for word in WORDS.values():
-        yield from (f"{name}<{word}>" for name in ("gathered", "placed"))
-    for dtype in FLOATS:
-        yield from (f"{name}<{CTYPES[dtype]}>" for name in ("summed", "summed_together"))
-
-
-CUDA = Source(__file__, "row_maps.cu", _kernels)
+CUDA = Source(__file__, "row_maps.cu", typed(
+    ("gathered placed", WORDS.values()), ("summed summed_together", FLOATS),
+))  # fmt: skip
 
 
 def _words(width: int, *arrays: Array) -> tuple[str, int]:
@@ -49,23 +41,12 @@ def _width(out: Array) -> int:
 
 
 def on_device(b: Binder, numbers: Any) -> Array:
-    """Numbers computed while binding as kernels read them.
-
-    Returns:
-        int64, in memory of the kernel's place.
-    """
+    """Numbers computed while binding as kernels read them."""
     return b.table(np.ascontiguousarray(numbers, np.int64))
 
 
 def gather(b: Binder, x: Array, rows: Array, out: Array, other: Array | None = None) -> None:
-    """Emit ``out[i] = x[rows[i]]``; a negative number ``-1 - k`` names row k of another array.
-
-    Args:
-        x: [n, …].
-        rows: int [m], a constant.
-        out: [m, …], written.
-        other: [k, …], or one element for all of them; zeros by default.
-    """
+    """Emit ``out[i] = x[rows[i]]``; a negative number ``-1 - k`` names row k of ``other``, or its one element."""
     if not out.size:
         return
     single = other is not None and other.size == 1
@@ -77,40 +58,20 @@ def gather(b: Binder, x: Array, rows: Array, out: Array, other: Array | None = N
 
 
 def place(b: Binder, x: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[rows[i]] = x[i]``.
-
-    Args:
-        x: [m, …].
-        rows: int64 [m], where kernels can read them; no number twice.
-        out: [n, …], written in these rows.
-    """
+    """Emit ``out[rows[i]] = x[i]`` for int64 rows on the device, no number twice."""
     word, words = _words(_width(out), x, out)
     by_rows(b, CUDA, f"placed<{word}>", len(rows), words, x, rows, out, np.int64(words))
 
 
 def inverse(rows: Array, count: int) -> Array:
-    """For each of some rows the number that names it; -1 where there is none.
-
-    Args:
-        rows: int [n], no number twice.
-
-    Example:
-        >>> inverse(np.array([2, 0]), 4)
-        array([ 1, -1,  0, -1])
-    """
+    """For each of ``count`` rows the index at which ``rows`` names it, no number twice; -1 where there is none."""
     out = np.full(count, -1, np.int64)
     out[rows] = np.arange(len(rows))
     return out
 
 
 def add_up(b: Binder, x: Array, rows: Array, out: Array) -> None:
-    """Emit ``out[r] = the sum of all x[i] with rows[i] == r``: the gradient of `gather`.
-
-    Args:
-        x: floats [m, …].
-        rows: int [m]; x[i] is left out where the number is negative. A constant.
-        out: [n, …], written.
-    """
+    """Emit ``out[r] = the sum of all x[i] with rows[i] == r``, none for negative rows: the gradient of `gather`."""
     order = np.argsort(rows, kind="stable")[np.count_nonzero(np.asarray(rows) < 0) :]
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(out)))])
     add_parts(b, x, starts, out, order=None if (order == np.arange(len(order))).all() else order)
@@ -119,16 +80,7 @@ def add_up(b: Binder, x: Array, rows: Array, out: Array) -> None:
 def add_parts(
     b: Binder, x: Array, starts: Array, out: Array, order: Array | None = None, empty: float = 0.0, by: int = NOTHING
 ) -> None:
-    """Emit ``out[i] = the sum of x[order[k]] for k from starts[i] to starts[i + 1]``.
-
-    Args:
-        x: floats [n, …].
-        starts: int [m + 1], ascending.
-        out: [m, …], written.
-        order: numbers of rows of ``x``; by default 0, 1, ….
-        empty: what a sum of no rows is.
-        by: what sums are divided by: NOTHING, the COUNT of rows, or its ROOT.
-    """
+    """Emit ``out[i]`` = the sum of ``x[order[k]]`` for k from starts[i] to starts[i + 1], over a divisor."""
     if not out.size:
         return
     width, longest = _width(out), int(np.diff(starts).max())
@@ -141,12 +93,7 @@ def add_parts(
 
 
 def together(b: Binder, source: Source, kernel: str, lines: int, longest: int, inner: int, *args: Any) -> None:
-    """Emit a launch in which threads work together at lines of different lengths.
-
-    Args:
-        kernel: the kernel; ``lines, way`` come as its last arguments.
-        lines: how many lines; nothing is launched for none.
-    """
+    """Emit a launch in which threads work together at lines of different lengths."""
     if lines:
         way = way_of(longest, inner)
         blocks = min(_MOST, -(-lines // at_once(way)))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.rules import whole_numbers
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
+from fluidnb_kernels.rules import check_below, whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
 from fluidnb_kernels.tensor.row_indexing import SUMMED
-from fluidnb_kernels.tensor.strided_copy import move
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -41,44 +36,15 @@ def _infer(c: Context) -> None:
 
 
 def add_updates(x: Array, rows: Array, ids: Array, updates: Array, out: Array) -> None:
-    """Write a matrix with numbers added to some of its elements.
-
-    Args:
-        x: [n, m].
-        rows: int [k].
-        ids: int [k]: columns.
-        updates: [k].
-        out: [n, m], written.
-
-    Raises:
-        EnforceNotMet: a column is outside.
-
-    Example:
-        >>> out = np.zeros((1, 2)); add_updates(out, np.array([0, 0]), np.array([1, 1]), np.ones(2), out); out
-        array([[0., 2.]])
-    """
-    if ids.size and not 0 <= ids.min() <= ids.max() < x.shape[1]:
-        raise EnforceNotMet(
-            "Input(Ids) of sequence_scatter must name columns of Input(X).", expected=f"0 to {x.shape[1] - 1}",
-            received=f"{ids.min()} to {ids.max()}", hint="columns are counted from 0.",
-        )  # fmt: skip
+    """Write a matrix with ``updates`` [k] added to its elements at ``rows`` and ``ids`` [k]."""
+    message = "Input(Ids) of sequence_scatter must name columns of Input(X)."
+    check_below(ids, x.shape[1], message, "columns are counted from 0.")
     np.copyto(out, x)
     np.add.at(out, (rows, ids), updates)
 
 
 def pick(g: Array, rows: Array, ids: Array, out: Array) -> None:
-    """Write some elements of a matrix.
-
-    Args:
-        g: [n, m].
-        rows: int [k].
-        ids: int [k]: columns.
-        out: [k], written.
-
-    Example:
-        >>> out = np.zeros(1); pick(np.array([[5.0, 7.0]]), np.array([0]), np.array([1]), out); out
-        array([7.])
-    """
+    """Write the elements of a matrix at ``rows`` and ``ids`` [k]."""
     out[...] = g[rows, ids]
 
 
@@ -86,6 +52,7 @@ def _flat(b: Binder, slot: str) -> Array:
     return reading(b, b[slot], (b[slot].size,))
 
 
+@kernel("sequence_scatter", place="cuda", dtypes=SUMMED)
 @op(
     "sequence_scatter",
     inputs={
@@ -111,34 +78,25 @@ def sequence_scatter(b: Binder) -> None:
 
     Source: Fluid's sequence_scatter_op.
     """
+    if verbs.on_cuda(b):  # a column outside of X stops the kernel
+        return token_ids.scatter(b, b["X"], b["Ids"], b["Updates"], offsets_of(b, "Ids"), b["Out"])
     rows = owners(np.diff(offsets_of(b, "Ids")))
     b(add_updates, b["X"], rows, _flat(b, "Ids"), _flat(b, "Updates"), b["Out"])
 
 
+@kernel("sequence_scatter_grad", place="cuda")
 @grad_op("sequence_scatter_grad", dtype_slot="Out@GRAD")
 def sequence_scatter_grad(b: Binder) -> None:
     """dX = dOut; dUpdates[j] = dOut[i, Ids[j]]."""
-    g = b["Out@GRAD"]
+    g, out = b["Out@GRAD"], b["Updates@GRAD"]
     if b.wants("X@GRAD"):
-        b(np.copyto, b["X@GRAD"], g)
-    if b.wants("Updates@GRAD"):
-        out = b["Updates@GRAD"]
+        verbs.copy(b, b["X@GRAD"], g)
+    if not b.wants("Updates@GRAD"):
+        return
+    rows = owners(np.diff(offsets_of(b, "Ids")))
+    if verbs.on_cuda(b):
+        token_ids.pick(b, g, b["Ids"], rows, out)
+    else:
         flat = writing(b, out, (out.size,))
-        b(pick, g, owners(np.diff(offsets_of(b, "Ids"))), _flat(b, "Ids"), flat)
+        b(pick, g, rows, _flat(b, "Ids"), flat)
         written(b, out, flat)
-
-
-@kernel("sequence_scatter", place="cuda", dtypes=SUMMED)
-def sequence_scatter_on_cuda(b: Binder) -> None:
-    """Updates in their order; a column outside of X stops the kernel."""
-    token_ids.scatter(b, b["X"], b["Ids"], b["Updates"], offsets_of(b, "Ids"), b["Out"])
-
-
-@kernel("sequence_scatter_grad", place="cuda")
-def sequence_scatter_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut; dUpdates[j] = dOut[i, Ids[j]]."""
-    g = b["Out@GRAD"]
-    if b.wants("X@GRAD"):
-        move(b, b["X@GRAD"], g)
-    if b.wants("Updates@GRAD"):
-        token_ids.pick(b, g, b["Ids"], owners(np.diff(offsets_of(b, "Ids"))), b["Updates@GRAD"])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 
 def _parts(c: Context) -> tuple[Array, Array]:
@@ -98,21 +94,12 @@ def _words(c: Context) -> None:
 
 
 def erase(x: Array, tokens: list[int], out: Array) -> None:
-    """Write the words that are not among some.
-
-    Args:
-        x: integers [n, 1].
-        out: [m, 1], written.
-
-    Example:
-        >>> out = np.zeros((1, 1), int); erase(np.array([[3], [4]]), [3], out); out
-        array([[4]])
-    """
+    """Write the words that are not among ``tokens``."""
     out[...] = x[~np.isin(x, tokens)].reshape(out.shape)
 
 
 def _kept(c: Context) -> tuple[int, ...]:
-    """How many words stay in each sequence."""
+    """The number of words kept of each sequence."""
     if not all_given(c, "X"):
         return ()
     _words(c)
@@ -130,6 +117,7 @@ def _erase_infer(c: Context) -> None:
     c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
+@kernel("sequence_erase", place="cuda", dtypes=token_ids.INDEXES)
 @op(
     "sequence_erase",
     inputs={"X: int[n, 1] lod": ""},
@@ -149,7 +137,10 @@ def sequence_erase(b: Binder) -> None:
 
     Source: Fluid's sequence_erase_op.
     """
-    b(erase, b["X"], b.attr("tokens"), b["Out"])
+    if verbs.on_cuda(b):
+        token_ids.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
+    else:
+        b(erase, b["X"], b.attr("tokens"), b["Out"])
 
 
 def _enumerate_infer(c: Context) -> None:
@@ -157,6 +148,7 @@ def _enumerate_infer(c: Context) -> None:
     c.set("Out", (c["X"].shape[0], c.attr("win_size")), c["X"].dtype, c.lod("X"))
 
 
+@kernel("sequence_enumerate", place="cuda")
 @op(
     "sequence_enumerate",
     inputs={"X: int[n, 1] lod": ""},
@@ -181,21 +173,11 @@ def sequence_enumerate(b: Binder) -> None:
     Source: Fluid's sequence_enumerate_op.
     """
     out, offsets = b["Out"], offsets_of(b)
+    ends = np.repeat(offsets[1:], np.diff(offsets))
+    if verbs.on_cuda(b):
+        return token_ids.windows(b, b["X"], ends, out, b.attr("pad_value"))
     wanted = np.arange(offsets[-1])[:, None] + np.arange(out.shape[1])
-    beyond = np.flatnonzero(wanted >= np.repeat(offsets[1:], np.diff(offsets))[:, None])
+    beyond = np.flatnonzero(wanted >= ends[:, None])
     flat = out.reshape(-1)
     emit_rows(b, reading(b, b["X"], (len(b["X"]),)), np.minimum(wanted, offsets[-1] - 1).reshape(-1), flat)
-    emit_put(b, b.const(b.attr("pad_value"), out.dtype), beyond, flat)
-
-
-@kernel("sequence_erase", place="cuda", dtypes=token_ids.INDEXES)
-def sequence_erase_on_cuda(b: Binder) -> None:
-    """The words that stay, a warp for each sequence."""
-    token_ids.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
-
-
-@kernel("sequence_enumerate", place="cuda")
-def sequence_enumerate_on_cuda(b: Binder) -> None:
-    """Words behind each other, up to the end of each sequence."""
-    offsets = offsets_of(b)
-    token_ids.windows(b, b["X"], np.repeat(offsets[1:], np.diff(offsets)), b["Out"], b.attr("pad_value"))
+    return emit_put(b, b.const(b.attr("pad_value"), out.dtype), beyond, flat)

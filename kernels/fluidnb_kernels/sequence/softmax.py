@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels import verbs
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence.row_maps import on_device, together
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-
-CUDA = Source(
-    __file__, "softmax.cu", lambda: (f"sequence_softmax{part}<{CTYPES[d]}>" for part in ("", "_grad") for d in FLOATS)
-)
+CUDA = Source(__file__, "softmax.cu", typed(("sequence_softmax sequence_softmax_grad", FLOATS)))
 
 
 def _infer(c: Context) -> None:
@@ -40,6 +35,7 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
     return out
 
 
+@kernel("sequence_softmax", place="cuda", dtypes=FLOATS)
 @op(
     "sequence_softmax",
     inputs={"X: float[n, 1] lod | float[n] lod": "logits"},
@@ -60,23 +56,28 @@ def sequence_softmax(b: Binder) -> None:
 
     Source: Fluid's sequence_softmax_op.
     """
+    if verbs.on_cuda(b):
+        return _along(b, "sequence_softmax", b["X"], b["Out"])
     rows = (len(b["X"]),)
     x, out = reading(b, b["X"], rows), writing(b, b["Out"], rows)
     t = apply(b, np.subtract, x, _to_rows(b, np.maximum, x))
     b(np.exp, t, out=t)
     b(np.divide, t, _to_rows(b, np.add, t), out=out)
-    written(b, b["Out"], out)
+    return written(b, b["Out"], out)
 
 
+@kernel("sequence_softmax_grad", place="cuda", dtypes=FLOATS)
 @grad_op("sequence_softmax_grad", dtype_slot="Out@GRAD")
 def sequence_softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
+    if verbs.on_cuda(b):
+        return _along(b, "sequence_softmax_grad", b["Out"], b["Out@GRAD"], b["X@GRAD"])
     rows = (len(b["X"]),)
     out, g, dx = reading(b, b["Out"], rows), reading(b, b["Out@GRAD"], rows), writing(b, b["X@GRAD"], rows)
     t = apply(b, np.multiply, out, g)
     b(np.subtract, g, _to_rows(b, np.add, t), out=t)
     b(np.multiply, t, out, out=dx)
-    written(b, b["X@GRAD"], dx)
+    return written(b, b["X@GRAD"], dx)
 
 
 def _along(b: Binder, name: str, *operands: Array) -> None:
@@ -86,15 +87,3 @@ def _along(b: Binder, name: str, *operands: Array) -> None:
         args = (*operands[:-1], on_device(b, offsets), out)
         longest = int(np.diff(offsets).max())
         together(b, CUDA, f"{name}<{ctype(out.dtype)}>", len(offsets) - 1, longest, 1, *args)
-
-
-@kernel("sequence_softmax", place="cuda", dtypes=FLOATS)
-def sequence_softmax_on_cuda(b: Binder) -> None:
-    """The maximum and the sum of exponentials in one pass over each sequence."""
-    _along(b, "sequence_softmax", b["X"], b["Out"])
-
-
-@kernel("sequence_softmax_grad", place="cuda", dtypes=FLOATS)
-def sequence_softmax_grad_on_cuda(b: Binder) -> None:
-    """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
-    _along(b, "sequence_softmax_grad", b["Out"], b["Out@GRAD"], b["X@GRAD"])

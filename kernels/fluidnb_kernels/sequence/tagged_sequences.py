@@ -1,30 +1,19 @@
-"""What the operators of a linear chain CRF share: sequences of tags, with LoD or padded, packed by steps."""
+"""The parts that operators of a linear chain CRF share: sequences of tags, with LoD or padded, packed by steps."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context
+from fluidnb.op import Array, Binder, Context
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import offsets_of, one_dtype, ranges, require_lod
+from fluidnb_kernels.sequences import offsets_of, one_dtype, ranges, require_lod, within
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 
 def check(c: Context) -> tuple[int, ...]:
-    """Check emission, transition, label and length.
-
-    Returns:
-        The shape of the positions: [n], or [batch, steps] with lengths.
-
-    Raises:
-        RuleError: they do not fit.
-    """
+    """Check emission, transition, label and length; gives the shape of the positions: [n], or [batch, steps]."""
     one_dtype(c, "Emission", "Transition")
     x, transition, padded, type = c["Emission"], c["Transition"], c.has("Length"), c.definition.type
     tags = transition.shape[1] if transition.ndim == 2 else -1
@@ -59,32 +48,14 @@ def check(c: Context) -> tuple[int, ...]:
             expected=[x.shape[0], 1], received=list(c["Length"].shape),
         )  # fmt: skip
         if c.runtime:
-            lengths = on_host(c["Length"]).reshape(-1)
-            c.require(
-                not lengths.size or 0 <= lengths.min() and lengths.max() <= x.shape[1],
-                f"Input(Length) of {type} must fit the steps of Input(Emission).", expected=f"0 to {x.shape[1]}",
-                received=lengths.tolist()[:20],
-            )  # fmt: skip
+            within(c, "Length", x.shape[1], "the steps of Input(Emission)")
     else:
         require_lod(c, "Emission", levels=1)
     return tuple(x.shape[:-1])
 
 
 class Tagged:
-    """The positions of sequences, packed by steps.
-
-    Args:
-        b: the binder of an operator with Emission and perhaps Length.
-
-    Attributes:
-        batches: how sequences become steps.
-        rows: int64: for each packed row its position in the emissions as rows.
-        count: how many sequences there are.
-        last: for each sequence with rows, in the order of `batches`, its last packed row.
-        sequence: for each packed row its sequence.
-        starts: int64: where the positions of each sequence start, and where those of the last one end.
-        lengths: int64: how many of them are its own.
-    """
+    """The positions of sequences, packed by steps."""
 
     __slots__ = ("batches", "count", "last", "lengths", "rows", "sequence", "starts")
 
@@ -100,16 +71,13 @@ class Tagged:
         self.rows = ranges(self.starts[:-1], lengths)[self.batches.rows]
         starts = np.array(self.batches.starts)
         order = self.batches.order[: self.batches.first]
+        # of each sequence with rows, in the order of `batches`, its last packed row
         self.last = starts[lengths[order] - 1] + np.arange(len(order)) if len(order) else np.zeros(0, np.int64)
         sizes = np.diff(starts)
         self.sequence = self.batches.order[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
 
 
 def emissions(b: Binder, slot: str = "Emission") -> Array:
-    """An input with a number for each tag, as rows.
-
-    Returns:
-        [positions, tags].
-    """
+    """An input with a number for each tag, as rows [positions, tags]."""
     x = b[slot]
     return reading(b, x, (x.size // x.shape[-1], x.shape[-1]))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import cast, of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import BLOCKS, each
@@ -18,23 +17,15 @@ from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
 from fluidnb_kernels.tensor.row_indexing import SUMMED, numbers, word
 from fluidnb_kernels.tensor.strided_copy import WORDS, fill, move
 
-Array = Any
-
 #: Dtypes of words.
 INDEXES = ("int32", "int64")
 
 
-def _kernels() -> Iterator[str]:
-    for size, name in WORDS.items():
-        if size <= 8:
-            yield from (f"mask<{name}, {CTYPES[i]}>" for i in INDEXES)
-            yield from (f"{kind}<{name}>" for kind in ("windows", "picked"))
-    for i in INDEXES:
-        yield from (f"{kind}<{CTYPES[i]}>" for kind in ("erased", "aligned", "aligned_steps"))
-    yield from (f"scattered<{CTYPES[d]}>" for d in SUMMED)
-
-
-CUDA = Source(__file__, "token_ids.cu", _kernels)
+_WORDS = [name for size, name in WORDS.items() if size <= 8]
+CUDA = Source(__file__, "token_ids.cu", typed(
+    ("mask", _WORDS, INDEXES), ("windows picked", _WORDS), ("erased aligned aligned_steps", INDEXES),
+    ("scattered", SUMMED),
+))  # fmt: skip
 
 
 def _bits(value: Any, dtype: Any) -> np.uint64:
@@ -49,25 +40,14 @@ def _by_sequences(b: Binder, kernel: str, count: int, *args: Any) -> None:
 
 
 def mask(b: Binder, lengths: Array, out: Array) -> None:
-    """Emit 1 in the first columns of each row, 0 in the others.
-
-    Args:
-        lengths: whole numbers, one for each row.
-        out: [..., columns], written.
-    """
+    """Emit 1 in the first columns of each row, 0 in the others."""
     lengths, width = numbers(b, lengths), out.shape[-1]
     name = f"mask<{word(out)}, {ctype(lengths.dtype)}>"
     by_rows(b, CUDA, name, lengths.size, width, lengths, out, _bits(1, out.dtype), np.int64(width))
 
 
 def windows(b: Binder, x: Array, ends: Array, out: Array, pad: int) -> None:
-    """Emit ``out[r, j] = x[r + j]`` up to the end of each sequence.
-
-    Args:
-        x: [n, 1] or [n].
-        ends: for each row the one behind the last of its sequence.
-        out: [n, width], written.
-    """
+    """Emit ``out[r, j] = x[r + j]`` up to the end of each sequence."""
     width = out.shape[1]
     by_rows(
         b, CUDA, f"windows<{word(out)}>", len(out), width, x, on_device(b, ends), out, _bits(pad, out.dtype),
@@ -76,27 +56,14 @@ def windows(b: Binder, x: Array, ends: Array, out: Array, pad: int) -> None:
 
 
 def erase(b: Binder, x: Array, tokens: Any, offsets: Array, level: Any, out: Array) -> None:
-    """Emit the words that are not among some.
-
-    Args:
-        x: int32 or int64.
-        offsets: of the sequences of ``x``.
-        level: where their words begin in ``out``.
-    """
+    """Emit the words that are not among some."""
     gone = on_device(b, np.array(tokens, np.int64)) if len(tokens) else NO_ARRAY
     args = x, on_device(b, offsets), on_device(b, level), gone, np.int32(len(tokens)), out
     _by_sequences(b, f"erased<{ctype(x.dtype)}>", len(offsets) - 1, *args)
 
 
 def align(b: Binder, x: Array, offsets: Array, level: Any, blank: int, merge: bool, out: Array) -> None:
-    """Emit the labels that stay of sequences; one -1 where none does.
-
-    Args:
-        x: int32 or int64.
-        level: where their labels begin in ``out``.
-        merge: whether a label that repeats that of the step before goes.
-        out: [m, 1], written.
-    """
+    """Emit the labels that are kept of sequences; one -1 where none is."""
     if not level[-1]:
         return fill(b, out, -1)
     args = x, on_device(b, offsets), on_device(b, level), np.int64(blank), np.int32(merge), out
@@ -106,31 +73,18 @@ def align(b: Binder, x: Array, offsets: Array, level: Any, blank: int, merge: bo
 def align_steps(
     b: Binder, x: Array, lengths: Array, blank: int, merge: bool, padding: int, out: Array | None, counts: Array | None
 ) -> None:
-    """Emit the labels that stay of the rows of a rectangle.
-
-    Args:
-        x: int32 or int64 [batch, steps].
-        merge: whether a label that repeats that of the step before goes.
-        out: [batch, steps], written; None where nobody wants it.
-        counts: how many labels there are, written; None where nobody wants it.
-    """
-    found = None if counts is None else writing_as(b, counts, np.dtype(np.int64))
-    given = [NO_ARRAY if a is None else a for a in (out, found)]
+    """Emit the labels that are kept of the rows of a rectangle, and their numbers; None without a consumer."""
+    kept = None if counts is None else writing_as(b, counts, np.dtype(np.int64))
+    outs = [NO_ARRAY if a is None else a for a in (out, kept)]
     settings = np.int64(blank), np.int32(merge), np.int64(padding)
-    args = x, of_dtype(b, lengths, np.dtype(np.int64)), *settings, *given, np.int64(x.shape[1])
+    args = x, of_dtype(b, lengths, np.dtype(np.int64)), *settings, *outs, np.int64(x.shape[1])
     _by_sequences(b, f"aligned_steps<{ctype(x.dtype)}>", x.shape[0], *args)
     if counts is not None:
-        written_as(b, counts, found)
+        written_as(b, counts, kept)
 
 
 def scatter(b: Binder, x: Array, ids: Array, updates: Array, offsets: Array, out: Array) -> None:
-    """Emit a matrix with sequences of updates added to elements of its rows, in their order.
-
-    Args:
-        x: [n, m].
-        ids: whole numbers: columns.
-        out: [n, m], written.
-    """
+    """Emit a matrix with sequences of updates added to elements of its rows, in their order."""
     total = writing_as(b, out, wide_dtype(out.dtype))
     (move if total is out else cast)(*((b, out, x) if total is out else (b, x, total)))
     args = updates, of_dtype(b, ids, np.dtype(np.int64)), on_device(b, offsets), total, np.int64(out.shape[1])
@@ -139,12 +93,6 @@ def scatter(b: Binder, x: Array, ids: Array, updates: Array, offsets: Array, out
 
 
 def pick(b: Binder, x: Array, ids: Array, owners: Array, out: Array) -> None:
-    """Emit ``out[k] = x[owners[k], ids[k]]``.
-
-    Args:
-        x: [n, m].
-        ids: whole numbers: columns.
-        owners: rows, a constant.
-    """
+    """Emit ``out[k] = x[owners[k], ids[k]]``."""
     args = x, of_dtype(b, ids, np.dtype(np.int64)), on_device(b, owners), out, np.int64(x.shape[1])
     each(b, CUDA, f"picked<{word(out)}>", out.size, *args)

@@ -7,30 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.rules import agree, whole_numbers
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 
 
 def shares(edges: Array, nodes: int, depth: int, dtype: Any) -> Array:
-    """How much each node of a tree counts for the patch below each node.
-
-    Args:
-        edges: [edges, 2]: parent and child, counted from 1; a row with a 0 ends the tree.
-        nodes: how many nodes there may be.
-        dtype: dtype of the result.
-
-    Returns:
-        [nodes, nodes, 3]: for root and node what counts as left, right and top.
-
-    Raises:
-        EnforceNotMet: an edge names no node.
-
-    Example:
-        >>> shares(np.array([[1, 2], [1, 3], [0, 0]]), 3, 2, np.float64)[0].tolist()
-        [[0.0, 0.0, 1.0], [0.0, 0.5, 0.5], [0.5, 0.25, 0.5]]
-    """
+    """Shares [nodes, nodes, 3] of each node of a tree in the patch below each node: left, right and top."""
     ends = np.flatnonzero((edges == 0).any(1))
     edges = edges[: ends[0]] if len(ends) else edges
     if edges.size and not 1 <= edges.min() <= edges.max() <= nodes:
@@ -61,14 +42,7 @@ def shares(edges: Array, nodes: int, depth: int, dtype: Any) -> Array:
 
 
 def convolve(x: Array, edges: Array, weight: Array, depth: int, out: Array) -> None:
-    """Write the convolution of each node.
-
-    Args:
-        x: [batch, nodes, width].
-        edges: [batch, edges, 2].
-        weight: [width, 3, size, filters].
-        out: [batch, nodes, size, filters], written.
-    """
+    """Write the convolution of each node [batch, nodes, size, filters]."""
     for k in range(len(x)):
         patch = np.einsum("rnt,nf->rft", shares(edges[k], x.shape[1], depth, x.dtype), x[k])
         np.einsum("rft,ftok->rok", patch, weight, out=out[k])
@@ -77,15 +51,7 @@ def convolve(x: Array, edges: Array, weight: Array, depth: int, out: Array) -> N
 def convolve_back(
     x: Array, edges: Array, weight: Array, g: Array, depth: int, dx: Array | None, dweight: Array | None
 ) -> None:
-    """Write the gradients of `convolve`.
-
-    Args:
-        x: [batch, nodes, width].
-        edges: [batch, edges, 2].
-        weight: [width, 3, size, filters].
-        dx: written, or None.
-        dweight: written, or None.
-    """
+    """Write the gradients of `convolve`; either may be None."""
     if dweight is not None:
         dweight[...] = 0
     for k in range(len(x)):
@@ -97,22 +63,8 @@ def convolve_back(
 
 
 def _infer(c: Context) -> None:
-    x, edges, weight = c["NodesVector"], c["EdgeSet"], c["Filter"]
-    for slot, v, rank, words in (
-        ("NodesVector", x, 3, "[batch, nodes, width]"), ("EdgeSet", edges, 3, "[batch, edges, 2]"),
-        ("Filter", weight, 4, "[width, 3, size, filters]"),
-    ):  # fmt: skip
-        c.require(
-            v.ndim == rank, f"Input({slot}) of tree_conv has the wrong number of dimensions.", expected=words,
-            received=list(v.shape),
-        )  # fmt: skip
-    whole_numbers(c, "EdgeSet")
-    c.require(
-        agree(edges.shape, (x.shape[0], -1, 2)) and agree(weight.shape, (x.shape[2], 3, -1, -1)),
-        "The inputs of tree_conv do not fit.",
-        expected=f"EdgeSet [{x.shape[0]}, edges, 2] and Filter [{x.shape[2]}, 3, size, filters]",
-        received=f"{list(edges.shape)} and {list(weight.shape)}",
-    )  # fmt: skip
+    c.check_inputs()
+    x, weight = c["NodesVector"], c["Filter"]
     c.set("Out", (*x.shape[:2], *weight.shape[2:]), x.dtype)
 
 

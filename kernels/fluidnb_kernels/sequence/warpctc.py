@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.grid import block_of
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.batches import Batches
-from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.rules import check_below, whole_numbers
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
 from fluidnb_kernels.tensor.row_indexing import numbers
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 class Times:
-    """The time steps of sequences, packed by steps.
-
-    Args:
-        lengths: int64 [sequences].
-        steps: how many sequences lie side by side at each time step; 0 when one lies behind the other.
-
-    Attributes:
-        batches: how sequences become steps.
-        lengths: as given.
-        sequence: for each packed row its sequence.
-        rows: for each packed row its row among the logits.
-
-    Example:
-        >>> Times(np.array([1, 2]), 2).rows
-        array([1, 0, 3])
-    """
+    """The time steps of sequences that follow each other, or are the columns of a matrix of ``steps`` columns."""
 
     __slots__ = ("batches", "lengths", "rows", "sequence")
 
@@ -58,21 +38,7 @@ class Times:
 
 
 class Alphabet:
-    """The labels of sequences with a blank around each.
-
-    Args:
-        labels: list of int arrays, one for each sequence.
-        blank: the label that means none.
-
-    Attributes:
-        states: int64 [sequences, 2 · longest + 1]; blanks behind the end.
-        last: int64 [sequences]: the last state of each.
-        skips: bool, like ``states``: whether a state can follow the one two before it.
-
-    Example:
-        >>> a = Alphabet([np.array([3, 3])], 0); a.states, a.skips[0, 3]
-        (array([[0, 3, 0, 3, 0]]), np.False_)
-    """
+    """The labels of sequences with a blank around each."""
 
     __slots__ = ("last", "skips", "states")
 
@@ -81,7 +47,8 @@ class Alphabet:
         self.states = np.full((len(labels), 2 * longest + 1), blank, np.int64)
         for row, label in zip(self.states, labels, strict=True):
             row[1 : 2 * len(label) : 2] = label
-        self.last = np.array([2 * len(label) for label in labels], np.int64)
+        self.last = np.array([2 * len(label) for label in labels], np.int64)  # the last state of each
+        # whether a state can follow the one two before it
         self.skips = self.states != blank
         self.skips[:, 2:] &= self.states[:, 2:] != self.states[:, :-2]
         self.skips[:, :2] = False
@@ -90,31 +57,17 @@ class Alphabet:
 def cost(
     times: Times, logits: Array, labels: Array, parts: list[slice], blank: int, loss: Array, grads: Array | None
 ) -> None:
-    """Write the cost of each sequence, and its gradient.
-
-    Args:
-        logits: [rows, classes].
-        labels: integers: all labels.
-        parts: where those of each sequence are.
-        loss: [sequences, 1], written.
-        grads: like ``logits``, written where wanted: the gradient for a gradient of 1.
-
-    Raises:
-        EnforceNotMet: a label is outside the classes.
-    """
+    """Write the cost of each sequence [sequences, 1], and its gradient."""
     classes = logits.shape[1]
     flat = labels.reshape(-1)
-    if flat.size and not 0 <= flat.min() <= flat.max() < classes:
-        raise EnforceNotMet(
-            "Input(Label) of warpctc must name classes of Input(Logits).", expected=f"0 to {classes - 1}",
-            received=f"{flat.min()} to {flat.max()}", hint="the logits have a column for each class, counted from 0.",
-        )  # fmt: skip
+    hint = "the logits have a column for each class, counted from 0."
+    check_below(flat, classes, "Input(Label) of warpctc must name classes of Input(Logits).", hint)
     order, first = times.batches.order, times.batches.first
     alphabet = Alphabet([flat[parts[i]] for i in order[:first]], blank)
-    chances = logits[times.rows]
-    chances -= chances.max(1, keepdims=True) if chances.size else 0
-    chances -= np.log(np.exp(chances).sum(1, keepdims=True))
-    alpha = _alphas(times, alphabet, chances)
+    logs = logits[times.rows]
+    logs -= logs.max(1, keepdims=True) if logs.size else 0
+    logs -= np.log(np.exp(logs).sum(1, keepdims=True))
+    alpha = _alphas(times, alphabet, logs)
     ends = np.array(times.batches.starts)[times.lengths[order[:first]] - 1] + np.arange(first)
     total = _both_ends(alpha[ends], alphabet.last)
     possible = np.isfinite(total)
@@ -126,8 +79,8 @@ def cost(
     position = np.empty(len(times.lengths), np.int64)
     position[order] = np.arange(len(order))
     mine = position[times.sequence]
-    weight = np.exp(alpha + _betas(times, alphabet, chances) - total[mine][:, None])
-    shares = np.exp(chances)
+    weight = np.exp(alpha + _betas(times, alphabet, logs) - total[mine][:, None])
+    shares = np.exp(logs)
     np.subtract.at(shares, (np.arange(len(mine))[:, None], alphabet.states[mine]), weight)
     grads[times.rows] = np.where(possible[mine][:, None], shares, 0)
 
@@ -139,12 +92,12 @@ def _both_ends(values: Array, last: Array) -> Array:
     return np.where(last > 0, np.logaddexp(final, values[here, np.maximum(last - 1, 0)]), final)
 
 
-def _alphas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
+def _alphas(times: Times, alphabet: Alphabet, logs: Array) -> Array:
     """For each packed row and state the logarithm of the sum over all ways to get there."""
-    alpha = np.full((len(chances), alphabet.states.shape[1]), -np.inf, chances.dtype)
+    alpha = np.full((len(logs), alphabet.states.shape[1]), -np.inf, logs.dtype)
     for now, before in times.batches:
         n = now.stop - now.start
-        spoken = np.take_along_axis(chances[now], alphabet.states[:n], 1)
+        spoken = np.take_along_axis(logs[now], alphabet.states[:n], 1)
         if before is None:
             alpha[now, :2] = spoken[:, :2]
             continue
@@ -157,9 +110,9 @@ def _alphas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
     return alpha
 
 
-def _betas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
+def _betas(times: Times, alphabet: Alphabet, logs: Array) -> Array:
     """For each packed row and state the logarithm of the sum over all ways to continue from there."""
-    beta = np.full((len(chances), alphabet.states.shape[1]), -np.inf, chances.dtype)
+    beta = np.full((len(logs), alphabet.states.shape[1]), -np.inf, logs.dtype)
     for now, _, going_on in times.batches.backwards():
         new = beta[now]
         ended = np.arange(going_on, len(new))
@@ -167,7 +120,7 @@ def _betas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
         new[ended, np.maximum(alphabet.last[ended] - 1, 0)] = 0
         if going_on:
             ahead = slice(now.stop, now.stop + going_on)
-            old = beta[ahead] + np.take_along_axis(chances[ahead], alphabet.states[:going_on], 1)
+            old = beta[ahead] + np.take_along_axis(logs[ahead], alphabet.states[:going_on], 1)
             new = new[:going_on]
             new[...] = old
             np.logaddexp(new[:, :-1], old[:, 1:], new[:, :-1])
@@ -222,11 +175,11 @@ def _lengths(c: Context, slot: str) -> Array:
 _BY_LENGTH = values_of("LogitsLength", "LabelLength")
 
 
+@kernel("warpctc", place="cuda", dtypes=FLOATS)
 @op(
     "warpctc",
     inputs={
-        "Logits: float[n, classes] lod | float[steps, batch, classes]":
-            "before the softmax; without LoD LogitsLength has the lengths",
+        "Logits: float[n, classes] lod | float[steps, batch, classes]": "scores before the softmax",
         "Label: int[m, 1] lod | int[batch, labels]": "labels without blanks; without LoD LabelLength has the lengths",
         "LogitsLength?: int64[batch]": "how many time steps are a sequence's own",
         "LabelLength?: int64[batch]": "how many labels are",
@@ -249,7 +202,7 @@ _BY_LENGTH = values_of("LogitsLength", "LabelLength")
 def warpctc(b: Binder) -> None:
     """Loss = -log Σ over all alignments of Label of Π softmax(Logits)[t, symbol at t].
 
-    At each time step a class is said; said again it is the same label, unless a blank comes between. A label sequence
+    At each time step a class is emitted; repeated it is the same label, unless a blank is between. A label sequence
     that is too long for its time steps costs 0 and has no gradient, as in the library of that name.
 
     Example:
@@ -260,6 +213,8 @@ def warpctc(b: Binder) -> None:
 
     Source: Fluid's warpctc_op (Graves et al. 2006).
     """
+    if on_cuda(b):
+        return _emit_on_cuda(b, _lengths(b, "Logits"), _lengths(b, "Label"))
     x, label = b["Logits"], b["Label"]
     rows = (x.size // x.shape[-1], x.shape[-1])
     times = Times(_lengths(b, "Logits"), x.shape[1] if b.has("LogitsLength") else 0)
@@ -273,9 +228,12 @@ def warpctc(b: Binder) -> None:
         written(b, b["WarpCTCGrad"], grads)
 
 
+@kernel("warpctc_grad", place="cuda", dtypes=FLOATS)
 @grad_op("warpctc_grad", guard=values_of("LogitsLength"), dtype_slot="Logits")
 def warpctc_grad(b: Binder) -> None:
-    """dLogits = (softmax(Logits) - how often each class is said at a time step) · dLoss."""
+    """dLogits = (softmax(Logits) - the expected count of each class at a time step) · dLoss."""
+    if on_cuda(b):
+        return _emit_back_on_cuda(b, _lengths(b, "Logits"))
     x, g, dx = b["Logits"], b["Loss@GRAD"], b["Logits@GRAD"]
     lengths = _lengths(b, "Logits")
     share = b.tmp(g.shape, g.dtype)
@@ -289,33 +247,14 @@ def warpctc_grad(b: Binder) -> None:
         b(np.multiply, b["WarpCTCGrad"], spread, out=dx)
 
 
-@kernel("warpctc", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, _lengths(b, "Logits"), _lengths(b, "Label"))
-
-
-@kernel("warpctc_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    _emit_back_on_cuda(b, _lengths(b, "Logits"))
-
-
-def _kernels() -> Iterator[str]:
-    for t in ("float", "double"):
-        yield f"ctc_tops<{t}>"
-        yield from (f"{name}<{t}, {i}>" for name in ("ctc_paths", "ctc_shares") for i in ("int", "long long"))
-    yield from (f"ctc_scaled<{CTYPES[dtype]}>" for dtype in FLOATS)
-
-
-CUDA = Source(__file__, "ctc.cu", _kernels)
+_REAL = ("float32", "float64")
+CUDA = Source(__file__, "ctc.cu", typed(
+    ("ctc_tops", _REAL), ("ctc_paths ctc_shares", _REAL, ("int32", "int64")), ("ctc_scaled", FLOATS),
+))  # fmt: skip
 
 
 def _emit_on_cuda(b: Binder, steps: Array, counts: Array) -> None:
-    """Emit the costs of sequences, and the gradients for a gradient of 1 where they are wanted.
-
-    Args:
-        steps: int64 [sequences]: time steps of each.
-        counts: int64 [sequences]: labels of each.
-    """
+    """Emit the costs of sequences, and the gradients for a gradient of 1 where they are wanted."""
     padded, classes, dtype = b.has("LogitsLength"), b["Logits"].shape[-1], wide_dtype(b["Logits"].dtype)
     x, label, count = of_dtype(b, b["Logits"], dtype), numbers(b, b["Label"]), len(steps)
     firsts = np.arange(count) if padded else np.cumsum(steps) - steps
@@ -327,34 +266,28 @@ def _emit_on_cuda(b: Binder, steps: Array, counts: Array) -> None:
     top, size = b.tmp((rows,), dtype), b.tmp((rows,), dtype)
     alpha, beta = b.tmp((int(ways[-1]) if count else 0,), dtype), b.tmp((2, total), dtype)
     order, back = b.tmp((total,), np.int64), b.wants("WarpCTCGrad")
-    loss = writing_as(b, b["Loss"], dtype) if b.wants("Loss") else b.tmp((count, 1), dtype)
+    loss = allocate(b, "Loss", (count, 1), dtype)
     types, stride = f"<{ctype(dtype)}, {ctype(label.dtype)}>", np.int64(count if padded else 1)
     settings = stride, np.int64(classes), np.int64(b.attr("blank", 0))
     each_line(b, CUDA, f"ctc_tops<{ctype(dtype)}>", rows, classes, 1, x, top, size)
     if count:
-        threads = min(THREADS, -(-int(states.max()) // 32) * 32)
         arrays = x, top, size, label, sequences, alpha, beta, order, loss
-        b(CUDA["ctc_paths" + types], (count,), (threads,), 0, *arrays, *settings, np.int64(total), np.int32(back))
+        block = block_of(int(states.max()))
+        b(CUDA["ctc_paths" + types], (count,), block, 0, *arrays, *settings, np.int64(total), np.int32(back))
     if back:
         out = writing_as(b, b["WarpCTCGrad"], dtype)
         if rows:
             owner = np.full(rows, -1)
             within = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps)
             owner[np.repeat(firsts, steps) + within * int(stride)] = owners(steps)
-            threads = min(THREADS, -(-max(classes, int(counts.max()) + 1) // 32) * 32)
             arrays = x, top, size, label, sequences, b.table(owner), alpha, order, out
-            b(CUDA["ctc_shares" + types], (rows,), (threads,), 0, *arrays, *settings)
+            b(CUDA["ctc_shares" + types], (rows,), block_of(max(classes, int(counts.max()) + 1)), 0, *arrays, *settings)
         written_as(b, b["WarpCTCGrad"], out)
-    if b.wants("Loss"):
-        written_as(b, b["Loss"], loss)
+    settle(b, "Loss", loss)
 
 
 def _emit_back_on_cuda(b: Binder, steps: Array) -> None:
-    """Emit the gradient of the logits.
-
-    Args:
-        steps: int64 [sequences]: time steps of each.
-    """
+    """Emit the gradient of the logits."""
     kept, g, dx = b["WarpCTCGrad"], b["Loss@GRAD"], b["Logits@GRAD"]
     scale = np.maximum(steps, 1) if b.attr("norm_by_times", False) else np.ones(len(steps))
     width = dx.shape[-1]

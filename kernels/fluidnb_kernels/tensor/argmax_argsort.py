@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
-from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor import line_extremes, row_indexing
-from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
+from fluidnb_kernels.tensor import line_extremes
+from fluidnb_kernels.tensor.gather import put_back
 
 
 def _extreme_infer(c: Context) -> None:
@@ -29,16 +26,7 @@ def _extreme_infer(c: Context) -> None:
 
 
 def find(function: Any, x: Array, axis: int | None, out: Array) -> None:
-    """Write where a function of an array finds what it looks for.
-
-    Args:
-        function: ``np.argmax`` or ``np.argmin``.
-        axis: the axis; None looks at all elements.
-
-    Example:
-        >>> i = np.zeros(1, int); find(np.argmax, np.array([[1.0, 9.0]]), 1, i); i
-        array([1])
-    """
+    """Write where a function of an array finds an element along an axis, or in all of it."""
     out[...] = function(x, axis).reshape(out.shape)
 
 
@@ -86,16 +74,7 @@ def _sort_infer(c: Context) -> None:
 
 
 def sort(x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
-    """Write sorted elements and where they were; equal ones keep their order.
-
-    Args:
-        out: of the shape of ``x``, written; or None.
-        indices: int64 of that shape, written; or None.
-
-    Example:
-        >>> y, i = np.zeros(3), np.zeros(3, int); sort(np.array([2.0, 3.0, 1.0]), 0, False, y, i); y, i
-        (array([1., 2., 3.]), array([2, 0, 1]))
-    """
+    """Write sorted elements and where they were, where wanted; equal ones keep their order."""
     if descending:
         back = np.flip(x, axis).argsort(axis, kind="stable")  # the last of equal ones first, then turned around
         at = x.shape[axis] - 1 - np.flip(back, axis)
@@ -132,15 +111,8 @@ def argsort(b: Binder) -> None:
     b(sort, b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"])
 
 
+@kernel("argsort_grad", place="cuda")
 @grad_op("argsort_grad", dtype_slot="X")
 def argsort_grad(b: Binder) -> None:
-    """dX = dOut back in the order of X."""
-    zeros(b, b["X@GRAD"])  # Indices may come from another sort, and leave elements out
-    b(np.put_along_axis, b["X@GRAD"], b["Indices"], b["Out@GRAD"], b.attr("axis", -1))
-
-
-@kernel("argsort_grad", place="cuda")
-def _sort_grad_on_cuda(b: Binder) -> None:
-    dx = b["X@GRAD"]
-    fill(b, dx)
-    row_indexing.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, b.attr("axis", -1) % dx.ndim)
+    """dX = dOut back in the order of X; 0 where Indices, of another sort perhaps, leave elements out."""
+    put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], b.attr("axis", -1))

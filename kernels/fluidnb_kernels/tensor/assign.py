@@ -29,12 +29,7 @@ def _assign_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
 
 
 def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
-    """Make one array of tensors a copy of another.
-
-    Example:
-        >>> a, b = LoDTensorArray([np.ones(2)]), LoDTensorArray(); copy_array(a, b); len(b)
-        1
-    """
+    """Make one array of tensors a copy of another."""
     target[:] = [LoDTensor() if t.array is None else LoDTensor(t.array.copy(), t.lod_) for t in source]
 
 
@@ -65,10 +60,6 @@ def assign(b: Binder) -> None:
     return b(copy_array, x, b.array("Out"))
 
 
-def _cast_infer(c: Context) -> None:
-    c.set("Out", c["X"].shape, dtypes.np_dtype(c.attr("out_dtype")), c.lod("X"))
-
-
 def _cast_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
     (target,) = grad_names(desc, "X", no_grad)
     if target == "@EMPTY@":
@@ -82,7 +73,7 @@ def _cast_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     inputs={"X": "any shape"},
     outputs={"Out": "X in another dtype"},
     attrs={"in_dtype": Attr("dtype", doc="dtype of X"), "out_dtype": Attr("dtype", doc="dtype of Out")},
-    infer=_cast_infer,
+    infer=lambda c: c.set("Out", c["X"].shape, dtypes.np_dtype(c.attr("out_dtype")), c.lod("X")),
     grad=_cast_grad,
 )
 def cast(b: Binder) -> None:
@@ -100,7 +91,6 @@ def cast(b: Binder) -> None:
 
 @kernel("cast", place="cuda", dtypes=tuple(CTYPES))
 def cast_on_cuda(b: Binder) -> None:
-    """Out = X in the dtype ``out_dtype``."""
     x, out = b["X"], b["Out"]
     if x.dtype == out.dtype:
         return move(b, out, x)

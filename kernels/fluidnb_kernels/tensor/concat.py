@@ -46,13 +46,22 @@ def _infer(c: Context, out: str = "Out") -> None:
             if d == axis:
                 shape[d] = -1 if -1 in (shape[d], x.shape[d]) else shape[d] + x.shape[d]
                 continue
-            c.require(
-                shape[d] == x.shape[d] or -1 in (shape[d], x.shape[d]),
-                f"The inputs of concat must have the same size in every dimension but {axis}.",
-                expected=f"size {shape[d]} in dimension {d}", received=f"size {x.shape[d]} of {c.name('X', i)}",
-            )  # fmt: skip
+            if shape[d] != x.shape[d] and -1 not in (shape[d], x.shape[d]):
+                c.fail(
+                    f"The inputs of concat must have the same size in every dimension but {axis}.",
+                    expected=f"size {shape[d]} in dimension {d}", received=f"size {x.shape[d]} of {c.name('X', i)}",
+                    hint=_axis_hint([x.shape for x in xs]),
+                )  # fmt: skip
             shape[d] = max(shape[d], x.shape[d])
     return c.set(out, shape, xs[0].dtype, c.lod("X") if axis else ())
+
+
+def _axis_hint(shapes: list[tuple[int, ...]]) -> str:
+    """The axis along which the inputs fit, if there is one."""
+    differ = {d for shape in shapes for d, (n, m) in enumerate(zip(shape, shapes[0], strict=False)) if n != m}
+    if len(differ) == 1 and len({len(shape) for shape in shapes}) == 1:
+        return f"axis={differ.pop()} joins them."
+    return "the inputs may differ along the axis alone: cut the others to one size with layers.slice."
 
 
 def _parts(b: Binder) -> list[verbs.View]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.pad import put_window, take_window
-
-Array = Any
 
 _VARIABLES = ("Shape", "ShapeTensor", "Offsets", "OffsetsTensor")
 
 
 def _piece(c: Context) -> tuple[list[int], list[int]]:
-    """Where the piece begins, and its sizes; while building -1 stands for what is not known."""
+    """The offsets of the piece and its sizes; while building, -1 stands for what is unknown."""
     x = c["X"]
     shape = integers(c, "shape", "Shape", "ShapeTensor") or [-1] * x.ndim
     offsets = integers(c, "offsets", "Offsets", "OffsetsTensor") or [0] * x.ndim
@@ -36,10 +32,6 @@ def _piece(c: Context) -> tuple[list[int], list[int]]:
     return offsets, sizes
 
 
-def _infer(c: Context) -> None:
-    c.set("Out", _piece(c)[1], c["X"].dtype)
-
-
 @kernel("crop_tensor", place="cuda")
 @op(
     "crop_tensor",
@@ -55,7 +47,7 @@ def _infer(c: Context) -> None:
         "shape": Attr("ints", [], "its sizes; -1 for all that comes after the offset"),
         "offsets": Attr("ints", [], "where it begins; none for the first corner"),
     },
-    infer=_infer,
+    infer=lambda c: c.set("Out", _piece(c)[1], c["X"].dtype),
     grad=default_grad("X", *_VARIABLES[2:], "Out@GRAD", wrt=["X"]),
     guard=values_of(*_VARIABLES),
     dtype_slot="X",

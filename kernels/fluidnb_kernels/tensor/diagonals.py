@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source
+from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
@@ -20,29 +18,13 @@ from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor.row_indexing import word
 from fluidnb_kernels.tensor.strided_copy import WORDS, lay
 
-Array = Any
-
-
-def _kernels() -> Iterator[str]:
-    yield from (f"triangle<{word}>" for size, word in WORDS.items() if size <= 8)
-
-
-CUDA = Source(__file__, "diagonals.cu", _kernels)
+CUDA = Source(__file__, "diagonals.cu", typed(("triangle", [word for size, word in WORDS.items() if size <= 8])))
 
 _OFFSET = Attr("int", 0, "which diagonal: 0 the main one, positive ones above it, negative ones below")
 
 
 def diagonal_view(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Array:
-    """A diagonal of matrices as a view that can be written.
-
-    Returns:
-        The other dimensions, then the diagonal.
-
-    Example:
-        >>> x = np.zeros((2, 2)); diagonal_view(x)[...] = 1; x
-        array([[1., 0.],
-               [0., 1.]])
-    """
+    """A diagonal of matrices as a view that can be written."""
     # numpy's own view begins outside of the array where -offset does not fit a C int
     offset = max(-x.shape[axis1], min(x.shape[axis2], offset))
     view = np.diagonal(x, offset, axis1, axis2)
@@ -52,7 +34,7 @@ def diagonal_view(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -
 
 
 def _length(rows: int, columns: int, offset: int) -> int:
-    """How many elements a diagonal has; -1 where that is not known."""
+    """The length of a diagonal; -1 where it is unknown."""
     if -1 in (rows, columns):
         return -1
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
@@ -60,7 +42,7 @@ def _length(rows: int, columns: int, offset: int) -> int:
 
 def _triangle_infer(c: Context) -> None:
     x = c["X"]
-    c.require(x.ndim >= 2, "Input(X) of tril_triu must hold matrices.", expected="[..., m, n]", received=list(x.shape))
+    c.check_inputs()
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
@@ -125,10 +107,7 @@ def tril_triu_grad(b: Binder) -> None:
 
 def _diag_infer(c: Context) -> None:
     x, offset = c["X"], c.attr("offset")
-    c.require(
-        x.ndim in (1, 2), "Input(X) of diag_v2 must be a vector or a matrix.", expected="1 or 2 dimensions",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     if x.ndim == 1:
         n = x.shape[0] + abs(offset) if x.shape[0] >= 0 else -1
         return c.set("Out", (n, n), x.dtype)
@@ -170,11 +149,11 @@ def diag_v2_grad(b: Binder) -> None:
 
 
 def _embed_infer(c: Context) -> None:
+    c.check_inputs()
     x, offset = c["Input"], c.attr("offset")
     rank = x.ndim + 1
     first, second = (one_axis(c, c.attr(n), rank, n) for n in ("dim1", "dim2"))
     c.require(first != second, "dim1 and dim2 of diag_embed must differ.", expected="two dimensions", received=first)
-    c.require(x.ndim, "Input(Input) of diag_embed must have a dimension.", expected="[..., n]", received=[])
     n = x.shape[-1] + abs(offset) if x.shape[-1] >= 0 else -1
     rest = iter(x.shape[:-1])
     c.set("Out", [n if i in (first, second) else next(rest) for i in range(rank)], x.dtype)
@@ -227,16 +206,9 @@ def diag_embed_grad(b: Binder) -> None:
 
 
 def trace_axes(c: Context) -> tuple[int, int]:
-    """The dimensions of the matrices of trace.
-
-    Returns:
-        Those of rows and of columns; Paddle counts rows along the first of both, whichever is axis1.
-
-    Raises:
-        RuleError: there are no such two dimensions.
-    """
+    """The dimensions of rows and columns of trace; Paddle counts rows along the first of both, whichever is axis1."""
+    c.check_inputs()
     rank = c["Input"].ndim
-    c.require(rank >= 2, "Input(Input) of trace must hold matrices.", expected="[..., m, n]", received=f"rank {rank}")
     first, second = (one_axis(c, c.attr(n, d), rank, n) for n, d in (("axis1", 0), ("axis2", 1)))
     c.require(first != second, "axis1 and axis2 of trace must differ.", expected="two dimensions", received=first)
     return min(first, second), max(first, second)

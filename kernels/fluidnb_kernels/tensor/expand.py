@@ -79,23 +79,14 @@ def _expanded_as(c: Context) -> Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator.
+    """One operator."""
 
-    Args:
-        formula: what Out is.
-        repeats: how often X is repeated.
-        slots: inputs beside X.
-        attrs: its attributes.
-        variables: those of the inputs whose values count.
-        example: X, what is given beside it and the result, for the documentation.
-    """
-
-    formula: str
-    repeats: Callable[[Context], Repeats]
-    slots: dict[str, str]
-    attrs: dict[str, Attr]
-    variables: tuple[str, ...]
-    example: tuple[str, str, str]
+    formula: str  # what Out is
+    repeats: Callable[[Context], Repeats]  # how often X is repeated
+    slots: dict[str, str]  # inputs beside X
+    attrs: dict[str, Attr]  # its attributes
+    variables: tuple[str, ...]  # those of the inputs whose values count
+    example: tuple[str, str, str]  # X, what is given beside it and the result, for the documentation
 
 
 ROWS = {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values_of
+from fluidnb.op.rules import Rule
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -23,14 +24,7 @@ VALUE = {
 
 
 def filling(b: Binder, dtype: Any) -> Any:
-    """The value of an operator that fills, in the dtype of its output.
-
-    Args:
-        dtype: numpy dtype of the output.
-
-    Returns:
-        A constant of one element.
-    """
+    """The value of an operator that fills, in the dtype of its output."""
     text = b.attr("str_value", "")
     if not text:
         value: float | int = b.attr("value", 0.0)
@@ -143,69 +137,43 @@ def _any_like(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype if number < 0 else dtypes.np_dtype(number), c.lod("X"))
 
 
-@kernel("fill_zeros_like", place="cuda")
-@op(
-    "fill_zeros_like",
-    inputs={"X": "any shape"},
-    outputs={"Out": "zeros of its shape"},
-    infer=same(),
-    grad=no_slope,
-)
-def fill_zeros_like(b: Binder) -> None:
-    """Out = 0 everywhere, with the shape, dtype and LoD of X.
+def _define_like(type: str, out: str, formula: str, example: str, source: str, infer: Rule, **attrs: Attr) -> None:
+    @kernel(type, place="cuda")
+    @op(
+        type,
+        inputs={"X": "any shape"},
+        outputs={"Out": out},
+        attrs=attrs,
+        infer=infer,
+        grad=no_slope,
+        doc=f"""Out = {formula}.
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("fill_zeros_like", {"X": [1.0, 2.0]})["Out"]
-        array([0., 0.])
+        >>> run_op("{type}", {{"X": [1.0, 2.0]}}{example}
 
-    Source: Fluid's fill_zeros_like_op.
-    """
-    verbs.fill(b, b["Out"])
-
-
-@kernel("fill_zeros_like2", place="cuda")
-@op(
-    "fill_zeros_like2",
-    inputs={"X": "any shape"},
-    outputs={"Out": "zeros of its shape"},
-    attrs={"dtype": Attr("dtype", "float32", "dtype of Out")},
-    infer=_any_like,
-    grad=no_slope,
-)
-def fill_zeros_like2(b: Binder) -> None:
-    """Out = 0 everywhere, with the shape and LoD of X and the dtype of the attribute.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("fill_zeros_like2", {"X": [1.0, 2.0]}, {"dtype": "int64"})["Out"]
-        array([0, 0])
-
-    Source: Fluid's fill_zeros_like_op.
-    """
-    verbs.fill(b, b["Out"])
+    Source: {source}_op.
+    """,
+    )
+    def fill_like(b: Binder) -> None:
+        verbs.fill(b, b["Out"], filling(b, b["Out"].dtype))
 
 
-@kernel("fill_any_like", place="cuda")
-@op(
-    "fill_any_like",
-    inputs={"X": "any shape"},
-    outputs={"Out": "of its shape"},
-    attrs={"value": Attr("float", 0.0, "the value"), "dtype": Attr("int", -1, "VarType of Out; -1 for that of X")},
-    infer=_any_like,
-    grad=no_slope,
-)
-def fill_any_like(b: Binder) -> None:
-    """Out = value everywhere, with the shape and LoD of X.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("fill_any_like", {"X": [1.0, 2.0]}, {"value": 7.0})["Out"]
-        array([7., 7.])
-
-    Source: Paddle's fill_any_like_op.
-    """
-    verbs.fill(b, b["Out"], filling(b, b["Out"].dtype))
+_define_like(
+    "fill_zeros_like", "zeros of its shape", "0 everywhere, with the shape, dtype and LoD of X",
+    """)["Out"]\n        array([0., 0.])""", "Fluid's fill_zeros_like", same(),
+)  # fmt: skip
+_define_like(
+    "fill_zeros_like2", "zeros of its shape",
+    "0 everywhere, with the shape and LoD of X and the dtype of the attribute",
+    """, {"dtype": "int64"})["Out"]\n        array([0, 0])""", "Fluid's fill_zeros_like", _any_like,
+    dtype=Attr("dtype", "float32", "dtype of Out"),
+)  # fmt: skip
+_define_like(
+    "fill_any_like", "of its shape", "value everywhere, with the shape and LoD of X",
+    """, {"value": 7.0})["Out"]\n        array([7., 7.])""", "Paddle's fill_any_like", _any_like,
+    value=Attr("float", 0.0, "the value"), dtype=Attr("int", -1, "VarType of Out; -1 for that of X"),
+)  # fmt: skip
 
 
 #: The attributes of assign_value of which one holds the values.

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.tensor import row_indexing
-from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
     x, index, axis = c["X"], c["Index"], c.attr("axis", 0)
-    c.require(
-        index.ndim == 1 or index.ndim == 2 and index.shape[1] in (1, -1), "Index of gather must be a list of numbers.",
-        expected="shape [n] or [n, 1]", received=f"shape {list(index.shape)}",
-    )  # fmt: skip
-    c.require(
-        np.dtype(index.dtype).kind == "i", "Index of gather must hold integers.",
-        expected="int32 or int64", received=np.dtype(index.dtype).name,
-    )  # fmt: skip
+    c.check_inputs()
     c.require(
         0 <= axis < x.ndim, "Attr(axis) of gather must name a dimension of X.",
         expected=f"0 to {x.ndim - 1}", received=axis,
@@ -32,17 +22,7 @@ def _infer(c: Context) -> None:
 
 
 def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
-    """Add rows to those of the total that an index names, as often as it names them.
-
-    Args:
-        index: int [n].
-
-    Example:
-        >>> total = np.zeros(3)
-        >>> add_rows(total, np.array([2, 0, 2]), np.ones(3), 0)
-        >>> total
-        array([1., 0., 2.])
-    """
+    """Add rows to those of the total that an index names, as often as it names them."""
     np.add.at(np.moveaxis(total, axis, 0), index, np.moveaxis(rows, axis, 0))
 
 
@@ -51,16 +31,11 @@ def row(x: Array, index: Array, out: Array) -> None:
 
     Args:
         index: int [], which row; negative ones count from the end.
-
-    Example:
-        >>> out = np.zeros(2)
-        >>> row(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(1), out)
-        >>> out
-        array([3., 4.])
     """
     out[()] = x[index]
 
 
+@kernel("gather", place="cuda")
 @op(
     "gather",
     inputs={"X": "at least one dimension", "Index: int[n] | int[n, 1]": "indices of rows"},
@@ -83,38 +58,39 @@ def gather(b: Binder) -> None:
     Source: Fluid's gather_op.
     """
     x, index, out, axis = b["X"], b["Index"], b["Out"], b.attr("axis")
-    if index.size == 1 and axis == 0:
+    if verbs.on_cuda(b):
+        row_indexing.take(b, x, index, out, sides(x.shape, axis), back=True)
+    elif index.size == 1 and axis == 0:
         b(row, x, index.reshape(()), out[0, ...])
     else:
         b(np.ndarray.take, x, index.reshape(-1), axis, out)
 
 
-@grad_op("gather_grad", dtype_slot="X")
-def gather_grad(b: Binder) -> None:
-    """dX = 0, with each row of dOut added where it came from."""
-    dx = b["X@GRAD"]
-    b(np.copyto, dx, b.const(0, dx.dtype))
-    b(add_rows, dx, b["Index"].reshape(-1), b["Out@GRAD"], b.attr("axis", 0))
-
-
 def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
-    """The product of sizes before a dimension, its size, and the product after it.
-
-    Example:
-        >>> sides((2, 3, 4, 5), 1)
-        (2, 3, 20)
-    """
+    """The product of sizes before a dimension, its size, and the product after it."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-@kernel("gather", place="cuda")
-def _gather_on_cuda(b: Binder) -> None:
-    x = b["X"]
-    row_indexing.take(b, x, b["Index"], b["Out"], sides(x.shape, b.attr("axis")), back=True)
+def sum_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
+    """Emit the gradient of rows that were taken: each added where it came from, on either place."""
+    verbs.fill(b, dx)
+    if verbs.on_cuda(b):
+        row_indexing.add(b, g, index, dx, sides(dx.shape, axis), back=True)
+    else:
+        b(add_rows, dx, index.reshape(-1), g, axis)
+
+
+def put_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
+    """Emit the gradient of elements that were taken once along an axis: each where it came from, 0 elsewhere."""
+    verbs.fill(b, dx)
+    if verbs.on_cuda(b):
+        row_indexing.along(b, "put", g, index, dx, dx, axis % dx.ndim)
+    else:
+        b(np.put_along_axis, dx, index, g, axis)
 
 
 @kernel("gather_grad", place="cuda", dtypes=row_indexing.SUMMED)
-def _gather_grad_on_cuda(b: Binder) -> None:
-    dx = b["X@GRAD"]
-    fill(b, dx)
-    row_indexing.add(b, b["Out@GRAD"], b["Index"], dx, sides(dx.shape, b.attr("axis", 0)), back=True)
+@grad_op("gather_grad", dtype_slot="X")
+def gather_grad(b: Binder) -> None:
+    """dX = 0, with each row of dOut added where it came from."""
+    sum_back(b, b["Out@GRAD"], b["Index"], b["X@GRAD"], b.attr("axis", 0))

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.op.define import forward_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import row_indexing
-
-Array = Any
+from fluidnb_kernels.tensor.scatter import updates_grad
 
 
 def places(index: Array, shape: tuple[int, ...], type: str) -> tuple[Array, ...]:
-    """An index as numpy takes it.
-
-    Args:
-        index: whole numbers [..., d].
-
-    Returns:
-        d arrays, one for each of the first d dimensions.
-
-    Raises:
-        EnforceNotMet: a number is negative or too large.
-
-    Example:
-        >>> places(np.array([[0, 1]]), (2, 2), "gather_nd")
-        (array([0]), array([1]))
-    """
+    """An index as numpy takes it: an array for each of the first dimensions."""
     sizes = np.array(shape[: index.shape[-1]])
     outside = ((index < 0) | (index >= sizes)).any(-1)
     if outside.any():
@@ -43,36 +26,19 @@ def places(index: Array, shape: tuple[int, ...], type: str) -> tuple[Array, ...]
 
 
 def take_places(x: Array, index: Array, type: str, out: Array) -> None:
-    """Write the parts that an index names.
-
-    Args:
-        index: whole numbers [..., d].
-        out: [..., the other dimensions of ``x``], written.
-
-    Example:
-        >>> y = np.zeros(1); take_places(np.array([[1.0, 2.0]]), np.array([[0, 1]]), "gather_nd", y); y
-        array([2.])
-    """
+    """Write the parts that an index names."""
     out[...] = x[places(index, x.shape, type)]
 
 
 def add_places(total: Array, index: Array, type: str, parts: Array) -> None:
-    """Add parts to those that an index names, as often as it names them.
-
-    Args:
-        index: whole numbers [..., d].
-
-    Example:
-        >>> x = np.zeros(2); add_places(x, np.array([[1], [1]]), "scatter_nd_add", np.array([1.0, 2.0])); x
-        array([0., 3.])
-    """
+    """Add parts to those that an index names, as often as it names them."""
     np.add.at(total, places(index, total.shape, type), parts)
 
 
 def _taken(c: Context) -> tuple[int, ...]:
     """The shape of the parts that Index names in X."""
     x, index, type = c["X"], c["Index"], c.definition.type
-    whole_numbers(c, "Index")
+    c.check_inputs("Index")
     depth = index.shape[-1] if index.ndim else 0
     c.require(
         0 < depth <= x.ndim, f"The last dimension of Input(Index) of {type} must say how many numbers name a part.",
@@ -103,16 +69,12 @@ def _add(b: Binder, total: Array, parts: Array) -> None:
         b(add_places, total, index, forward_of(b.definition).type, parts.reshape(shape))
 
 
-def _gather_infer(c: Context) -> None:
-    c.set("Out", _taken(c) or (1,), c["X"].dtype)
-
-
 @kernel("gather_nd", place="cuda")
 @op(
     "gather_nd",
     inputs={"X": "at least one dimension", "Index: int[…, d]": "d numbers for each part"},
     outputs={"Out": "[..., the other dimensions of X]: the parts"},
-    infer=_gather_infer,
+    infer=lambda c: c.set("Out", _taken(c) or (1,), c["X"].dtype),
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
     dtype_slot="X",
 )
@@ -175,14 +137,8 @@ def scatter_nd_add(b: Binder) -> None:
     _add(b, b["Out"], b["Updates"])
 
 
-def _add_grad_infer(c: Context) -> None:
-    g, updates = c["Out@GRAD"], c["Updates"]
-    c.set("X@GRAD", g.shape, g.dtype, c.lod("Out@GRAD"))
-    c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
-
-
 @kernel("scatter_nd_add_grad", place="cuda")
-@grad_op("scatter_nd_add_grad", infer=_add_grad_infer, dtype_slot="Out@GRAD")
+@grad_op("scatter_nd_add_grad", infer=updates_grad, dtype_slot="Out@GRAD")
 def scatter_nd_add_grad(b: Binder) -> None:
     """dX = dOut; dUpdates = the parts of dOut that Index names."""
     if b.wants("X@GRAD"):

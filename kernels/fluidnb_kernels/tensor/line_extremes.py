@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.emit import FLOATS
 
-Array = Any
 #: The dtypes that have an order here.
 ORDERED = (*FLOATS, "int32", "int64")
 
@@ -33,23 +31,12 @@ CUDA = Source(__file__, "line_extremes.cu", _kernels)
 
 
 def find(b: Binder, x: Array, axis: int | None, out: Array, largest: bool) -> None:
-    """Emit where the largest or smallest element of each line is; numbers that are none come before all others.
-
-    Args:
-        axis: along which lines lie; None for all elements as one.
-        out: int32 or int64, written.
-        largest: whether the largest is looked for.
-    """
+    """Emit the place of each line's largest or smallest element, NaN before all others; one line without axis."""
     sizes = (1, x.size, 1) if axis is None else split(x.shape, axis)
     each_line(b, CUDA, f"find<{ctype(x.dtype)}, {ctype(out.dtype)}, {_order(largest, True)}>", *sizes, x, out)
 
 
 def top(b: Binder, x: Array, k: int, axis: int, largest: bool = True, none_first: bool = False) -> None:
-    """Emit Out and Indices of top_k.
-
-    Args:
-        k: how many elements of each line.
-        none_first: whether numbers that are none come before all others, else after them.
-    """
+    """Emit Out and Indices of top_k."""
     name = f"top<{ctype(x.dtype)}, {_order(largest, none_first)}>"
     each_line(b, CUDA, name, *split(x.shape, axis), x, b["Out"], b["Indices"], np.int64(k))

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, Cost, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
 from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, places_of, put_rows, shape_of, value_array
-from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill as fill_all
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 #: The padding_idx of tables without a row for padding.
 NO_PADDING = -1
 
 
 def check_ids(ids: Array, height: int) -> None:
-    """Refuse numbers that are no row of the table.
-
-    Args:
-        ids: whole numbers [n].
-
-    Raises:
-        EnforceNotMet: a number is negative or too large.
-
-    Example:
-        >>> check_ids(np.array([0, 2]), 3)
-    """
+    """Refuse numbers that are no row of the table."""
     if ids.size and not (0 <= ids.min() and ids.max() < height):
         place = int(np.flatnonzero((ids < 0) | (ids >= height))[0])
         raise EnforceNotMet(
@@ -46,73 +32,26 @@ def check_ids(ids: Array, height: int) -> None:
 
 
 def blank(rows: Array, ids: Array, padding: int) -> None:
-    """Make the rows of one number zero.
-
-    Args:
-        rows: [n, …], changed.
-        ids: the rows' numbers [n].
-
-    Example:
-        >>> x = np.ones((2, 1)); blank(x, np.array([5, 0]), 0); x
-        array([[1.],
-               [0.]])
-    """
+    """Make the rows of one number zero."""
     rows[ids == padding] = 0
 
 
 def take_held(table: SelectedRows, ids: Array, padding: int, out: Array) -> None:
-    """Write rows of a table that is SelectedRows.
-
-    Args:
-        ids: whole numbers [n].
-        padding: the number that reads as zeros; NO_PADDING for none.
-        out: [n, width], written.
-
-    Raises:
-        EnforceNotMet: the table does not hold a row.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x, table = np.empty((1, 1)), SelectedRows([4, 2], 9, LoDTensor(np.array([[3.0], [5.0]])))
-        >>> take_held(table, np.array([2]), NO_PADDING, x); x
-        array([[5.]])
-    """
+    """Write rows of a table that is SelectedRows."""
     counts = np.ones(len(ids), bool) if padding == NO_PADDING else ids != padding
     out[~counts] = 0
     out[counts] = value_array(table)[places_of(table.rows_, ids[counts])]
 
 
 def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> None:
-    """Fill SelectedRows with the gradient of each row that was looked up.
-
-    Args:
-        ids: whole numbers [n].
-        g: [n, width].
-        padding: the row that gets no gradient; NO_PADDING for none.
-
-    Example:
-        >>> s = SelectedRows((), 9); take_gradient(s, np.array([4]), np.ones((1, 2)), NO_PADDING); s.rows()
-        [4]
-    """
+    """Fill SelectedRows with the gradient of each row that was looked up."""
     fill(target, ids.astype(np.int64), g.copy())
     if padding != NO_PADDING:
         blank(value_array(target), ids, padding)
 
 
 def spread_gradient(total: Array, ids: Array, g: Array, padding: int) -> None:
-    """Add the gradient of each row that was looked up to a dense one.
-
-    Args:
-        total: [height, width], changed.
-        ids: whole numbers [n].
-        g: [n, width].
-        padding: the row that gets no gradient; NO_PADDING for none.
-
-    Example:
-        >>> x = np.zeros((2, 1)); spread_gradient(x, np.array([1, 1]), np.ones((2, 1)), NO_PADDING); x
-        array([[0.],
-               [2.]])
-    """
+    """Add the gradient of each row that was looked up to a dense one."""
     add_rows(total, ids, g)
     if padding != NO_PADDING:
         total[padding] = 0
@@ -126,11 +65,8 @@ def _cost(c: Context) -> Cost:
 
 def _infer(c: Context) -> None:
     w, ids, name = c["W"], c["Ids"], c.definition.type
-    whole_numbers(c, "Ids")
+    c.check_inputs()
     table, shape = shape_of(w), ids.shape
-    c.require(
-        len(table) == 2, f"Input(W) of {name} must be a matrix.", expected="[height, width]", received=list(table)
-    )
     if name == "lookup_table":
         c.require(
             ids.ndim >= 2 and ids.shape[-1] in (1, -1), "The last dimension of Input(Ids) of lookup_table must be 1.",
@@ -179,7 +115,7 @@ def _define(type: str, ids: str, example: str) -> None:
         type,
         inputs={
             "W: float[height, width] | rows": "the table, or SelectedRows with some of its rows",
-            "Ids": f"int64 {ids}: which rows",
+            "Ids: int64": f"{ids}: which rows",
         },
         outputs={"Out": "the rows […, width]"},
         attrs=_ATTRS | (_OLD if type == "lookup_table" else {}),

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from functools import partial
 from itertools import product
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from fluidnb.op import (
     GRAD,
+    Array,
     Attr,
     Binder,
     Context,
@@ -31,16 +31,10 @@ from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.strided_copy import fold, lay, move
 
-Array = Any
-
 
 def _grid_infer(c: Context) -> None:
     xs = c.all("X")
-    for i, x in enumerate(xs):
-        c.require(
-            x.ndim == 1, "The inputs of meshgrid must have one dimension.", expected="[n]",
-            received=f"{list(x.shape)} of {c.name('X', i)}",
-        )  # fmt: skip
+    c.check_inputs()
     wanted = len(c.outputs.get("Out", ()))
     c.require(wanted == len(xs), "meshgrid must have an output for each input.", expected=len(xs), received=wanted)
     shape = [x.shape[0] for x in xs]
@@ -61,7 +55,7 @@ def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
 @kernel("meshgrid", place="cuda")
 @op(
     "meshgrid",
-    inputs={"X*: any[n]": "lists"},
+    inputs={"X*: any[its length]": "lists"},
     outputs={"Out*": "for each list a tensor with a dimension for every list"},
     infer=_grid_infer,
     grad=_grid_grad,
@@ -93,7 +87,7 @@ def meshgrid_grad(b: Binder) -> None:
 
 
 def _shifts(c: Context) -> tuple[list[int], list[int] | None]:
-    """How far elements move along which dimensions; None for all elements as one list."""
+    """Shifts and their dimensions; None for all elements as one list."""
     axes, shifts = c.attr("axis", []), integers(c, "shifts", "ShiftsTensor", unknown=0)
     known = c.runtime or not c.has("ShiftsTensor")
     c.require(
@@ -109,17 +103,7 @@ def _roll_infer(c: Context) -> None:
 
 
 def rolled(x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
-    """Write an array with its elements moved; what leaves at an end comes in at the other.
-
-    Args:
-        shifts: how far along each axis.
-        axes: the axes; None for all elements as one list.
-        out: the same shape, written.
-
-    Example:
-        >>> y = np.zeros(3); rolled(np.array([1.0, 2.0, 3.0]), [1], None, y); y
-        array([3., 1., 2.])
-    """
+    """Write an array with elements moved along axes, or as one list; what leaves at an end comes in at the other."""
     out[...] = np.roll(x, shifts, axes) if axes else np.roll(x, shifts[0])
 
 

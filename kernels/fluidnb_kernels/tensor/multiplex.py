@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.rules import agree, joint, whole_numbers
+from fluidnb_kernels.rules import agree, joint
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.scatter import check_rows
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
     ids, xs = c["Ids"], c.all("X")
-    whole_numbers(c, "Ids")
-    c.require(
-        ids.ndim == 2 and ids.shape[1] in (1, -1), "Input(Ids) of multiplex must have the shape [N, 1].",
-        expected="[N, 1]", received=list(ids.shape),
-    )  # fmt: skip
+    c.check_inputs("Ids")
     c.require(len(xs) > 1, "multiplex needs at least two candidates.", expected="> 1", received=len(xs))
     shape = xs[0].shape
     for i, x in enumerate(xs[1:], 1):
@@ -38,17 +31,7 @@ def _infer(c: Context) -> None:
 
 
 def choose(ids: Array, xs: list[Array], out: Array) -> None:
-    """Write each row from the candidate that its number names.
-
-    Args:
-        ids: whole numbers [n].
-        out: [n, …], written.
-
-    Example:
-        >>> y = np.zeros((2, 1)); choose(np.array([1, 0]), [np.zeros((2, 1)), np.ones((2, 1))], y); y
-        array([[1.],
-               [0.]])
-    """
+    """Write each row from the candidate that its number names."""
     check_rows(ids, len(xs), "Input(Ids) of multiplex")
     for k, x in enumerate(xs):
         rows = np.flatnonzero(ids == k)
@@ -56,20 +39,12 @@ def choose(ids: Array, xs: list[Array], out: Array) -> None:
 
 
 def give_back(ids: Array, g: Array, k: int, dx: Array) -> None:
-    """Write the rows of a gradient that belong to one candidate.
-
-    Args:
-        ids: whole numbers [n].
-
-    Example:
-        >>> d = np.zeros((2, 1)); give_back(np.array([1, 0]), np.ones((2, 1)), 0, d); d
-        array([[0.],
-               [1.]])
-    """
+    """Write the rows of a gradient that belong to one candidate."""
     rows = np.flatnonzero(ids == k)
     dx[rows] = g[rows]
 
 
+@kernel("multiplex", place="cuda")
 @op(
     "multiplex",
     inputs={"Ids: int32[N, 1]": "which candidate", "X*: any[N, …]": "candidates of one shape"},
@@ -89,29 +64,25 @@ def multiplex(b: Binder) -> None:
 
     Source: Fluid's multiplex_op.
     """
-    b(choose, b["Ids"].reshape(-1), b.all("X"), b["Out"])
-
-
-@grad_op("multiplex_grad", dtype_slot="X")
-def multiplex_grad(b: Binder) -> None:
-    """dX[k] = dOut in the rows that were taken from X[k], 0 elsewhere."""
-    for k in range(len(b.all("X"))):
-        if b.wants("X@GRAD", k):
-            dx = b.all("X@GRAD")[k]
-            zeros(b, dx)
-            b(give_back, b["Ids"].reshape(-1), b["Out@GRAD"], k, dx)
-
-
-@kernel("multiplex", place="cuda")
-def _on_cuda(b: Binder) -> None:
-    xs = b.all("X")
+    ids, xs, out = b["Ids"], b.all("X"), b["Out"]
+    if not verbs.on_cuda(b):
+        return b(choose, ids.reshape(-1), xs, out)
     for k, x in enumerate(xs):
-        row_indexing.choose(b, x, b["Ids"], b["Out"], (k, len(xs)), others=False)
+        row_indexing.choose(b, x, ids, out, (k, len(xs)), others=False)
+    return None
 
 
 @kernel("multiplex_grad", place="cuda")
-def _grad_on_cuda(b: Binder) -> None:
-    count = len(b.all("X"))
+@grad_op("multiplex_grad", dtype_slot="X")
+def multiplex_grad(b: Binder) -> None:
+    """dX[k] = dOut in the rows that were taken from X[k], 0 elsewhere."""
+    ids, g, count = b["Ids"], b["Out@GRAD"], len(b.all("X"))
     for k in range(count):
-        if b.wants("X@GRAD", k):
-            row_indexing.choose(b, b["Out@GRAD"], b["Ids"], b.all("X@GRAD")[k], (k, count), others=True)
+        if not b.wants("X@GRAD", k):
+            continue
+        dx = b.all("X@GRAD")[k]
+        if verbs.on_cuda(b):
+            row_indexing.choose(b, g, ids, dx, (k, count), others=True)
+        else:
+            zeros(b, dx)
+            b(give_back, ids.reshape(-1), g, k, dx)

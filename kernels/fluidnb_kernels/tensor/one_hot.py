@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op, values_of
 from fluidnb.values import dtypes
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.shape_inputs import integer
 from fluidnb_kernels.tensor import row_indexing
 
-Array = Any
-
 
 def set_ones(out: Array, ids: Array, lenient: bool) -> None:
-    """Write a 1 in each row.
-
-    Args:
-        out: [n, depth] of zeros, changed.
-        ids: whole numbers [n]: where in each row.
-        lenient: whether a number outside the row leaves it 0.
-
-    Raises:
-        EnforceNotMet: a number is outside its row.
-
-    Example:
-        >>> x = np.zeros((1, 3)); set_ones(x, np.array([2]), False); x
-        array([[0., 0., 1.]])
-    """
+    """Write a 1 in each row of zeros."""
     rows = np.arange(len(ids))
     outside = (ids < 0) | (ids >= out.shape[1])
     if outside.any():
@@ -47,7 +30,7 @@ def set_ones(out: Array, ids: Array, lenient: bool) -> None:
 
 def _infer(c: Context) -> None:
     x, depth = c["X"], integer(c, "depth", "depth_tensor")
-    whole_numbers(c, "X")
+    c.check_inputs()
     known = c.runtime or not c.has("depth_tensor")
     c.require(
         not known or depth > 0, f"Attr(depth) of {c.definition.type} must be positive.", expected="> 0", received=depth
@@ -63,9 +46,10 @@ def _infer(c: Context) -> None:
 
 
 def _define(type: str, shape: str, x: str, result: str) -> None:
+    @kernel(type, place="cuda")
     @op(
         type,
-        inputs={"X": f"int32 or int64 {shape}", "depth_tensor?": "the depth as a variable"},
+        inputs={"X: int": shape, "depth_tensor?": "the depth as a variable"},
         outputs={"Out": "one row for each number, depth long"},
         attrs={
             "depth": Attr("int", -1, "length of a row"),
@@ -86,13 +70,11 @@ def _define(type: str, shape: str, x: str, result: str) -> None:
     """,
     )
     def one_hot(b: Binder) -> None:
-        out = b["Out"]
+        x, out, lenient = b["X"], b["Out"], b.attr("allow_out_of_range")
+        if verbs.on_cuda(b):
+            return row_indexing.hot(b, x, out, lenient)
         zeros(b, out)
-        b(set_ones, out.reshape(-1, out.shape[-1]), b["X"].reshape(-1), b.attr("allow_out_of_range"))
-
-    @kernel(type, place="cuda")
-    def one_hot_on_cuda(b: Binder) -> None:
-        row_indexing.hot(b, b["X"], b["Out"], b.attr("allow_out_of_range"))
+        return b(set_ones, out.reshape(-1, out.shape[-1]), x.reshape(-1), lenient)
 
 
 _define("one_hot", "[…, 1]", "[[2]]", "[[0., 0., 1.]]")

@@ -4,49 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.shape_inputs import integers
 
-Array = Any
-
 
 def window(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
-    """The index of a block of a tensor.
-
-    Args:
-        starts: where it begins in each dimension.
-
-    Returns:
-        One slice for each dimension.
-
-    Example:
-        >>> window([1], [2])
-        (slice(1, 3, None),)
-    """
+    """The index of a block of a tensor."""
     return tuple(slice(s, s + n) for s, n in zip(starts, shape, strict=True))
 
 
 def put_window(b: Binder, out: Array, starts: Sequence[int], x: Array, value: float = 0.0) -> None:
-    """Emit a tensor with a border around it, or a gradient where a piece was taken.
-
-    Args:
-        starts: where the tensor begins in each dimension.
-        value: the border.
-    """
+    """Emit a tensor with a border around it, or a gradient where a piece was taken."""
     if out.shape != x.shape:
         verbs.fill(b, out, value)
     verbs.copy(b, out, x, to=itemgetter(window(starts, x.shape)))
 
 
 def take_window(b: Binder, x: Array, starts: Sequence[int], out: Array) -> None:
-    """Emit a piece of a tensor.
-
-    Args:
-        starts: where the piece begins in each dimension.
-    """
+    """Emit a piece of a tensor."""
     verbs.copy(b, out, x, of=itemgetter(window(starts, out.shape)))
 
 
@@ -149,7 +126,7 @@ def _crop_shape(c: Context) -> tuple[int, ...]:
 
 
 def _offsets(c: Context) -> list[int]:
-    """Where the piece begins; while building, 0 stands for what a variable will say."""
+    """The offsets of the piece; while building, 0 stands for the value of a variable."""
     return integers(c, "offsets", "Offsets", unknown=0) or [0] * c["X"].ndim
 
 

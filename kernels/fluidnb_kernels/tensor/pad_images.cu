@@ -1,4 +1,4 @@
-// Images with a border made of themselves: mirrored, repeated or carried round; and the gradient of that.
+// Images padded with their own elements: reflected, replicated or circular; and the gradient.
 //
 // An image is [outer, depth, height, width, inner]. Forward reads and writes each element of the result once, the
 // gradient reads each element of dOut once and writes each of dX, where it adds up the places that repeat it; both aim
@@ -7,7 +7,7 @@
 
 enum border { REFLECT, EDGE, CIRCULAR };
 
-// A dimension: its size in X, and how much stands before and after it.
+// A dimension: its size in X, and its padding before and after it.
 struct side { long long n, before, after; };
 
 // The element of X that place `at` of Out shows.
@@ -18,7 +18,7 @@ __device__ __forceinline__ long long shown(side s, long long at, int mode) {
   return p;
 }
 
-// How many places of Out show element i of X before it and after it, and which is the t-th of all of them.
+// The number of places of Out that repeat element i of X, before and after it, and the t-th of them.
 __device__ __forceinline__ long long earlier(side s, long long i, int mode) {
   if (mode == EDGE) return i == 0 ? s.before : 0;
   return mode == REFLECT ? i >= 1 && i <= s.before : i >= s.n - s.before;

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.gather import add_rows
 from fluidnb_kernels.tensor.pad import put_window, take_window, window
 from fluidnb_kernels.tensor.strided_copy import WORDS
-
-Array = Any
 
 #: How numpy calls what the modes do at an edge.
 _MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "replicate": "edge", "circular": "wrap"}
@@ -27,35 +24,21 @@ _MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "replica
 _BORDERS = {"reflect": 0, "edge": 1, "replicate": 1, "circular": 2}
 
 
-def _kernels() -> Iterator[str]:
-    for word in WORDS.values():
-        if word != WORDS[16]:
-            yield f"bordered<{word}>"
-    yield from (f"bordered_grad<{CTYPES[dtype]}>" for dtype in FLOATS)
-
-
-CUDA = Source(__file__, "pad_images.cu", _kernels)
+CUDA = Source(__file__, "pad_images.cu", typed(
+    ("bordered", [word for size, word in WORDS.items() if size <= 8]), ("bordered_grad", FLOATS),
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator.
+    """One operator."""
 
-    Args:
-        axes: the dimensions that ``paddings`` pairs up, in its order, with the channels first.
-        order: the names of its numbers.
-        modes: the modes that it knows.
-        value: the attribute that holds the value of a border.
-        formats: the layouts; in the second the channels are last.
-        example: the shape of X, paddings and the shape of Out, for the documentation.
-    """
-
-    axes: tuple[int, ...]
-    order: str
-    modes: tuple[str, ...]
-    value: str
-    formats: tuple[str, str]
-    example: tuple[str, str, str]
+    axes: tuple[int, ...]  # the dimensions that ``paddings`` pairs up, in its order, with the channels first
+    order: str  # the names of its numbers
+    modes: tuple[str, ...]  # the modes that it knows
+    value: str  # the attribute that holds the value of a border
+    formats: tuple[str, str]  # the layouts; in the second the channels are last
+    example: tuple[str, str, str]  # the shape of X, paddings and the shape of Out, for the documentation
 
 
 ROWS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.axis_reduction import fold as reduced
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
-from fluidnb_kernels.rules import agree
-
-Array = Any
 
 _ATTRS = {
     "start_index": Attr("int", 0, "the first column that is taken; from the end when negative"),
@@ -25,11 +21,7 @@ _ATTRS = {
 def _columns(c: Context) -> tuple[int, int]:
     """The first column that is taken, and how many."""
     xs = c.all("X")
-    for i, x in enumerate(xs):
-        c.require(
-            x.ndim == 2 and agree(x.shape, xs[0].shape), f"The inputs of {c.definition.type} must be alike.",
-            expected=f"matrices like {list(xs[0].shape)}", received=f"{list(x.shape)} of {c.name('X', i)}",
-        )  # fmt: skip
+    c.check_inputs()
     width, start, length = xs[0].shape[1], c.attr("start_index", 0), c.attr("length", -1)
     c.require(
         width > 0, f"{c.definition.type} must know the width of its inputs.", expected="[n, a number]",

@@ -16,7 +16,7 @@ struct isinf {
 struct isfinite {
   template <class C> static __device__ __forceinline__ bool of(C x) { return fabs(x) < C(INFINITY); }
 };
-struct odd {  // what makes a tensor not finite
+struct odd {  // elements that are not finite
   template <class C> static __device__ __forceinline__ bool of(C x) { return !(fabs(x) < C(INFINITY)); }
 };
 }  // namespace f

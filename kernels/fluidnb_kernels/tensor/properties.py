@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op
-from fluidnb.op.rules import Rule
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
 
 
 def _kernels() -> Iterator[str]:
@@ -26,13 +22,6 @@ def _kernels() -> Iterator[str]:
 
 
 CUDA = Source(__file__, "properties.cu", _kernels)
-
-
-def _number(dtype: Any) -> Rule:
-    def infer(c: Context) -> None:
-        c.set("Out", (1,), dtype)
-
-    return infer
 
 
 def _shape_infer(c: Context) -> None:
@@ -59,7 +48,7 @@ def shape(b: Binder) -> None:
     "size",
     inputs={"Input": "any shape"},
     outputs={"Out": "int64 [1]: how many elements it has"},
-    infer=_number(np.int64),
+    infer=lambda c: c.set("Out", (1,), np.int64),
 )
 def size(b: Binder) -> None:
     """Out = the number of elements of Input.
@@ -75,7 +64,12 @@ def size(b: Binder) -> None:
 
 
 @kernel("is_empty", place="cuda")
-@op("is_empty", inputs={"X": "any shape"}, outputs={"Out": "bool [1]: whether it has no elements"}, infer=_number(bool))
+@op(
+    "is_empty",
+    inputs={"X": "any shape"},
+    outputs={"Out": "bool [1]: whether it has no elements"},
+    infer=lambda c: c.set("Out", (1,), bool),
+)
 def is_empty(b: Binder) -> None:
     """Out = whether X has no elements.
 
@@ -97,7 +91,7 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
         inputs={"X": "any shape"},
         outputs={"Out": f"bool: {formula}"},
         cost="X",
-        infer=_each if join is None else _number(bool),
+        infer=lambda c: c.set("Out", *((c["X"].shape, bool, c.lod("X")) if join is None else ((1,), bool))),
         doc=f"""Out = {formula}.
 
     Example:
@@ -133,10 +127,6 @@ def _define_on_cuda(type: str, name: str, each_one: bool, of_whole: bool) -> Non
             else:
                 sought = "odd" if of_whole else name
                 each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
-
-
-def _each(c: Context) -> None:
-    c.set("Out", c["X"].shape, bool, c.lod("X"))
 
 
 _define("isfinite", np.isfinite, np.logical_and, "whether all elements of X are finite", "False")

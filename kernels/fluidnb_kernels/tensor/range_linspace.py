@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.compute_dtype import written_as
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 
-Array = Any
-
 #: The dtypes of the CUDA kernels.
 _WHOLE = ("int32", "int64")
 NUMBERS = (*FLOATS, *_WHOLE)
-
-
-def _one_each(c: Context, *slots: str) -> None:
-    for slot in slots:
-        c.require(
-            c[slot].size in (1, -1), f"Input({slot}) of {c.definition.type} must have one element.",
-            expected="shape [1]", received=list(c[slot].shape),
-        )  # fmt: skip
 
 
 def _range_numbers(c: Context) -> tuple[Any, ...]:
@@ -36,7 +25,7 @@ def _range_numbers(c: Context) -> tuple[Any, ...]:
 
 
 def _range_infer(c: Context) -> None:
-    _one_each(c, "Start", "End", "Step")
+    c.check_inputs()
     n = -1
     if c.runtime:
         start, end, step = _range_numbers(c)
@@ -51,7 +40,7 @@ def _range_infer(c: Context) -> None:
 
 @op(
     "range",
-    inputs={"Start": "the first number", "End": "the bound, not reached", "Step": "the distance"},
+    inputs={"Start: any[1]": "the first number", "End: any[1]": "bound, not reached", "Step: any[1]": "distance"},
     outputs={"Out": "[n]: the numbers"},
     infer=_range_infer,
     guard=_range_numbers,
@@ -79,7 +68,7 @@ def _count(c: Context) -> tuple[Any, ...]:
 
 
 def _linspace_infer(c: Context) -> None:
-    _one_each(c, "Start", "Stop", "Num")
+    c.check_inputs()
     n = -1
     if c.runtime:
         n = int(on_host(c["Num"]).item())
@@ -90,7 +79,7 @@ def _linspace_infer(c: Context) -> None:
 
 @op(
     "linspace",
-    inputs={"Start": "the first number", "Stop": "the last number", "Num: int32[1]": "how many"},
+    inputs={"Start: any[1]": "the first number", "Stop: any[1]": "the last number", "Num: any[1]": "how many"},
     outputs={"Out": "[Num]: the numbers"},
     attrs={"dtype": Attr("int", -1, "the VarType of Out; -1 for that of Start")},
     infer=_linspace_infer,
@@ -112,13 +101,9 @@ def linspace(b: Binder) -> None:
     b(np.copyto, b["Out"], np.linspace(start, stop, int(n)).astype(b["Out"].dtype))
 
 
-def _kernels() -> Iterator[str]:
-    for dtype in NUMBERS:
-        yield f"spaced<{CTYPES[dtype]}, double>"
-    yield from (f"spaced<{CTYPES[dtype]}, long long>" for dtype in _WHOLE)
-
-
-CUDA = Source(__file__, "range_linspace.cu", _kernels)
+CUDA = Source(
+    __file__, "range_linspace.cu", typed(("spaced", NUMBERS, ("double",)), ("spaced", _WHOLE, ("long long",)))
+)
 
 
 def _spaced(b: Binder, out: Array, start: Any, step: Any, last: Any = None) -> None:

@@ -18,17 +18,7 @@ _INPUTS = {
 
 
 def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
-    """The shape that a reshape gives.
-
-    Args:
-        wanted: sizes; 0 copies the size of X in that dimension, one -1 takes what is left.
-
-    Returns:
-        The shape; -1 where it is not known yet.
-
-    Raises:
-        RuleError: the elements do not fit.
-    """
+    """The shape that a reshape gives; of the sizes 0 copies that of X, one -1 takes what is left or is unknown."""
     x = c["X"]
     c.require(
         wanted.count(-1) <= 1, "Only one dimension value of 'shape' in ReshapeOp can be -1.",
@@ -49,18 +39,29 @@ def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
         i = wanted.index(-1)
         size = product([n for n in x.shape if n != -1])
         rest = product([n for k, n in enumerate(shape) if k != i and k not in copied])
-        c.require(
-            rest > 0 and size % rest == 0 or size == 0,
-            "X cannot be reshaped to Attr(shape) of reshape: sizes do not divide.",
-            expected=f"a multiple of {rest} elements", received=f"{size} elements",
-        )  # fmt: skip
+        if size and (rest <= 0 or size % rest):
+            c.fail(
+                "X cannot be reshaped to Attr(shape) of reshape: sizes do not divide.",
+                expected=f"a multiple of {rest} elements", received=f"{size} elements in {list(x.shape)}",
+                hint=_sizes_hint(wanted, size),
+            )  # fmt: skip
         shape[i] = size // rest if rest > 0 else 0
     elif -1 not in shape and -1 not in x.shape:
-        c.require(
-            product(shape) == x.size, "The size of X must be that of Attr(shape) of reshape.",
-            expected=f"{product(shape)} elements for {wanted}", received=f"{x.size} elements in {list(x.shape)}",
-        )  # fmt: skip
+        if product(shape) != x.size:
+            c.fail(
+                "The size of X must be that of Attr(shape) of reshape.",
+                expected=f"{product(shape)} elements for {wanted}", received=f"{x.size} elements in {list(x.shape)}",
+                hint=_sizes_hint(wanted, x.size),
+            )  # fmt: skip
     return tuple(shape)
+
+
+def _sizes_hint(wanted: list[int], size: int) -> str:
+    """Sizes like the wanted ones that have as many elements as X."""
+    known = product([n for n in wanted[:-1] if n > 0])
+    if -1 not in wanted[:-1] and 0 not in wanted and size % known == 0:
+        return f"shape={[*wanted[:-1], -1]} has {size} elements."
+    return f"shape=[-1] has {size} elements."
 
 
 def _wanted(c: Context) -> list[int]:
@@ -70,22 +71,13 @@ def _wanted(c: Context) -> list[int]:
     return integers(c, "shape", "Shape", "ShapeTensor")
 
 
-def _infer(c: Context) -> None:
-    shape = target_shape(c, _wanted(c))
-    if not c.runtime:  # while running Out may be a view of X, so the kernel makes it
-        c.set("Out", shape, c["X"].dtype, _lod(c, shape))
-
-
-def _lod(c: Context, shape: tuple[int, ...]) -> Any:
+def lod_of(c: Context, shape: tuple[int, ...]) -> Any:
+    """The LoD of X, where its rows are those of the new shape."""
     return c.lod("X") if shape and c["X"].ndim and shape[0] == c["X"].shape[0] else ()
 
 
 def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any) -> None:
-    """Emit an output that has the elements of an array in another shape: a view of it where that is safe.
-
-    Args:
-        shape: sizes with the same product.
-    """
+    """Emit an output that has the elements of an array in another shape: a view of it where that is safe."""
     view = x.reshape(shape)
     if is_view(view, x):
         return b.alias(slot, view, lod)
@@ -97,17 +89,48 @@ def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any)
     return None
 
 
-@op(
-    "reshape",
-    inputs=_INPUTS,
-    outputs={"Out": "its elements in another shape"},
-    attrs={"shape": Attr("ints", [], "sizes: 0 copies that of X, one -1 takes what is left")},
-    infer=_infer,
-    grad=default_grad("X", "Out", "Out@GRAD", wrt=["X"]),
-    guard=values_of("Shape", "ShapeTensor"),
-    dtype_slot="X",
-)
-def reshape(b: Binder) -> None:
+#: The gradient of the gradient of every operator that keeps the elements and changes the shape.
+AGAIN = second_grad("reshape2_grad_grad", {"DOut": "Out@GRAD"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
+
+
+def _define(type: str, keeps: bool, doc: str) -> None:
+    """Register a form of reshape; one that keeps XShape needs no more of X for its gradient."""
+
+    def infer(c: Context) -> None:
+        shape, x = target_shape(c, _wanted(c)), c["X"]
+        if not c.runtime:  # while running Out may be a view of X, so the kernel makes it
+            c.set("Out", shape, x.dtype, lod_of(c, shape))
+        c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
+
+    @kernel(type, place="cuda")  # tensors of a device are contiguous, so all of it is views and copies
+    @op(
+        type,
+        inputs=_INPUTS,
+        outputs={
+            "Out": "its elements in another shape",
+            **({"XShape~": "no elements: [0, the shape of X]"} if keeps else {}),
+        },
+        attrs={"shape": Attr("ints", [], "sizes: 0 copies that of X, one -1 takes what is left")},
+        infer=infer,
+        grad=default_grad(*(["XShape"] if keeps else ["X", "Out"]), "Out@GRAD", wrt=["X"]),
+        guard=values_of("Shape", "ShapeTensor"),
+        dtype_slot="X",
+        doc=doc,
+    )  # fmt: skip
+    def reshape(b: Binder) -> None:
+        shape = target_shape(b, _wanted(b))
+        emit_reshape(b, "Out", b["X"], shape, lod_of(b, shape))
+
+    @kernel(type + "_grad", place="cuda")
+    @grad_op(type + "_grad", infer=None, grad=AGAIN)
+    def reshape_grad(b: Binder) -> None:
+        """dX = dOut in the shape of X."""
+        shape, slot = (b["XShape"].shape[1:], "XShape") if keeps else (b["X"].shape, "X")
+        emit_reshape(b, "X@GRAD", b["Out@GRAD"], shape, b.lod(slot))
+
+
+_define(
+    "reshape", False,
     """Out = the elements of X in another shape; the LoD is propagated where the number of rows stays.
 
     Example:
@@ -118,38 +141,10 @@ def reshape(b: Binder) -> None:
                [5, 6]])
 
     Source: Fluid's reshape_op.
-    """
-    shape = target_shape(b, _wanted(b))
-    emit_reshape(b, "Out", b["X"], shape, _lod(b, shape))
-
-
-#: The gradient of the gradient of every operator that keeps the elements and changes the shape.
-AGAIN = second_grad("reshape2_grad_grad", {"DOut": "Out@GRAD"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
-
-
-@grad_op("reshape_grad", infer=None, grad=AGAIN)
-def reshape_grad(b: Binder) -> None:
-    """dX = dOut in the shape of X."""
-    emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["X"].shape, b.lod("X"))
-
-
-def _infer2(c: Context) -> None:
-    _infer(c)
-    x = c["X"]
-    c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
-
-
-@op(
-    "reshape2",
-    inputs=_INPUTS,
-    outputs={"Out": "its elements in another shape", "XShape~": "no elements: [0, the shape of X]"},
-    attrs={"shape": Attr("ints", [], "sizes: 0 copies that of X, one -1 takes what is left")},
-    infer=_infer2,
-    grad=default_grad("XShape", "Out@GRAD", wrt=["X"]),
-    guard=values_of("Shape", "ShapeTensor"),
-    dtype_slot="X",
-)
-def reshape2(b: Binder) -> None:
+    """,
+)  # fmt: skip
+_define(
+    "reshape2", True,
     """Out = the elements of X in another shape; its gradient needs the shape of X alone, which XShape keeps.
 
     Example:
@@ -158,14 +153,8 @@ def reshape2(b: Binder) -> None:
         array([1, 2, 3, 4])
 
     Source: Fluid's reshape_op.
-    """
-    reshape(b)
-
-
-@grad_op("reshape2_grad", infer=None, grad=AGAIN)
-def reshape2_grad(b: Binder) -> None:
-    """dX = dOut in the shape of X."""
-    emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["XShape"].shape[1:], b.lod("XShape"))
+    """,
+)  # fmt: skip
 
 
 def _again_infer(c: Context) -> None:
@@ -173,14 +162,8 @@ def _again_infer(c: Context) -> None:
         c.set("DDOut", c["DOut"].shape, c["DOut"].dtype, c.lod("DOut"))
 
 
+@kernel("reshape2_grad_grad", place="cuda")
 @grad_op("reshape2_grad_grad", infer=_again_infer)
 def reshape2_grad_grad(b: Binder) -> None:
     """DDOut = DDX in the shape of DOut."""
     emit_reshape(b, "DDOut", b["DDX"], b["DOut"].shape, b.lod("DOut"))
-
-
-for _type, _function in (
-    ("reshape", reshape), ("reshape_grad", reshape_grad), ("reshape2", reshape2), ("reshape2_grad", reshape2_grad),
-    ("reshape2_grad_grad", reshape2_grad_grad),
-):  # fmt: skip
-    kernel(_type, place="cuda")(_function)  # tensors of a device are contiguous, so all of it is views and copies

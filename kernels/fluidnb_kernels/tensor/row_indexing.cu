@@ -1,6 +1,6 @@
 // Rows of a tensor chosen by their numbers: gather, scatter, lookup_table, multiplex, one_hot, where, and back.
 //
-// A tensor is [outer, height, inner]; an index names rows of the second dimension. Threads of a block stand in rows
+// A tensor is [outer, height, inner]; an index names rows of the second dimension. Threads of a block are arranged in rows
 // (y) and along them (x), so that an index is read once for a row and no element costs a division. Taking and putting
 // move each element of the result once in and once out, and aim at the bandwidth of a device copy; W is a word of 1 to
 // 16 bytes. Where several rows meet in one, they are added with atomics: 2 reads and 1 write for an element, in an
@@ -185,7 +185,7 @@ __global__ void found(const C* condition, const long long* counts, long long* pl
   }
 }
 
-// One column of [hits, rank]: the coordinate along a dimension in which `inner` elements lie behind each other.
+// One column of [hits, rank]: the coordinate along a dimension in which `inner` elements follow each other.
 extern "C" __global__ void coordinates(const long long* places, long long* out, long long rank, long long at,
                                        long long size, long long inner, long long count) {
   EACH(k, 0, count) out[k * rank + at] = places[k] / inner % size;

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from fluidnb.errors import OpValueError
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, vector
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed, vector
 from fluidnb_kernels.cuda.cast import cast, of_dtype
 from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS, fill
 
-Array = Any
 #: The dtypes that can be added up in any order of threads.
 SUMMED = (*FLOATS, "int32", "int64")
 #: The number that stands for no padding: it names no row of any tensor.
@@ -30,42 +28,21 @@ _CONDITIONS = tuple(CTYPES[d] for d in ("bool", "int32", "int64", "float32", "fl
 _CHUNK, _SCANNERS = 1024, 256
 
 
-def _kernels() -> Iterator[str]:
-    for index in _INDEXES:
-        yield f"claimed<{index}>"
-        yield f"numbered<{index}>"
-        for word in WORDS.values():
-            yield from (f"{name}<{word}, {index}>" for name in ("taken", "put", "blanked", "chosen"))
-            if word != WORDS[16]:
-                yield from (f"{name}<{word}, {index}>" for name in ("hot", "along_taken", "along_put"))
-        for dtype in SUMMED:
-            yield from (f"{name}<{CTYPES[dtype]}, {index}>" for name in ("added", "along_added"))
-    for word in WORDS.values():
-        if word != WORDS[16]:
-            yield from (f"{name}<{word}>" for name in ("either", "only"))
-    for condition in _CONDITIONS:
-        yield from (f"{name}<{condition}>" for name in ("hits", "found"))
-
-
-CUDA = Source(__file__, "row_indexing.cu", lambda: ["before", "coordinates", *_kernels()])
+_NARROW = [word for size, word in WORDS.items() if size <= 8]
+CUDA = Source(__file__, "row_indexing.cu", typed(
+    ("before coordinates",), ("claimed numbered", _INDEXES), ("taken put blanked chosen", WORDS.values(), _INDEXES),
+    ("hot along_taken along_put", _NARROW, _INDEXES), ("added along_added", SUMMED, _INDEXES),
+    ("either only", _NARROW), ("hits found", _CONDITIONS),
+))  # fmt: skip
 
 
 def word(x: Array) -> str:
-    """The word that holds an element.
-
-    Example:
-        >>> word(np.zeros(1, np.float32))
-        'unsigned int'
-    """
+    """The word that holds an element."""
     return WORDS[x.dtype.itemsize]
 
 
 def numbers(b: Binder, index: Array) -> Array:
-    """An index in a dtype that kernels read.
-
-    Returns:
-        The index, or a workspace of int64 into which it is cast.
-    """
+    """An index in a dtype that kernels read: itself, or a workspace of int64."""
     return index if index.dtype in (np.int32, np.int64) else of_dtype(b, index, np_dtype("int64"))
 
 
@@ -89,12 +66,7 @@ def _words(width: int, *arrays: Array) -> tuple[str, int]:
 def take(
     b: Binder, x: Array, index: Array, out: Array, sides: Sequence[int], back: bool = False, padding: int = NONE
 ) -> None:
-    """Emit ``out[o, k] = x[o, index[k]]``.
-
-    Args:
-        sides: outer, height and inner size of ``x``.
-        back: whether negative numbers count from the end.
-    """
+    """Emit ``out[o, k] = x[o, index[k]]``; with ``back``, negative numbers count from the end."""
     outer, height, inner = sides
     index, n = numbers(b, index), index.size
     _holds("taking rows", (x, outer * height * inner), (out, outer * n * inner))
@@ -107,12 +79,7 @@ def take(
 def add(
     b: Binder, x: Array, index: Array, total: Array, sides: Sequence[int], back: bool = False, padding: int = NONE
 ) -> None:
-    """Emit ``total[o, index[k]] += x[o, k]``; half precision is added up in float32 and rounded once.
-
-    Args:
-        sides: outer, height and inner size of ``total``.
-        back: whether negative numbers count from the end.
-    """
+    """Emit ``total[o, index[k]] += x[o, k]``; half precision is added up in float32 and rounded once."""
     outer, height, inner = sides
     index, n, wide = numbers(b, index), index.size, _wide(b, total)
     _holds("adding rows", (total, outer * height * inner), (x, outer * n * inner))
@@ -123,7 +90,7 @@ def add(
 
 
 def _wide(b: Binder, total: Array) -> Array:
-    """What kernels add to: the total, or a float32 workspace that begins as it where it is in half precision."""
+    """The array that kernels add to: the total, or a float32 copy of it in half precision."""
     return of_dtype(b, total, np_dtype("float32")) if total.dtype.itemsize < 4 else total
 
 
@@ -151,15 +118,7 @@ def blank(b: Binder, index: Array, out: Array) -> None:
 
 
 def parts(b: Binder, index: Array, shape: Sequence[int]) -> tuple[Array, tuple[int, int, int]]:
-    """One number for each part of a tensor that several numbers name.
-
-    Args:
-        index: whole numbers [..., d].
-        shape: of the tensor whose first d dimensions they count along.
-
-    Returns:
-        The numbers, and the sides for `take` and `add`.
-    """
+    """One number for each part of a tensor that several numbers name, and the sides for `take` and `add`."""
     depth, index = index.shape[-1], numbers(b, index)
     n = index.size // depth
     rows = b.tmp((n,), np.int64)
@@ -170,12 +129,7 @@ def parts(b: Binder, index: Array, shape: Sequence[int]) -> tuple[Array, tuple[i
 
 
 def choose(b: Binder, x: Array, index: Array, out: Array, which: tuple[int, int], others: bool) -> None:
-    """Emit ``out[k] = x[k]`` where ``index[k]`` is a number.
-
-    Args:
-        index: a number for each of the first rows.
-        others: whether other rows become zeros.
-    """
+    """Emit ``out[k] = x[k]`` where ``index[k]`` is a number."""
     inner = math.prod(out.shape[1:])
     _holds("choosing rows", (x, max(x.size, index.size * inner)), (out, max(out.size, index.size * inner)))
     (w, width), index = _words(inner, x, out), numbers(b, index)
@@ -184,13 +138,7 @@ def choose(b: Binder, x: Array, index: Array, out: Array, which: tuple[int, int]
 
 
 def hot(b: Binder, index: Array, out: Array, lenient: bool) -> None:
-    """Emit rows with a single 1.
-
-    Args:
-        index: where it is in each row.
-        out: [..., depth], written.
-        lenient: whether a number outside the row leaves it 0.
-    """
+    """Emit rows with a single 1."""
     index, width = numbers(b, index), out.shape[-1]
     _holds("one_hot", (out, index.size * width))
     one = np.frombuffer(np.ones(1, out.dtype).tobytes().ljust(8, b"\0"), np.uint64)[0]
@@ -204,7 +152,6 @@ def along(b: Binder, kind: str, x: Array, index: Array, out: Array, whole: Array
     Args:
         kind: ``taken``: out[i] = x[index[i]]; ``put``: out[index[i]] = x[i]; ``added``: out[index[i]] += x[i].
         index: whole numbers, a shape that differs from that of ``whole`` along the axis alone.
-        whole: ``x`` or ``out``, the one that the numbers count in.
     """
     index = numbers(b, index)
     sizes = index.shape[axis], whole.shape[axis], math.prod(whole.shape[axis:][1:])
@@ -219,14 +166,7 @@ def along(b: Binder, kind: str, x: Array, index: Array, out: Array, whole: Array
 
 
 def places(b: Binder, condition: Array, count: int) -> Array:
-    """Where a condition holds, all elements counted as one list.
-
-    Args:
-        condition: bool or numbers.
-
-    Returns:
-        int64 [count], a workspace.
-    """
+    """The indices at which a condition holds, all elements counted as one list: a workspace int64 [count]."""
     out = b.tmp((count,), np.int64)
     if count:
         if ctype(condition.dtype) not in _CONDITIONS:
@@ -240,34 +180,21 @@ def places(b: Binder, condition: Array, count: int) -> Array:
 
 
 def coordinates(b: Binder, flat: Array, shape: Sequence[int], out: Array) -> None:
-    """Emit the coordinates of places.
-
-    Args:
-        flat: their numbers, all elements counted as one list.
-        out: int64 [places, rank], written.
-    """
+    """Emit the coordinates of flat indices, int64 [n, rank]."""
     for d, size in enumerate(shape):
         counts = [np.int64(n) for n in (len(shape), d, size, math.prod(shape[d + 1 :]))]
         each(b, CUDA, "coordinates", flat.size, flat, out, *counts)
 
 
 def either(b: Binder, condition: Array, x: Array, y: Array, out: Array) -> None:
-    """Emit ``out = x`` where a condition holds, ``y`` elsewhere.
-
-    Args:
-        condition: bool.
-    """
+    """Emit ``out = x`` where a condition holds, ``y`` elsewhere."""
     _holds("where", (out, out.size), (x, out.size), (y, out.size))
     _holds("the condition of where", (condition, out.size))
     each(b, CUDA, f"either<{word(out)}>", out.size, condition, x, y, out)
 
 
 def only(b: Binder, condition: Array, value: bool, x: Array, out: Array) -> None:
-    """Emit ``out = x`` where a condition has a value, 0 elsewhere.
-
-    Args:
-        condition: bool.
-    """
+    """Emit ``out = x`` where a condition has a value, 0 elsewhere."""
     _holds("where", (out, out.size), (x, out.size))
     _holds("the condition of where", (condition, out.size))
     each(b, CUDA, f"only<{word(out)}>", out.size, condition, x, out, np.int32(value))

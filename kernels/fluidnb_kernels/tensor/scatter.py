@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
+from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.gather import sides
-from fluidnb_kernels.tensor.strided_copy import move
-
-Array = Any
 
 
 def check_rows(ids: Array, height: int, what: str) -> None:
-    """Refuse row numbers outside a tensor.
-
-    Args:
-        what: the input that holds the numbers, for the message.
-
-    Raises:
-        EnforceNotMet: a number is negative or too large.
-
-    Example:
-        >>> check_rows(np.array([0, 2]), 3, "Input(Ids) of scatter")
-    """
+    """Refuse row numbers outside a tensor."""
     if ids.size and not (0 <= ids.min() and ids.max() < height):
         bad = ids[(ids < 0) | (ids >= height)].ravel()[0]
         raise EnforceNotMet(
@@ -36,31 +22,13 @@ def check_rows(ids: Array, height: int, what: str) -> None:
 
 
 def put_rows(out: Array, ids: Array, rows: Array) -> None:
-    """Write rows; of several for the same place the last one stays.
-
-    Args:
-        ids: whole numbers [n].
-        rows: [n, …].
-
-    Example:
-        >>> x = np.zeros(3); put_rows(x, np.array([1]), np.array([5.0])); x
-        array([0., 5., 0.])
-    """
+    """Write rows; of several for the same place the last one stays."""
     check_rows(ids, len(out), "Input(Ids) of scatter")
     out[ids] = rows
 
 
 def sum_rows(out: Array, ids: Array, rows: Array) -> None:
-    """Write the sum of all rows for the same place, in place of what was there.
-
-    Args:
-        ids: whole numbers [n].
-        rows: [n, …].
-
-    Example:
-        >>> x = np.full(3, 9.0); sum_rows(x, np.array([1, 1]), np.array([5.0, 1.0])); x
-        array([9., 6., 9.])
-    """
+    """Write the sum of all rows for the same place, in place of what was there."""
     check_rows(ids, len(out), "Input(Ids) of scatter")
     out[ids] = 0
     np.add.at(out, ids, rows)
@@ -68,11 +36,7 @@ def sum_rows(out: Array, ids: Array, rows: Array) -> None:
 
 def _infer(c: Context) -> None:
     x, ids, updates = c["X"], c["Ids"], c["Updates"]
-    whole_numbers(c, "Ids")
-    c.require(
-        ids.ndim == 1 or ids.ndim == 2 and ids.shape[1] in (1, -1), "Input(Ids) of scatter must be a list of numbers.",
-        expected="shape [n] or [n, 1]", received=f"shape {list(ids.shape)}",
-    )  # fmt: skip
+    c.check_inputs("Ids")
     want = (ids.shape[0], *x.shape[1:])
     c.require(
         agree(updates.shape, want), "Input(Updates) of scatter must hold a row for each of Input(Ids).",
@@ -81,6 +45,7 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
+@kernel("scatter", place="cuda", dtypes=row_indexing.SUMMED)
 @op(
     "scatter",
     inputs={
@@ -105,43 +70,37 @@ def scatter(b: Binder) -> None:
 
     Source: Fluid's scatter_op.
     """
-    b(np.copyto, b["Out"], b["X"])
-    b(put_rows if b.attr("overwrite") else sum_rows, b["Out"], b["Ids"].reshape(-1), b["Updates"])
-
-
-def _grad_infer(c: Context) -> None:
-    g, updates = c["Out@GRAD"], c["Updates"]
-    c.set("X@GRAD", g.shape, g.dtype, c.lod("Out@GRAD"))
-    c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
-
-
-@grad_op("scatter_grad", infer=_grad_infer, dtype_slot="Out@GRAD")
-def scatter_grad(b: Binder) -> None:
-    """dX = dOut, but 0 in the rows that were replaced; dUpdates = those rows of dOut."""
-    g, ids = b["Out@GRAD"], b["Ids"].reshape(-1)
-    if b.wants("X@GRAD"):
-        dx = b["X@GRAD"]
-        b(np.copyto, dx, g)
-        b(put_rows, dx, ids, b.const(0, dx.dtype))
-    if b.wants("Updates@GRAD"):
-        b(np.ndarray.take, g, ids, 0, b["Updates@GRAD"], "clip")
-
-
-@kernel("scatter", place="cuda", dtypes=row_indexing.SUMMED)
-def _on_cuda(b: Binder) -> None:
-    ids, rows, out = b["Ids"], b["Updates"], b["Out"]
-    move(b, out, b["X"])
+    out, ids, rows = b["Out"], b["Ids"], b["Updates"]
+    verbs.copy(b, out, b["X"])
+    if not verbs.on_cuda(b):
+        return b(put_rows if b.attr("overwrite") else sum_rows, out, ids.reshape(-1), rows)
     if b.attr("overwrite"):
         return row_indexing.put(b, rows, ids, out)
     row_indexing.blank(b, ids, out)
     return row_indexing.add(b, rows, ids, out, sides(out.shape, 0))
 
 
+def updates_grad(c: Context) -> None:
+    """Rule: the gradient of X is like that of Out, that of Updates like Updates."""
+    g, updates = c["Out@GRAD"], c["Updates"]
+    c.set("X@GRAD", g.shape, g.dtype, c.lod("Out@GRAD"))
+    c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
+
+
 @kernel("scatter_grad", place="cuda")
-def _grad_on_cuda(b: Binder) -> None:
+@grad_op("scatter_grad", infer=updates_grad, dtype_slot="Out@GRAD")
+def scatter_grad(b: Binder) -> None:
+    """dX = dOut, but 0 in the rows that were replaced; dUpdates = those rows of dOut."""
     g, ids = b["Out@GRAD"], b["Ids"]
     if b.wants("X@GRAD"):
-        move(b, b["X@GRAD"], g)
-        row_indexing.blank(b, ids, b["X@GRAD"])
+        dx = b["X@GRAD"]
+        verbs.copy(b, dx, g)
+        if verbs.on_cuda(b):
+            row_indexing.blank(b, ids, dx)
+        else:
+            b(put_rows, dx, ids.reshape(-1), b.const(0, dx.dtype))
     if b.wants("Updates@GRAD"):
-        row_indexing.take(b, g, ids, b["Updates@GRAD"], sides(g.shape, 0))
+        if verbs.on_cuda(b):
+            row_indexing.take(b, g, ids, b["Updates@GRAD"], sides(g.shape, 0))
+        else:
+            b(np.ndarray.take, g, ids.reshape(-1), 0, b["Updates@GRAD"], "clip")

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.rules import whole_numbers
 
-Array = Any
 _WHOLE = ("int32", "int64")
 
 
 def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) -> None:
-    """Write numbers as seen from one share of a table.
-
-    Args:
-        out: the same shape, written.
-
-    Raises:
-        EnforceNotMet: a number is outside the table.
-
-    Example:
-        >>> y = np.zeros(2, int); shard(np.array([1, 12]), 20, 10, 1, -1, y); y
-        array([-1,  2])
-    """
+    """Write numbers as seen from one share of a table."""
     outside = (x < 0) | (x >= total)
     if outside.any():
         raise EnforceNotMet(
@@ -40,13 +24,13 @@ def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) 
 
 
 def _infer(c: Context) -> None:
-    whole_numbers(c, "X")
+    c.check_inputs()
     c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
 @op(
     "shard_index",
-    inputs={"X: int[…, 1]": "rows of a table"},
+    inputs={"X: int": "rows of a table"},
     outputs={"Out": "the same shape: rows of one share, or ignore_value"},
     attrs={
         "index_num": Attr("int", doc="how many rows the table has", gt=0),
@@ -73,11 +57,7 @@ def shard_index(b: Binder) -> None:
     b(shard, b["X"], total, size, b.attr("shard_id"), b.attr("ignore_value"), b["Out"])
 
 
-def _kernels() -> Iterator[str]:
-    yield from (f"shard<{CTYPES[dtype]}>" for dtype in _WHOLE)
-
-
-CUDA = Source(__file__, "shard_index.cu", _kernels)
+CUDA = Source(__file__, "shard_index.cu", typed(("shard", _WHOLE)))
 
 
 @kernel("shard_index", place="cuda", dtypes=_WHOLE)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.shape_inputs import integers
-
-Array = Any
 
 _TENSORS = ("StartsTensor", "EndsTensor", "StridesTensor")
 _LISTS = ("StartsTensorList", "EndsTensorList", "StridesTensorList")

@@ -1,11 +1,11 @@
-// Sorting along lines: argsort, in both directions. Equal elements keep their order, and numbers that are none come
+// Sorting along lines: argsort, in both directions. Equal elements keep their order, and NaN comes
 // behind all others, before them where the largest come first, as on the host.
 //
 // A line of up to TILE elements is sorted by a block in shared memory (Batcher's bitonic network), several short lines
 // in one block: an element is read once, and it and its number are written once, so the bound is the bandwidth of
 // device memory. Of a longer line the tiles are sorted so, and then neighbouring runs are merged, twice as long each
 // time: each pass moves an element and its number in and out, and each block finds its own share of two runs by
-// bisection. The order of all elements is strict, since those that are equal are told apart by their numbers, so the
+// bisection. The order of all elements is strict, since those that are equal are distinguished by their numbers, so the
 // result does not depend on how threads run.
 #include "fluid.cuh"
 

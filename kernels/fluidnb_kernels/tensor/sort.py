@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, kernel
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Binder, kernel
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.tensor.line_extremes import ORDERED
 from fluidnb_kernels.tensor.strided_copy import lay, move
 
-Array = Any
 #: Elements that a block sorts, its threads, and blocks of a grid, whose blocks go round in strides.
 TILE, _SORTERS, _MOST = 1024, 256, 1 << 16
 
 
-def _kernels() -> Iterator[str]:
-    for dtype in ORDERED:
-        yield from (f"{name}<{CTYPES[dtype]}>" for name in ("sorted", "merged"))
-
-
-CUDA = Source(__file__, "sort.cu", _kernels)
+CUDA = Source(__file__, "sort.cu", typed(("sorted merged", ORDERED)))
 
 
 def sort(b: Binder, x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
-    """Emit sorted elements and where they were; equal ones keep their order.
-
-    Args:
-        out: of the shape of ``x``, written; or None.
-        indices: int64 of that shape, written; or None.
-    """
+    """Emit sorted elements and where they were, where wanted; equal ones keep their order."""
     lines, n, inner = split(x.shape, axis)
     if inner > 1 and n > TILE:
         _sort_across(b, x, axis, descending, out, indices)
@@ -55,7 +43,7 @@ def sort(b: Binder, x: Array, axis: int, descending: bool, out: Array | None, in
 
 
 def _stages(b: Binder, x: Array, out: Array | None, passes: int, dtype: Any = None) -> list[Array | None]:
-    """What the first launch and each merging pass write: two workspaces in turn, the output last."""
+    """Targets of the first launch and of each merging pass: two workspaces in turn, the output last."""
     spare = [b.tmp(x.shape, dtype or x.dtype) for _ in range(min(passes, 2))]
     return [*(spare[i % 2] for i in range(passes)), out]
 

@@ -58,8 +58,6 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return [grad_desc("concat", desc, {"X": parts, **axis}, {"Out": grad_names(desc, "X", no_grad)})]
 
 
-
-
 @kernel("split", place="cuda")
 @op(
     "split",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.shape_inputs import integers
-from fluidnb_kernels.tensor.reshape import AGAIN, emit_reshape
+from fluidnb_kernels.tensor.reshape import AGAIN, emit_reshape, lod_of
 
 Shape = tuple[int, ...]
 
@@ -51,21 +51,13 @@ def _range_flattened(c: Context) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator.
+    """One operator."""
 
-    Args:
-        formula: what it does to the shape.
-        shape: the new shape; -1 where it is not known yet.
-        attrs: its attributes.
-        example: shape of X, attributes and shape of Out, for the documentation.
-        tensors: inputs of Paddle 2 that stand for attributes.
-    """
-
-    formula: str
-    shape: Callable[[Context], Shape]
-    attrs: dict[str, Attr]
-    example: tuple[str, str, str]
-    tensors: tuple[str, ...] = ()
+    formula: str  # what it does to the shape
+    shape: Callable[[Context], Shape]  # the new shape; -1 where it is not known yet
+    attrs: dict[str, Attr]  # its attributes
+    example: tuple[str, str, str]  # shape of X, attributes and shape of Out, for the documentation
+    tensors: tuple[str, ...] = ()  # inputs of Paddle 2 that stand for attributes
 
 
 _SQUEEZE = Row(
@@ -110,7 +102,7 @@ def _define(type: str, row: Row) -> None:
     def rule(c: Context) -> None:
         x, shape = c["X"], row.shape(c)
         if not c.runtime:  # while running Out may be a view of X, so the kernel makes it
-            c.set("Out", shape, x.dtype, _lod(c, shape))
+            c.set("Out", shape, x.dtype, lod_of(c, shape))
         c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
 
     @op(
@@ -125,7 +117,7 @@ def _define(type: str, row: Row) -> None:
     )
     def ranks(b: Binder) -> None:
         shape = row.shape(b)
-        emit_reshape(b, "Out", b["X"], shape, _lod(b, shape))
+        emit_reshape(b, "Out", b["X"], shape, lod_of(b, shape))
 
     @grad_op(type + "_grad", infer=None, grad=AGAIN)
     def ranks_grad(b: Binder) -> None:
@@ -135,10 +127,6 @@ def _define(type: str, row: Row) -> None:
 
     kernel(type, place="cuda")(ranks)  # tensors of a device are contiguous, so all of it is views and copies
     kernel(type + "_grad", place="cuda")(ranks_grad)
-
-
-def _lod(c: Context, shape: Shape) -> tuple[object, ...]:
-    return c.lod("X") if shape and c["X"].ndim and shape[0] == c["X"].shape[0] else ()
 
 
 for _type, _row in ROWS.items():

@@ -1,8 +1,8 @@
 // Elements copied from anywhere to anywhere: slice, concat, split, stack, expand, reverse, crop, pad, transpose.
 //
 // Each moves one read and one write for an element and computes nothing, so the bound is the bandwidth of a device
-// copy. T is a word of 1 to 16 bytes, as many elements as lie side by side in both tensors, so that runs are loaded
-// and stored 16 bytes at a time. Where the side-by-side elements of one tensor are far apart in the other, `tiled`
+// copy. T is a word of 1 to 16 bytes, as many elements as are contiguous in both tensors, so that runs are loaded
+// and stored 16 bytes at a time. Where the contiguous elements of one tensor are far apart in the other, `tiled`
 // goes through shared memory, so that reads and writes both are whole lines.
 #include "strides.cuh"
 
@@ -20,7 +20,7 @@ __global__ void strided(const void* from, void* to, long long from_begin, long l
   }
 }
 
-// Tiles of two dimensions: down `rows`, which lie side by side in the target and `from_step` apart in the source, and
+// Tiles of two dimensions: down `rows`, which are contiguous in the target and `from_step` apart in the source, and
 // across `columns`, the other way round. Four more dimensions count the planes.
 const int TILE = 32, STRIPE = 8;
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Reserve
-from fluidnb.op import Binder
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import Source, ctype, vector
 from fluidnb_kernels.cuda.grid import each
 
-Array = Any
 #: A dimension: its size, its step in the source, its step in the target.
 Dim = tuple[int, int, int]
 
@@ -54,15 +53,10 @@ def lay(array: Array, shape: Sequence[int] | None = None) -> Array:
     """The memory layout of a tensor, as a numpy array without data: for slicing, never for reading.
 
     Args:
-        array: a contiguous array of any place.
         shape: sizes with the same product, to look at it in another shape.
 
     Returns:
         An array of bytes whose strides count elements.
-
-    Example:
-        >>> lay(np.zeros((2, 3)))[:, ::-1].strides
-        (3, -1)
     """
     return _LAYOUTS(array.shape if shape is None else shape, np.uint8)
 
@@ -71,8 +65,6 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
     """Emit a copy of a part of a tensor to a part of another.
 
     Args:
-        out: what is written; contiguous.
-        x: what is read, of the same dtype; contiguous.
         to: which elements of ``out``, a view of ``lay(out)``; all of them by default.
         of: which elements of ``x``, a view of ``lay(x)`` that numpy broadcasts to the shape of ``to``.
     """
@@ -131,11 +123,7 @@ def _emit(b: Binder, out: Array, x: Array, of: int, to: int, dims: list[Dim]) ->
 
 
 def _in_words(aligned: bool, item: int, of: int, to: int, dims: list[Dim]) -> tuple[str, int, int, list[Dim]]:
-    """The widest word that a move can be made in, and the move in such words.
-
-    Args:
-        aligned: whether both tensors begin where the widest word may.
-    """
+    """The widest word that a move can be made in, and the move in such words."""
     for size, word in WORDS.items():
         k = max(size // item, 1)
         if size == item or not dims:
@@ -168,12 +156,7 @@ def _numbers(dims: list[Dim], rank: int) -> list[Any]:
 
 
 def fill(b: Binder, out: Array, value: Any = 0) -> None:
-    """Emit ``out = value``.
-
-    Args:
-        out: contiguous.
-        value: a number; it is converted as numpy does.
-    """
+    """Emit ``out = value``."""
     item = out.dtype.itemsize
     bits = np.frombuffer(np.asarray(value).astype(out.dtype).tobytes() * (8 // item), np.uint64)[0]
     wide = 16 if vector(out) > 1 and out.size * item % 16 == 0 else item
@@ -184,8 +167,6 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
     """Emit sums over some dimensions.
 
     Args:
-        x: floats; contiguous.
-        out: of the dtype of ``x``, the sums; contiguous.
         shape: the shape in which to look at ``x``.
     """
     sizes = list(shape)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.shape_inputs import integer
-from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.gather import put_back
 from fluidnb_kernels.tensor.line_extremes import ORDERED, top
-from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -31,19 +25,7 @@ def _infer(c: Context) -> None:
 
 
 def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: bool = True) -> None:
-    """Write the k largest or smallest elements of each row in order; among equal ones the first comes first.
-
-    Args:
-        x: [..., n].
-        k: how many, 1 to n.
-        out: [..., k], written; or None.
-        indices: int64 [..., k], written: where they are in their row; or None.
-        largest: the largest ones, largest first; else the smallest ones, smallest first.
-
-    Example:
-        >>> v, i = np.zeros((1, 2)), np.zeros((1, 2), int); first(np.array([[1.0, 9.0, 5.0]]), 2, v, i); i
-        array([[1, 2]])
-    """
+    """Write the k largest or smallest elements of each row and their places, where wanted; equal ones in order."""
     rising = x if not largest else ~x if x.dtype.kind in "biu" else -x  # the smallest integer has no negative
     at = rising.argsort(-1, kind="stable")[..., :k]
     if out is not None:
@@ -83,12 +65,11 @@ def top_k(b: Binder) -> None:
     return None
 
 
+@kernel("top_k_grad", place="cuda")
 @grad_op("top_k_grad", dtype_slot="X")
 def top_k_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
-    dx = b["X@GRAD"]
-    zeros(b, dx)
-    b(np.put_along_axis, dx, b["Indices"], b["Out@GRAD"], -1)
+    put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], -1)
 
 
 def _axis(c: Context) -> int:
@@ -136,12 +117,11 @@ def top_k_v2(b: Binder) -> None:
     b(first, x, k, out, indices, b.attr("largest"))
 
 
+@kernel("top_k_v2_grad", place="cuda")
 @grad_op("top_k_v2_grad", guard=values_of("K"), dtype_slot="X")
 def top_k_v2_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
-    dx = b["X@GRAD"]
-    zeros(b, dx)
-    b(np.put_along_axis, dx, b["Indices"], b["Out@GRAD"], _axis(b))
+    put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], _axis(b))
 
 
 @kernel("top_k", place="cuda", dtypes=ORDERED)
@@ -154,13 +134,3 @@ def _on_cuda(b: Binder) -> None:
 def _v2_on_cuda(b: Binder) -> None:
     k = integer(b, "k", "K")
     top(b, b["X"], k, _axis(b), b.attr("largest"))
-
-
-def _grad_on_cuda(b: Binder) -> None:
-    dx, axis = b["X@GRAD"], -1 if b.definition.type == "top_k_grad" else _axis(b)
-    fill(b, dx)
-    row_indexing.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, axis % dx.ndim)
-
-
-kernel("top_k_grad", place="cuda")(_grad_on_cuda)
-kernel("top_k_v2_grad", place="cuda")(_grad_on_cuda)

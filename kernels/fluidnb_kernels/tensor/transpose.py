@@ -28,55 +28,47 @@ def _infer(c: Context) -> None:
     c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
 
 
-@kernel("transpose", place="cuda")
-@op(
-    "transpose",
-    inputs={"X": "any shape"},
-    outputs={"Out": "X with its dimensions in another order"},
-    attrs=_ATTRS,
-    infer=_infer,
-    grad=default_grad("X", "Out", "Out@GRAD"),
-)
-def transpose(b: Binder) -> None:
-    """Out[i, j, …] = X with dimension ``axis[d]`` as its dimension d; the LoD is propagated where the rows stay rows.
+def _define(type: str, keeps: bool, formula: str) -> None:
+    """Register a form of transpose; one that keeps XShape needs no more of X for its gradient."""
+
+    @kernel(type, place="cuda")
+    @op(
+        type,
+        inputs={"X": "any shape"},
+        outputs={
+            "Out": "X with its dimensions in another order",
+            **({"XShape~": "no elements: [0, the shape of X]"} if keeps else {}),
+        },
+        attrs=_ATTRS,
+        infer=_infer,
+        grad=default_grad(*(["XShape"] if keeps else ["X", "Out"]), "Out@GRAD"),
+        doc=f"""{formula}.
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("transpose", {"X": [[1, 2, 3]]}, {"axis": [1, 0]})["Out"].shape
+        >>> run_op("{type}", {{"X": [[1, 2, 3]]}}, {{"axis": [1, 0]}})["Out"].shape
         (3, 1)
 
     Source: Fluid's transpose_op.
-    """
-    verbs.copy(b, b["Out"], b["X"], of=lambda v: v.transpose(b.attr("axis")))
+    """,
+    )
+    def transpose(b: Binder) -> None:
+        verbs.copy(b, b["Out"], b["X"], of=lambda v: v.transpose(b.attr("axis")))
+
+
+_define(
+    "transpose", False,
+    "Out[i, j, …] = X with dimension ``axis[d]`` as its dimension d; the LoD is propagated where the rows stay rows",
+)  # fmt: skip
+_define(
+    "transpose2", True,
+    "Out = X with its dimensions in another order; its gradient needs the shape of X alone, which XShape keeps",
+)  # fmt: skip
 
 
 def _inverse(axis: list[int]) -> list[int]:
     """The permutation that undoes another."""
     return [int(d) for d in np.argsort([a % len(axis) for a in axis])]
-
-
-
-
-@kernel("transpose2", place="cuda")
-@op(
-    "transpose2",
-    inputs={"X": "any shape"},
-    outputs={"Out": "X with its dimensions in another order", "XShape~": "no elements: [0, the shape of X]"},
-    attrs=_ATTRS,
-    infer=_infer,
-    grad=default_grad("XShape", "Out@GRAD"),
-)
-def transpose2(b: Binder) -> None:
-    """Out = X with its dimensions in another order; its gradient needs the shape of X alone, which XShape keeps.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("transpose2", {"X": [[1, 2, 3]]}, {"axis": [1, 0]})["Out"].shape
-        (3, 1)
-
-    Source: Fluid's transpose_op.
-    """
-    transpose(b)
 
 
 def _as_before(c: Context) -> None:

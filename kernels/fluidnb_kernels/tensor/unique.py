@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values import dtypes
 from fluidnb_kernels.rules import one_axis
 
-Array = Any
-
 
 def different(x: Array, axis: int | None, in_order: bool) -> tuple[Array, Array, Array, Array]:
-    """The different elements, where each comes first, which of them each element is, and how often each comes.
-
-    Args:
-        x: any shape; seen as a list where there is no axis.
-        in_order: sorted; else as they come.
-
-    Returns:
-        Values, first places, indices of values, counts.
-
-    Example:
-        >>> different(np.array([3, 1, 3]), None, False)[0]
-        array([3, 1])
-    """
+    """The different elements, where each comes first, which of them each element is, and how often each comes."""
     values, first, index, counts = np.unique(
         x.reshape(-1) if axis is None else x, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
@@ -41,20 +25,7 @@ def different(x: Array, axis: int | None, in_order: bool) -> tuple[Array, Array,
 def write_different(
     x: Array, axis: int | None, in_order: bool, out: Array, first: Array, index: Array, counts: Array
 ) -> None:
-    """Write what `different` gives, each where it is wanted.
-
-    Args:
-        axis: the axis, or None.
-        in_order: sorted; else as they come.
-        out: the values, or None.
-        first: where each comes first, or None.
-        index: which of them each element is, or None.
-        counts: how often each comes, or None.
-
-    Example:
-        >>> n = np.zeros(2, int); write_different(np.array([3, 1, 3]), None, True, None, None, None, n); n
-        array([1, 2])
-    """
+    """Write what `different` gives, each where it is wanted."""
     for target, found in zip((out, first, index, counts), different(x, axis, in_order), strict=True):
         if target is not None:
             target[...] = found
@@ -71,7 +42,7 @@ def _in_order(c: Context) -> bool:
 
 
 def _many(c: Context) -> int:
-    """How many different elements there are."""
+    """The number of different elements."""
     axis = _axis(c)
     x = c["X"]
     return int(np.unique(x if axis is not None else x.reshape(-1), axis=axis).shape[axis or 0])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values.copies import on_host
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import apply, zeros
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import row_indexing
-from fluidnb_kernels.tensor.strided_copy import fill, lay, move
-
-Array = Any
+from fluidnb_kernels.tensor.diagonals import diagonal_view
 
 
 def _hits(c: Context) -> int:
-    """How many elements of Condition are true; nothing else that the binding depends on can change."""
+    """The number of true elements of Condition, the only value that a binding depends on."""
     return -1 if c.has("X") else int(np.count_nonzero(on_host(c["Condition"])))
 
 
@@ -38,22 +35,19 @@ def _infer(c: Context) -> None:
 
 
 def places(condition: Array, out: Array) -> None:
-    """Write where a condition holds.
-
-    Args:
-        out: int64 [n, rank], written.
-
-    Example:
-        >>> i = np.zeros((1, 1), int); places(np.array([False, True]), i); i
-        array([[1]])
-    """
+    """Write where a condition holds."""
     out[...] = np.argwhere(condition)
 
 
 def _emit_places(b: Binder) -> None:
-    b(places, b["Condition"], b["Out"])
+    condition, out = b["Condition"], b["Out"]
+    if verbs.on_cuda(b):
+        row_indexing.coordinates(b, row_indexing.places(b, condition, out.shape[0]), condition.shape, out)
+    else:
+        b(places, condition, out)
 
 
+@kernel("where", place="cuda")
 @op(
     "where",
     inputs={"Condition: bool": "any shape", "X?": "what is taken where it holds", "Y?": "what is taken elsewhere"},
@@ -76,20 +70,26 @@ def where(b: Binder) -> None:
     """
     if not b.has("X"):
         return _emit_places(b)
+    if verbs.on_cuda(b):
+        return row_indexing.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
     b(np.copyto, b["Out"], b["Y"])
     return b(np.copyto, b["Out"], b["X"], where=b["Condition"])
 
 
+@kernel("where_grad", place="cuda")
 @grad_op("where_grad", dtype_slot="Out@GRAD")
 def where_grad(b: Binder) -> None:
     """dX = dOut where Condition holds, dY = dOut elsewhere."""
     condition, g = b["Condition"], b["Out@GRAD"]
-    for slot in ("X@GRAD", "Y@GRAD"):
-        if b.wants(slot):
+    for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
+        if b.wants(slot) and verbs.on_cuda(b):
+            row_indexing.only(b, condition, value, g, b[slot])
+        elif b.wants(slot):
             zeros(b, b[slot])
-            b(np.copyto, b[slot], g, where=condition if slot == "X@GRAD" else apply(b, np.logical_not, condition))
+            b(np.copyto, b[slot], g, where=condition if value else apply(b, np.logical_not, condition))
 
 
+@kernel("where_index", place="cuda")
 @op(
     "where_index",
     inputs={"Condition": "any shape"},
@@ -112,11 +112,12 @@ def where_index(b: Binder) -> None:
 
 
 def _diag_infer(c: Context) -> None:
+    c.check_inputs()
     d = c["Diagonal"]
-    c.require(d.ndim == 1, "Input(Diagonal) of diag must have one dimension.", expected="[n]", received=list(d.shape))
     c.set("Out", (d.shape[0], d.shape[0]), d.dtype)
 
 
+@kernel("diag", place="cuda")
 @op("diag", inputs={"Diagonal: any[n]": ""}, outputs={"Out": "[n, n]"}, infer=_diag_infer)
 def diag(b: Binder) -> None:
     """Out = a matrix with Diagonal on its diagonal, 0 elsewhere.
@@ -129,36 +130,5 @@ def diag(b: Binder) -> None:
 
     Source: Fluid's diag_op.
     """
-    out = b["Out"]
-    zeros(b, out)
-    b(np.fill_diagonal, out, b["Diagonal"])
-
-
-def _places_on_cuda(b: Binder) -> None:
-    condition, out = b["Condition"], b["Out"]
-    row_indexing.coordinates(b, row_indexing.places(b, condition, out.shape[0]), condition.shape, out)
-
-
-kernel("where_index", place="cuda")(_places_on_cuda)
-
-
-@kernel("where", place="cuda")
-def _where_on_cuda(b: Binder) -> None:
-    if b.has("X"):
-        row_indexing.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
-    else:
-        _places_on_cuda(b)
-
-
-@kernel("where_grad", place="cuda")
-def _where_grad_on_cuda(b: Binder) -> None:
-    for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
-        if b.wants(slot):
-            row_indexing.only(b, b["Condition"], value, b["Out@GRAD"], b[slot])
-
-
-@kernel("diag", place="cuda")
-def _diag_on_cuda(b: Binder) -> None:
-    out = b["Out"]
-    fill(b, out)
-    move(b, out, b["Diagonal"], lay(out, (out.size,))[:: out.shape[1] + 1])
+    verbs.fill(b, b["Out"])
+    verbs.copy(b, b["Out"], b["Diagonal"], to=diagonal_view)

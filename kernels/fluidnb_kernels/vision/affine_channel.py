@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import Channels, vector
+from fluidnb_kernels.rules import vectors
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 from fluidnb_kernels.tensor.strided_copy import fill
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.vision.launch import CUDA
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
@@ -26,14 +25,7 @@ def _infer(c: Context) -> None:
         x.ndim >= 2, "The input of affine_channel must have channels.", expected="[batch, channels, …]",
         received=list(x.shape),
     )  # fmt: skip
-    channels = x.shape[-1 if layout == "NHWC" else 1]
-    for slot in ("Scale", "Bias"):
-        v = c[slot]
-        c.require(
-            v.ndim == 1 and (v.shape[0] == channels or -1 in (v.shape[0], channels)),
-            f"{slot} of affine_channel must have one element for each channel.",
-            expected=f"[{channels}]", received=list(v.shape),
-        )  # fmt: skip
+    vectors(c, ("Scale", "Bias"), x.shape[-1 if layout == "NHWC" else 1])
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
@@ -51,6 +43,7 @@ def _vector(x: Array, v: Array) -> Array:
     return v.reshape([1 if i != 1 else v.size for i in range(x.ndim)])
 
 
+@kernel("affine_channel", place="cuda", dtypes=FLOATS)
 @op(
     "affine_channel",
     inputs={
@@ -75,6 +68,8 @@ def affine_channel(b: Binder) -> None:
 
     Source: Fluid's affine_channel_op.
     """
+    if on_cuda(b):
+        return _emit_affine(b, b["X"], vector(b, "Bias", b["X"]), b["Out"])
     x, out = _images(b, "X", "Out")
     t = b.like(x)
     b(np.multiply, x, _vector(x, b["Scale"]), out=t)
@@ -117,11 +112,6 @@ def _emit_affine(b: Binder, x: Array, bias: Array | None, out: Array) -> None:
         b, CUDA, f"affine<{ctype(x.dtype)}>", rows, width, x, scale, scale if bias is None else bias, out,
         np.int64(parts.channels), np.int64(width), np.int32(last), np.int32(bias is not None),
     )  # fmt: skip
-
-
-@kernel("affine_channel", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    _emit_affine(b, b["X"], vector(b, "Bias", b["X"]), b["Out"])
 
 
 @kernel("affine_channel_grad", place="cuda", dtypes=FLOATS)

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.gemm import DTYPES, gemm
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.views import reading
-
-Array = Any
 
 
 def _infer(c: Context) -> None:

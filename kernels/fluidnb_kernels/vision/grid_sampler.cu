@@ -1,8 +1,8 @@
 // Images read at the points of a grid, with the gradients of images and of points.
 //
-// Threads stand along the points of an image, and a thread takes SOME channels at its point, so that neighbours are
+// Threads go over the points of an image, and a thread takes SOME channels at its point, so that neighbours are
 // computed once for them. Forward reads each point once for SOME channels, gathers four elements of X for one of
-// Output, and writes that once; where points lie near each other the four come from a cache and it aims at the bandwidth
+// Output, and writes that once; where points are near each other the four come from a cache and it aims at the bandwidth
 // of writing. The gradient of points adds up all channels in order. That of images adds with atomics, in an order that
 // may change from run to run: 4 reads and writes for an element of dOutput, in float where X is stored in half precision.
 #include "exact.cuh"

@@ -7,31 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor.strided_copy import fill
-
-Array = Any
+from fluidnb_kernels.verbs import on_cuda, summing
 
 
 def place(at: Array, size: int, padding: str, corners: bool) -> tuple[Array, Array]:
-    """Points of -1 to 1 as places along an axis, and how these move with them.
+    """Points of -1 to 1 as positions along an axis, and their derivatives.
 
-    Args:
-        padding: ``zeros``, ``border`` or ``reflection``: what is beyond the axis.
-        corners: whether -1 and 1 are the middles of the outer elements, or their edges.
-
-    Returns:
-        Places (0 to size - 1 but for ``zeros``) and derivatives.
-
-    Example:
-        >>> place(np.array([-1.0, 0.0, 3.0]), 5, "border", True)
-        (array([0., 2., 4.]), array([2., 2., 0.]))
+    With ``corners`` -1 and 1 are the middles of the outer elements, otherwise their edges.
     """
     last = size - 1
     if corners:
@@ -83,16 +71,7 @@ class _Samples:
 
 
 def sample(x: Array, grid: Array, mode: str, padding: str, corners: bool, out: Array) -> None:
-    """Write an image read at points.
-
-    Args:
-        x: [n, c, h, w].
-        grid: [n, rows, columns, 2]: x and y.
-        mode: ``bilinear`` or ``nearest``.
-        padding: see `place`.
-        corners: see `place`.
-        out: [n, c, rows, columns], written.
-    """
+    """Write an image read at points x and y of -1 to 1 [n, rows, columns, 2]."""
     found, total = _Samples(x, grid, mode, padding, corners), np.zeros((*grid.shape[:3], x.shape[1]), x.dtype)
     for spot, inside, share, _, _ in found.taps():
         total += found.x[spot] * (share * inside)[..., None]
@@ -102,17 +81,7 @@ def sample(x: Array, grid: Array, mode: str, padding: str, corners: bool, out: A
 def sample_grad(
     x: Array, grid: Array, mode: str, padding: str, corners: bool, g: Array, dx: Array | None, dgrid: Array | None
 ) -> None:
-    """Write the gradients of `sample`.
-
-    Args:
-        x: [n, c, h, w].
-        grid: [n, rows, columns, 2].
-        mode: ``bilinear`` or ``nearest``.
-        padding: see `place`.
-        corners: see `place`.
-        dx: gradient of x, written, or None.
-        dgrid: gradient of the grid, written, or None.
-    """
+    """Write the gradients of `sample`; either may be None."""
     found, g = _Samples(x, grid, mode, padding, corners), np.moveaxis(g, 1, -1)
     total, slopes = np.zeros(found.x.shape, x.dtype), np.zeros(grid.shape, grid.dtype)
     for spot, inside, share, by_x, by_y in found.taps():
@@ -131,15 +100,7 @@ def sample_grad(
 
 def _infer(c: Context) -> None:
     x, grid = c["X"], c["Grid"]
-    c.require(
-        x.ndim == 4, "Input(X) of grid_sampler must be a batch of images.",
-        expected="[batch, channels, height, width]", received=list(x.shape),
-    )  # fmt: skip
-    c.require(
-        grid.ndim == 4 and agree((grid.shape[0], grid.shape[3]), (x.shape[0], 2)),
-        "Input(Grid) of grid_sampler must hold x and y of points for each image.",
-        expected=f"[{x.shape[0]}, rows, columns, 2]", received=list(grid.shape),
-    )  # fmt: skip
+    c.check_inputs()
     c.set("Output", (*x.shape[:2], *grid.shape[1:3]), x.dtype, c.lod("X"))
 
 
@@ -147,6 +108,7 @@ def _how(b: Binder) -> tuple[str, str, bool]:
     return b.attr("mode", "bilinear"), b.attr("padding_mode", "zeros"), b.attr("align_corners", True)
 
 
+@kernel("grid_sampler", place="cuda", dtypes=FLOATS)
 @op(
     "grid_sampler",
     inputs={
@@ -179,22 +141,36 @@ def grid_sampler(b: Binder) -> None:
 
     Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's grid_sampler_op.
     """
-    b(sample, b["X"], b["Grid"], *_how(b), b["Output"])
+    if not on_cuda(b):
+        return b(sample, b["X"], b["Grid"], *_how(b), b["Output"])
+    x = b["X"]
+    return _launch(b, "sampled", True, x, x, of_dtype(b, b["Grid"], wide_dtype(x.dtype)), b["Output"])
 
 
+@kernel("grid_sampler_grad", place="cuda", dtypes=FLOATS)
 @grad_op("grid_sampler_grad")
 def grid_sampler_grad(b: Binder) -> None:
     """dX = the sum of what each element has given, by its share; dGrid follows the slopes between neighbours."""
-    b(sample_grad, b["X"], b["Grid"], *_how(b), b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"])
+    if not on_cuda(b):
+        return b(sample_grad, b["X"], b["Grid"], *_how(b), b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"])
+    # dX with atomics, dGrid channel by channel
+    x, g, dx, dgrid = b["X"], b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"]
+    wide = wide_dtype(x.dtype)
+    grid = of_dtype(b, b["Grid"], wide)
+    if dx is not None:
+        with summing(b, dx) as total:
+            _launch(b, "image_grad", True, x, g, grid, total)
+    if dgrid is not None:
+        slopes = writing_as(b, dgrid, wide)
+        _launch(b, "point_grad", False, x, x, g, grid, slopes)
+        written_as(b, dgrid, slopes)
+    return None
 
 
 #: Flags of the kernels, and channels of a thread, as ``grid_sampler.cu`` numbers them.
 _NEAREST, _PADDINGS, _CORNERS, _SOME = 1, {"zeros": 0, "border": 2, "reflection": 4}, 8, 8
 
-CUDA = Source(
-    __file__, "grid_sampler.cu",
-    lambda: (f"{name}<{CTYPES[t]}>" for name in ("sampled", "image_grad", "point_grad") for t in FLOATS),
-)  # fmt: skip
+CUDA = Source(__file__, "grid_sampler.cu", typed(("sampled image_grad point_grad", FLOATS)))
 
 
 def _launch(b: Binder, name: str, by_channels: bool, x: Array, *args: Any) -> None:
@@ -206,27 +182,3 @@ def _launch(b: Binder, name: str, by_channels: bool, x: Array, *args: Any) -> No
     sizes = np.int64(channels), np.int32(h), np.int32(w), np.int64(points), np.int32(how)
     rows = n * -(-channels // _SOME) if by_channels else n
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, points, *args, *sizes)
-
-
-@kernel("grid_sampler", place="cuda", dtypes=FLOATS)
-def grid_sampler_on_cuda(b: Binder) -> None:
-    """A thread for each point and some channels."""
-    x = b["X"]
-    _launch(b, "sampled", True, x, x, of_dtype(b, b["Grid"], wide_dtype(x.dtype)), b["Output"])
-
-
-@kernel("grid_sampler_grad", place="cuda", dtypes=FLOATS)
-def grid_sampler_grad_on_cuda(b: Binder) -> None:
-    """dX is added up with atomics, dGrid channel by channel."""
-    x, g, dx, dgrid = b["X"], b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"]
-    wide = wide_dtype(x.dtype)
-    grid = of_dtype(b, b["Grid"], wide)
-    if dx is not None:
-        total = writing_as(b, dx, wide)
-        fill(b, total)
-        _launch(b, "image_grad", True, x, g, grid, total)
-        written_as(b, dx, total)
-    if dgrid is not None:
-        slopes = writing_as(b, dgrid, wide)
-        _launch(b, "point_grad", False, x, x, g, grid, slopes)
-        written_as(b, dgrid, slopes)

@@ -1,9 +1,9 @@
 // Images in another size: each element from two neighbours along each axis, or from the nearest one.
 //
 // An image is [planes, h, w, inner]: inner is 1 for NCHW, the channels for NHWC. Neighbours and shares are tables of the
-// binding, one after the other for rows and columns; threads stand in rows of the result and along them. Forward moves
+// binding, one after the other for rows and columns; threads go over rows of the result and along them. Forward moves
 // each element of X (from a cache, but for the first time) and of Out once, backward each of dOut and dX: both aim at
-// the bandwidth of a device copy. Neighbours rise, so backward gathers: what an element has given lies in a window of
+// the bandwidth of a device copy. Neighbours rise, so backward gathers: what an element has given is in a window of
 // dOut, where it is added up in a fixed order, by a warp where windows are large.
 #include "exact.cuh"
 #include "reduce.cuh"

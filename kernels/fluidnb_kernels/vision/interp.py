@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import channel_first, shape_in, split_shape
 from fluidnb_kernels.tensor.strided_copy import WORDS
 
-Array = Any
-
 
 @dataclass(frozen=True, slots=True)
 class Taps:
-    """Where the elements of a resized axis come from: two neighbours each.
+    """The two source elements of each element of a resized axis."""
 
-    Args:
-        low: the first neighbours, rising.
-        high: the second neighbours, rising.
-        share: the share of the second, float32; None where the first is taken as it is.
-    """
-
-    low: Array
-    high: Array
-    share: Array | None
+    low: Array  # the first neighbours, rising
+    high: Array  # the second neighbours, rising
+    share: Array | None  # the share of the second, float32; None where the first is taken as it is
 
 
 def taps(size: int, out: int, nearest: bool, corners: bool, mode: int) -> Taps:
     """The neighbours of each element of a resized axis, in float32 as Paddle computes them for every dtype.
 
-    Args:
-        corners: whether the outer elements stay where they are.
-        mode: 0 where elements are squares with a middle, 1 where they are points.
-
-    Example:
-        >>> taps(2, 3, False, True, 1).share
-        array([0. , 0.5, 0. ], dtype=float32)
+    ``mode`` is 0 where elements are squares with a middle, 1 where they are points.
     """
     one, half = np.float32(1), np.float32(0.5)
     ratio = np.float32(0)
@@ -61,13 +47,7 @@ def taps(size: int, out: int, nearest: bool, corners: bool, mode: int) -> Taps:
 
 
 def resample(x: Array, axes: list[Taps], out: Array) -> None:
-    """Write an image with its axes resized one after the other.
-
-    Args:
-        x: [n, c, …].
-        axes: for each axis of the image.
-        out: [n, c, …], written.
-    """
+    """Write an image with its axes resized one after the other."""
     for axis, t in enumerate(axes, 2):
         low = x.take(t.low, axis)
         if t.share is None:
@@ -78,11 +58,7 @@ def resample(x: Array, axes: list[Taps], out: Array) -> None:
 
 
 def resample_grad(g: Array, axes: list[Taps], dx: Array) -> None:
-    """Write the gradient of `resample`.
-
-    Args:
-        axes: for each axis of the image.
-    """
+    """Write the gradient of `resample`."""
     for axis, t in reversed(list(enumerate(axes, 2))):
         shape = (*g.shape[:axis], dx.shape[axis], *g.shape[axis + 1 :])
         total = np.zeros(shape, g.dtype)
@@ -125,10 +101,7 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
 
 def _infer(c: Context) -> None:
     name, x, layout = c.definition.type, c["X"], c.attr("data_layout")
-    c.require(
-        x.ndim == 4, f"Input(X) of {name} must be a batch of images.",
-        expected="[batch, channels, height, width]", received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs("X")
     n, channels, sizes = split_shape(x.shape, layout)
     new = _sizes(c, sizes)
     c.require(
@@ -153,14 +126,10 @@ _VARIABLES = values_of("OutSize", "SizeTensor", "Scale")
 #: Elements of a window of dOut from which on a warp adds it up.
 _WINDOW = 64
 
-
-def _kernels() -> Iterator[str]:
-    for t in FLOATS:
-        yield from (f"bilinear<{CTYPES[t]}>", f"interp_grad<{CTYPES[t]}, false>", f"interp_grad<{CTYPES[t]}, true>")
-    yield from (f"nearest<{WORDS[size]}>" for size in (1, 2, 4, 8))
-
-
-CUDA = Source(__file__, "interp.cu", _kernels)
+CUDA = Source(__file__, "interp.cu", typed(
+    ("bilinear", FLOATS), ("interp_grad", FLOATS, ("false", "true")),
+    ("nearest", [WORDS[size] for size in (1, 2, 4, 8)]),
+))  # fmt: skip
 
 
 def _image(b: Binder, x: Array) -> tuple[int, int, int, int]:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.sliding import shape_in, split_shape
 from fluidnb_kernels.tensor.strided_copy import lay, move
 from fluidnb_kernels.views import reading, writing, written
 
-Array = Any
-#: What is read, its shape of more dimensions, their order in what is written, and that.
-LoweredProgram = tuple[Array, Sequence[int], Sequence[int], Array]
-
 
 def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
     """Emit x in a shape of more dimensions, in another order of these, into out."""
+    if verbs.on_cuda(b):
+        of = lay(x, shape).transpose(order)
+        return move(b, out, x, to=lay(out, of.shape), of=of)
     whole = reading(b, x, shape).transpose(order)
     view = writing(b, out, whole.shape)
     b(np.copyto, view, whole)
-    written(b, out, view)
+    return written(b, out, view)
 
 
 def _image(c: Context, name: str, factor: int, what: str) -> tuple[int, int, tuple[int, ...]]:
     x, layout = c["X"], c.attr("data_format", "NCHW")
-    c.require(
-        x.ndim == 4, f"The input of {name} must be a batch of images.", expected="[batch, channels, height, width]",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     n, channels, sizes = split_shape(x.shape, layout)
     c.require(
         factor > 0 and (channels < 0 or channels % factor == 0),
@@ -49,6 +45,7 @@ def _pixel_infer(c: Context) -> None:
     c.set("Out", shape_in(c.attr("data_format"), n, channels, sizes), c["X"].dtype, c.lod("X"))
 
 
+@kernel("pixel_shuffle", place="cuda")
 @op(
     "pixel_shuffle",
     inputs={"X: float[n, c · r², h, w]": "[n, h, w, c · r²] with data_format NHWC"},
@@ -71,15 +68,11 @@ def pixel_shuffle(b: Binder) -> None:
 
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution" (2016); Fluid's pixel_shuffle_op.
     """
-    _emit_copy(b, *_pixels(b))
-
-
-def _pixels(b: Binder) -> LoweredProgram:
     x, r, layout = b["X"], b.attr("upscale_factor"), b.attr("data_format")
     n, channels, (h, w) = split_shape(x.shape, layout)
     groups = (channels // (r * r), r, r)
     shape = (n, h, w, *groups) if layout == "NHWC" else (n, *groups, h, w)
-    return x, shape, (0, 1, 4, 2, 5, 3), b["Out"]
+    _emit_copy(b, x, shape, (0, 1, 4, 2, 5, 3), b["Out"])
 
 
 def _pixel_grad_infer(c: Context) -> None:
@@ -89,18 +82,15 @@ def _pixel_grad_infer(c: Context) -> None:
     c.set("X@GRAD", shape_in(layout, n, channels * r * r if channels >= 0 else -1, smaller), g.dtype, c.lod("Out@GRAD"))
 
 
+@kernel("pixel_shuffle_grad", place="cuda")
 @grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer)
 def pixel_shuffle_grad(b: Binder) -> None:
     """dX[n, (c · r + i) · r + j, h, w] = dOut[n, c, h · r + i, w · r + j]."""
-    _emit_copy(b, *_pixels_back(b))
-
-
-def _pixels_back(b: Binder) -> LoweredProgram:
     g, r, layout = b["Out@GRAD"], b.attr("upscale_factor", 1), b.attr("data_format", "NCHW")
     n, channels, (h, w) = split_shape(g.shape, layout)
     squares = (h // r, r, w // r, r)
     shape = (n, *squares, channels) if layout == "NHWC" else (n, channels, *squares)
-    return g, shape, (0, 1, 3, 5, 2, 4), b["X@GRAD"]
+    _emit_copy(b, g, shape, (0, 1, 3, 5, 2, 4), b["X@GRAD"])
 
 
 def _group_infer(c: Context) -> None:
@@ -108,6 +98,7 @@ def _group_infer(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
+@kernel("shuffle_channel", place="cuda")
 @op(
     "shuffle_channel",
     inputs={"X: float[n, c, h, w]": ""},
@@ -126,29 +117,22 @@ def shuffle_channel(b: Binder) -> None:
 
     Source: Zhang et al., "ShuffleNet" (2018); Fluid's shuffle_channel_op.
     """
-    _emit_copy(b, *_groups(b))
-
-
-def _groups(b: Binder) -> LoweredProgram:
     n, channels, h, w = b["X"].shape
     group = b.attr("group")
-    return b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"]
+    _emit_copy(b, b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"])
 
 
+@kernel("shuffle_channel_grad", place="cuda")
 @grad_op("shuffle_channel_grad")
 def shuffle_channel_grad(b: Binder) -> None:
     """dX = dOut with the channels back in their groups.
 
     In a program that Paddle 2 wrote, dX = dOut shuffled once more, as there: the same only where two shuffles cancel.
     """
-    _emit_copy(b, *_groups_back(b))
-
-
-def _groups_back(b: Binder) -> LoweredProgram:
     n, channels, h, w = b["Out@GRAD"].shape
     group = b.attr("group", 1)
     rows = group if of_paddle2(b) else channels // group
-    return b["Out@GRAD"], (n, rows, channels // rows, h, w), (0, 2, 1, 3, 4), b["X@GRAD"]
+    _emit_copy(b, b["Out@GRAD"], (n, rows, channels // rows, h, w), (0, 2, 1, 3, 4), b["X@GRAD"])
 
 
 def _depth_infer(c: Context) -> None:
@@ -168,6 +152,7 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
     return n, channels // (r * r), h, r, w, r
 
 
+@kernel("space_to_depth", place="cuda")
 @op(
     "space_to_depth",
     inputs={"X: float[n, c · r², h, w]": "h and w multiples of r"},
@@ -189,36 +174,13 @@ def space_to_depth(b: Binder) -> None:
 
     Source: Redmon and Farhadi, "YOLO9000" (CVPR 2017); Fluid's space_to_depth_op.
     """
-    _emit_copy(b, *_depth(b))
-
-
-def _depth(b: Binder) -> LoweredProgram:
     x, r = b["X"], b.attr("blocksize")
     n, channels, h, _, w, _ = _squares(x, r)
-    return x, (n, r, r, channels, h, w), (0, 3, 4, 1, 5, 2), b["Out"]
+    _emit_copy(b, x, (n, r, r, channels, h, w), (0, 3, 4, 1, 5, 2), b["Out"])
 
 
+@kernel("space_to_depth_grad", place="cuda")
 @grad_op("space_to_depth_grad")
 def space_to_depth_grad(b: Binder) -> None:
     """dX[n, (i · r + j) · C + c, h, w] = dZ[n, c, h · r + i, w · r + j], with dOut read in the shape of Z."""
-    _emit_copy(b, *_depth_back(b))
-
-
-def _depth_back(b: Binder) -> LoweredProgram:
-    return b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"]
-
-
-def _define_on_cuda(type: str, plan: Callable[[Binder], LoweredProgram]) -> None:
-    @kernel(type, place="cuda")
-    def on_cuda(b: Binder) -> None:
-        x, shape, order, out = plan(b)
-        of = lay(x, shape).transpose(order)
-        move(b, out, x, to=lay(out, of.shape), of=of)
-
-
-for _type, _forward, _backward in (
-    ("pixel_shuffle", _pixels, _pixels_back), ("shuffle_channel", _groups, _groups_back),
-    ("space_to_depth", _depth, _depth_back),
-):  # fmt: skip
-    _define_on_cuda(_type, _forward)
-    _define_on_cuda(_type + "_grad", _backward)
+    _emit_copy(b, b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"])

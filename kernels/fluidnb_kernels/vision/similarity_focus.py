@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-
-Array = Any
+from fluidnb.op import Array, Attr, Binder, Context, op
 
 
 def _infer(c: Context) -> None:
     x, axis, indexes = c["X"], c.attr("axis"), c.attr("indexes")
-    c.require(
-        x.ndim == 4, "Input(X) of similarity_focus must have four dimensions.", expected="[batch, a, b, c]",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     size = x.shape[axis]
     c.require(
         bool(indexes) and all(0 <= i and (size < 0 or i < size) for i in indexes),
@@ -28,19 +22,7 @@ def _infer(c: Context) -> None:
 
 
 def spots(plane: Array) -> Array:
-    """The places of the largest elements of a matrix, no two in one row or column.
-
-    Args:
-        plane: [rows, columns].
-
-    Returns:
-        bool [rows, columns], True at the smaller number of rows and columns.
-
-    Example:
-        >>> spots(np.array([[9.0, 8.0], [7.0, 1.0]]))
-        array([[ True, False],
-               [False,  True]])
-    """
+    """Marks the largest elements of a matrix, no two in one row or column, as many as its smaller side."""
     found, rows, columns = np.zeros(plane.shape, bool), set[int](), set[int]()
     for at in np.argsort(-plane, axis=None, kind="stable").tolist():
         row, column = divmod(at, plane.shape[1])
@@ -54,12 +36,7 @@ def spots(plane: Array) -> Array:
 
 
 def focus(x: Array, axis: int, indexes: Sequence[int], out: Array) -> None:
-    """Write 1 at the places of `spots` of every slice that is named, along the whole axis; 0 elsewhere.
-
-    Args:
-        x: [batch, a, b, c].
-        axis: 1 to 3.
-    """
+    """Write 1 at the `spots` of every slice that is named, along the whole axis; 0 elsewhere."""
     for image, target in zip(np.moveaxis(x, axis, 1), np.moveaxis(out, axis, 1), strict=True):
         target[...] = np.logical_or.reduce([spots(image[i]) for i in indexes])
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import vector
 from fluidnb_kernels.cuda.row_grid import by_rows
@@ -14,15 +12,10 @@ from fluidnb_kernels.tensor.strided_copy import WORDS
 from fluidnb_kernels.views import reading, writing, written
 from fluidnb_kernels.vision.launch import CUDA
 
-Array = Any
-
 
 def _infer(c: Context) -> None:
     x, steps = c["X"], c.attr("seg_num")
-    c.require(
-        x.ndim == 4, "The input of temporal_shift must be a batch of images.",
-        expected="[videos · seg_num, channels, height, width]", received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     c.require(
         steps > 0 and (x.shape[0] < 0 or x.shape[0] % steps == 0),
         "The images of temporal_shift must make whole videos.",

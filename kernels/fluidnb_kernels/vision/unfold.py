@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels import verbs
 from fluidnb_kernels.conv.im2col import to_columns, to_images
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
 from fluidnb_kernels.views import reading, writing, written
-
-Array = Any
 
 
 def _axes(c: Context, sizes: tuple[int, ...]) -> tuple[Axis, ...]:
@@ -22,10 +19,7 @@ def _axes(c: Context, sizes: tuple[int, ...]) -> tuple[Axis, ...]:
 
 def _infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim == 4, "The input of unfold must be a batch of images.", expected="[batch, channels, height, width]",
-        received=list(x.shape),
-    )  # fmt: skip
+    c.check_inputs()
     for attr, count in (("kernel_sizes", 2), ("strides", 2), ("dilations", 2), ("paddings", 4)):
         c.require(
             len(c.attr(attr)) == count and (attr == "paddings" or min(c.attr(attr)) > 0),
@@ -50,6 +44,7 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
     ]  # fmt: skip
 
 
+@kernel("unfold", place="cuda", dtypes=FLOATS)
 @op(
     "unfold",
     inputs={"X: float[n, c, h, w]": "images"},
@@ -77,34 +72,27 @@ def unfold(b: Binder) -> None:
     """
     x = b["X"]
     axes = _axes(b, x.shape[2:])
+    if verbs.on_cuda(b):
+        return to_columns(b, x, b["Y"], axes)
     whole, inside = padded(b, x, axes, 0, False)
     if inside is not None:
         b(np.copyto, inside, x)
     columns = writing(b, b["Y"], b["Y"].shape)
     for target, source in _pairs(b, columns, whole, axes):
         b(np.copyto, target, source)
-    written(b, b["Y"], columns)
+    return written(b, b["Y"], columns)
 
 
+@kernel("unfold_grad", place="cuda", dtypes=FLOATS)
 @grad_op("unfold_grad")
 def unfold_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     axes = _axes(b, dx.shape[2:])
+    if verbs.on_cuda(b):
+        return to_images(b, g, dx, axes)
     whole, inside = padded(b, dx, axes, None, False)
     zeros(b, whole)
     for source, target in _pairs(b, reading(b, g, (g.size,)), whole, axes):
         b(np.add, target, source, out=target)
-    if inside is not None:
-        b(np.copyto, dx, inside)
-
-
-@kernel("unfold", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    to_columns(b, b["X"], b["Y"], _axes(b, b["X"].shape[2:]))
-
-
-@kernel("unfold_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    dx = b["X@GRAD"]
-    to_images(b, b["Y@GRAD"], dx, _axes(b, dx.shape[2:]))
+    return None if inside is None else b(np.copyto, dx, inside)

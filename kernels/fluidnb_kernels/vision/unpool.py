@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.rules import same_shape, whole_numbers
 from fluidnb_kernels.tensor.row_indexing import along, numbers, word
 from fluidnb_kernels.tensor.strided_copy import fill
+from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.vision.launch import CUDA
-
-Array = Any
 
 
 def _infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim == 4, "Input(X) of unpool must be a batch of images.", expected="[batch, channels, height, width]",
-        received=list(x.shape),
-    )  # fmt: skip
-    same_shape(c, "X", "Indices")
-    whole_numbers(c, "Indices")
+    c.check_inputs()
     given = c.attr("output_size", [0, 0])
     steps = zip(x.shape[2:], c.attr("ksize"), c.attr("strides"), c.attr("paddings"), strict=True)
     sizes = [(n - 1) * s - 2 * p + k if n >= 0 else -1 for n, k, s, p in steps]
@@ -35,16 +26,7 @@ def _infer(c: Context) -> None:
 
 
 def put_back(x: Array, index: Array, out: Array) -> None:
-    """Write zeros, and each element where its index says in its plane.
-
-    Args:
-        x: [n, c, h, w].
-        index: the same shape.
-        out: [n, c, H, W], written.
-
-    Raises:
-        EnforceNotMet: an index is outside the plane.
-    """
+    """Write zeros, and each element at its index in its plane."""
     planes = np.zeros((*out.shape[:2], out.shape[2] * out.shape[3]), out.dtype)
     found = index.reshape(*x.shape[:2], -1)
     wrong = found[(found < 0) | (found >= planes.shape[2])]
@@ -59,22 +41,12 @@ def put_back(x: Array, index: Array, out: Array) -> None:
 
 
 def take_back(g: Array, index: Array, dx: Array) -> None:
-    """Write for each index the element of its plane.
-
-    Args:
-        g: [n, c, H, W].
-        index: [n, c, h, w].
-        dx: the same shape, written.
-
-    Example:
-        >>> dx = np.zeros((1, 1, 1, 1)); take_back(np.arange(4.0).reshape(1, 1, 2, 2), np.full((1, 1, 1, 1), 3), dx)
-        >>> dx.ravel()
-        array([3.])
-    """
+    """Write for each index the element of its plane."""
     found = index.reshape(*index.shape[:2], -1).astype(np.int64)
     dx[...] = np.take_along_axis(g.reshape(*g.shape[:2], -1), found, 2).reshape(dx.shape)
 
 
+@kernel("unpool", place="cuda")
 @op(
     "unpool",
     inputs={"X: float[n, c, h, w]": "pooled images", "Indices: int[n, c, h, w]": "where in its plane each belongs"},
@@ -102,28 +74,23 @@ def unpool(b: Binder) -> None:
 
     Source: Zeiler et al., "Adaptive Deconvolutional Networks" (2011); Fluid's unpool_op.
     """
-    b(put_back, b["X"], b["Indices"], b["Out"])
-
-
-@grad_op("unpool_grad")
-def unpool_grad(b: Binder) -> None:
-    """dX[n, c, h, w] = dOut[n, c] at position Indices[n, c, h, w]."""
-    b(take_back, b["Out@GRAD"], b["Indices"], b["X@GRAD"])
-
-
-@kernel("unpool", place="cuda")
-def _on_cuda(b: Binder) -> None:
+    if not on_cuda(b):
+        return b(put_back, b["X"], b["Indices"], b["Out"])
     x, out, index = b["X"], b["Out"], numbers(b, b["Indices"])
     last = b.tmp(out.shape, np.int64)
     fill(b, last, -1)
     sizes = np.int64(x.shape[2] * x.shape[3]), np.int64(out.shape[2] * out.shape[3])
     each(b, CUDA, f"claimed_place<{ctype(index.dtype)}>", index.size, index, last, *sizes)
-    each(b, CUDA, f"put_back<{word(x)}>", out.size, x, last, out)
+    return each(b, CUDA, f"put_back<{word(x)}>", out.size, x, last, out)
 
 
 @kernel("unpool_grad", place="cuda")
-def _grad_on_cuda(b: Binder) -> None:
+@grad_op("unpool_grad")
+def unpool_grad(b: Binder) -> None:
+    """dX[n, c, h, w] = dOut[n, c] at position Indices[n, c, h, w]."""
+    if not on_cuda(b):
+        return b(take_back, b["Out@GRAD"], b["Indices"], b["X@GRAD"])
     g, index, dx = b["Out@GRAD"], b["Indices"], b["X@GRAD"]
     planes = g.shape[0] * g.shape[1]
     g, index, dx = (v.reshape(planes, v.shape[2] * v.shape[3]) for v in (g, index, dx))
-    along(b, "taken", g, index, dx, g, 1)
+    return along(b, "taken", g, index, dx, g, 1)

@@ -12,17 +12,17 @@ Words = list[str]
 
 
 def cells(bench: Workbench, words: Words) -> Words:
-    """The titles of the cells."""
+    """The names of the cells."""
     return [placed.title for placed in bench.cells]
 
 
 def blocks(bench: Workbench, words: Words) -> Words:
-    """The names of the blocks of all programs."""
+    """The names of the blocks."""
     return [name for main, _ in bench.programs.values() for name in bench.blocks.names(main)]
 
 
 def cells_and_blocks(bench: Workbench, words: Words) -> Words:
-    """The titles of the cells, then the names of the blocks."""
+    """The names of cells and blocks."""
     return [*cells(bench, words), *blocks(bench, words)]
 
 
@@ -48,12 +48,12 @@ def scope_variables(bench: Workbench, words: Words) -> Words:
 
 
 def op_types(bench: Workbench, words: Words) -> Words:
-    """The types of all operators."""
+    """The types of operators."""
     return [d.type for d in all_ops()]
 
 
 def search_words(bench: Workbench, words: Words) -> Words:
-    """Completions of ``--search``: operator types and variables of the default program, prefixes of fields."""
+    """The words for ``--search``: operator types and variables of the default program, prefixes of fields."""
     types = dict.fromkeys(op.optype for b in bench.program()[0].desc.blocks for op in b.ops)
     return [*types, *variables(bench, words), *(f"{field}:" for field in FIELDS)]
 
@@ -64,5 +64,5 @@ def training_runs(bench: Workbench, words: Words) -> Words:
 
 
 def builder_words(bench: Workbench, words: Words) -> Words:
-    """Completions of the builder: recipes and their arguments."""
+    """The recipes of the builder and their arguments."""
     return Site(bench).completions(words)

@@ -13,7 +13,7 @@ from fluidnb.terminal.commands import COMMANDS as TERMINAL_COMMANDS
 from fluidnb.terminal.commands import Command as TerminalCommand
 from fluidnb.terminal.commands import run_command
 from fluidnb.viz.session.html import session_html
-from fluidnb_magics.commands import Command, Section
+from fluidnb_magics.commands._command import Command, Section
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.workbench import Workbench
 
@@ -26,8 +26,6 @@ _SHOW_POSITION = {
 
 
 def _command(terminal: TerminalCommand) -> Command:
-    """A command of the session as a word of ``%fluid``."""
-
     def run(bench: Workbench, line: str) -> None:
         session = current()
         if session is None:
@@ -45,7 +43,6 @@ def _command(terminal: TerminalCommand) -> Command:
 
 
 def _offered(terminal: TerminalCommand, bench: Workbench, words: list[str]) -> Iterable[str]:
-    """The words that may follow, for the program of the session."""
     session = current()
     if session is not None and terminal.name in ("break", "until") and words[-1:] == ["var"]:
         return dict.fromkeys(n for b in session.program.desc.blocks for n in b.vars)

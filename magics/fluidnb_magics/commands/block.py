@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 from typing import Any
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block
-from fluidnb.viz import ProgramPicture, lines_html, program_html, program_lines, read_block
+from fluidnb.viz import ProgramPicture, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
 from fluidnb_magics.arguments import evaluate
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
 from fluidnb_magics.commands._offers import blocks
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.block_tree import named_tree
+from fluidnb_magics.commands.tree import named_tree
 from fluidnb_magics.session.cell_groups import Placed
 from fluidnb_magics.session.cells import Cell
 from fluidnb_magics.session.change_report import report_lines
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.BUILD, lambda bench, words: ["open", "close", *blocks(bench, words)])
@@ -46,29 +40,21 @@ def block(bench: Workbench, args: Namespace) -> None:
         _draw(bench, " ".join(args.what), args.program)
     else:
         main, _ = bench.existing(args.program)
-        lines = tree_lines(named_tree(bench, main), width(bench.shell))
-        show(bench.shell, lines, lambda: lines_html(lines))
+        show(bench.shell, tree_lines(named_tree(bench, main), width(bench.shell)))
 
 
 def _draw(bench: Workbench, wanted: str, program: str | None) -> None:
     main, _ = bench.existing(program)
-    found: Block = main.block(int(wanted)) if wanted.isdecimal() else _named(bench, main, wanted)
-    picture = ProgramPicture(read_block(found), title=f"block {found.idx}")
+    block = main.block(int(wanted)) if wanted.isdecimal() else Block.over(main, bench.named_block(wanted, main))
+    picture = ProgramPicture(read_block(block), title=f"block {block.idx}")
     show(bench.shell, program_lines(picture, width(bench.shell)), lambda: program_html(picture))
 
 
-def _named(bench: Workbench, main: Any, wanted: str) -> Block:
-    key, spot = bench.blocks.find(wanted, main, bench.cells)
-    desc = bench.blocks.block_at(main, key, spot)
-    assert desc is not None, "only blocks that are there are found"
-    return Block.over(main, desc)
-
-
 def _open(bench: Workbench, text: str, program: str | None, around: str | None) -> None:
-    found = re.fullmatch(r"\s*(\w+)\s*(?:=(?!=)\s*(.+))?", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(\w+)\s*(?:=(?!=)\s*(.+))?", text)
+    if match is None:
         raise UsageError("%fluid block open takes NAME or NAME=EXPR, for example yes=ie.true_block().")
-    name, expression = found.groups()
+    name, expression = match.groups()
     if name.isdecimal():
         raise OpValueError(
             "a block that is there already needs no opening.", expected="a NAME for a new block", received=name,

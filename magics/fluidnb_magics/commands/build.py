@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from fluidnb.builder import find_recipe, recipe_lines
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Section, Workbench, command, show, show_widget, width
 from fluidnb_magics.commands._offers import builder_words
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.BUILD, builder_words, raw=True)
@@ -30,6 +28,5 @@ def build(bench: Workbench, line: str) -> None:
             show(bench.shell, recipe_lines(recipe, width(bench.shell)))
         return
     from fluidnb_magics.widgets.builder import Builder
-    from fluidnb_magics.widgets.widget import show_face
 
-    show_face(bench.shell, Builder(bench, name))
+    show_widget(bench.shell, Builder(bench, name))

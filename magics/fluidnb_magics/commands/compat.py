@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
 from fluidnb import compat as names
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
 
-#: Whether they are on because of the magic, and not because a cell called compat.install().
+#: Whether the magic installed the aliases, and not a cell that called compat.install().
 _mine = False
 
 
@@ -27,12 +21,13 @@ def compat(bench: Workbench, args: Namespace) -> None:
     elif args.state == "off":
         names.uninstall()
         _mine = False
-    said = "import paddle.fluid imports fluidnb" if names.is_installed() else "import paddle does not import fluidnb"
-    show(bench.shell, [[("compat ", "name"), ("on" if names.is_installed() else "off", "bold"), (f"  {said}", "dim")]])
+    on = names.is_installed()
+    text = "import paddle.fluid imports fluidnb" if on else "import paddle does not import fluidnb"
+    show(bench.shell, [[("compat ", "name"), ("on" if on else "off", "bold"), (f"  {text}", "dim")]])
 
 
 def uninstall() -> None:
-    """Removes the aliases if the magic installed them: the extension is unloaded."""
+    """Remove the aliases if the magic installed them: the extension is unloaded."""
     global _mine
     if _mine:
         names.uninstall()

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.program.cost import GROUPS, batch_shapes, program_cost
-from fluidnb.viz import lines_html
 from fluidnb.viz.program.cost import cost_lines
 from fluidnb_magics.arguments import evaluate, positive, unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
 from fluidnb_magics.commands._offers import programs
-from fluidnb_magics.display import show
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, programs)
@@ -40,4 +33,4 @@ def cost(bench: Workbench, args: Namespace) -> None:
     if args.feeds:
         feeds |= evaluate(unquoted(args.feeds), bench.shell.user_ns)
     lines = cost_lines(program_cost(program, feeds), args.by, title)
-    show(bench.shell, lines, lambda: lines_html(lines))
+    show(bench.shell, lines)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from functools import partial
-from itertools import chain
-
-from IPython.core.magic_arguments import argument
 
 from fluidnb.debug.flow import gradient_flow
 from fluidnb.debug.session import Session, current, post_mortem
@@ -15,12 +11,10 @@ from fluidnb.terminal.commands import view
 from fluidnb.terminal.prompt import Prompt
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.text import flow_lines
-from fluidnb_magics.arguments import evaluate, pairs, variables
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
+from fluidnb_magics.commands._feeds import read_feed, read_fetches
 from fluidnb_magics.commands._offers import global_variables
 from fluidnb_magics.commands.panel import show_panel
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.DEBUG, global_variables)
@@ -39,7 +33,7 @@ def debug(bench: Workbench, args: Namespace) -> None:
     """
     names = bench.shell.user_ns
     program = bench.existing(args.program)[args.startup]
-    feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
+    feed = read_feed(bench, args)
     session = current()
     if args.what == "flow":
         show(bench.shell, flow_lines(gradient_flow(program, feed, place=bench.place), width(bench.shell)))
@@ -48,14 +42,15 @@ def debug(bench: Workbench, args: Namespace) -> None:
         if session is not None:
             session.close()
         return
+    is_run = args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None)
+    replays = last_failed() is not None and (session is None or session.snapshot.state in ("idle", "done"))
+    if session is not None and (args.what == "on" or is_run or replays):
+        session.close()
     if args.what == "on":
-        _end(session)
         session = Session(program).__enter__()
-    elif args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None):
-        _end(session)
-        session = Session(program, feed, variables(chain(*args.fetch), program, names) or None, place=bench.place)
-    elif session is None or (last_failed() is not None and session.snapshot.state in ("idle", "done")):
-        _end(session)
+    elif is_run:
+        session = Session(program, feed, read_fetches(bench, program, args) or None, place=bench.place)
+    elif session is None or replays:
         session = post_mortem()
     bench.session = session
     session.around = names
@@ -65,8 +60,3 @@ def debug(bench: Workbench, args: Namespace) -> None:
         show_panel(bench, session)
     else:
         show(bench.shell, view(session, width(bench.shell)), partial(session_html, session))
-
-
-def _end(session: Session | None) -> None:
-    if session is not None:
-        session.close()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.viz.program.diff import diff_lines, read_diff
 from fluidnb_magics.arguments import evaluate, unquoted
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
 
 
 @command(Section.INSPECT)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
 from fluidnb_magics.commands._offers import cells
-from fluidnb_magics.display import show
 from fluidnb_magics.session.change_report import report_lines
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.BUILD, cells)

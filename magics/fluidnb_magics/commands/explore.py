@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show_widget
 from fluidnb_magics.session.program_parts import picture_of
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT)
@@ -26,6 +21,5 @@ def explore(bench: Workbench, args: Namespace) -> None:
     if picture_of(bench, what, args.program, args.startup, 1) is None:
         return
     from fluidnb_magics.widgets.explorer import Explorer
-    from fluidnb_magics.widgets.widget import show_face
 
-    show_face(bench.shell, Explorer(bench, what, args.program, args.startup))
+    show_widget(bench.shell, Explorer(bench, what, args.program, args.startup))

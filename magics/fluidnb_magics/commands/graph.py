@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from importlib.util import find_spec
 
-from IPython.core.magic_arguments import argument
-
-from fluidnb.viz import (
-    graph_html,
-    graph_lines,
-    level,
-)
+from fluidnb.viz import graph_html, graph_lines, level
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, show_widget, width
 from fluidnb_magics.commands._offers import cells_and_blocks
-from fluidnb_magics.display import is_watched, show, width
+from fluidnb_magics.display import is_watched
 from fluidnb_magics.session.program_parts import picture_of
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, cells_and_blocks)
@@ -39,9 +31,8 @@ def graph(bench: Workbench, args: Namespace) -> None:
         return
     if is_watched(bench.shell) and find_spec("anywidget") is not None:
         from fluidnb_magics.widgets.explorer import Explorer
-        from fluidnb_magics.widgets.widget import show_face
 
-        show_face(bench.shell, Explorer(bench, what, args.program, args.startup, graph=True))
+        show_widget(bench.shell, Explorer(bench, what, args.program, args.startup, graph=True))
         return
     shown = level(picture)
     hint = "%fluid graph BLOCK:FIRST-LAST opens a part" if shown != picture else ""

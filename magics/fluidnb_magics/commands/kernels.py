@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
 from fluidnb_magics.commands._offers import op_types
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, lambda bench, words: [*([] if words else ["drop", "mine"]), *op_types(bench, words)])
@@ -25,13 +19,19 @@ def kernels(bench: Workbench, args: Namespace) -> None:
     ``%fluid kernels mine`` reports the kernels and operators that %%kernel and %%op cells defined in this session,
     ``%fluid kernels drop OP`` removes them.
     """
+    from fluidnb_kernels.lab import written, written_ops
     from fluidnb_kernels.lab.catalog import catalog_html, catalog_lines, read_catalog
+    from fluidnb_kernels.lab.op_report import op_lines
+    from fluidnb_kernels.lab.report import trial_lines
 
     what = unquoted(args.what)
     if what == "drop":
         show(bench.shell, _drop(unquoted(args.name), args.place))
     elif what == "mine":
-        show(bench.shell, _mine())
+        lines = [line for trial in written() for line in trial_lines(trial)]
+        lines += [line for trial in written_ops() for line in op_lines(trial)]
+        hint: list[Line] = [[("no kernels yet: write one in a cell that starts with %%kernel OP", "dim")]]
+        show(bench.shell, lines or hint)
     else:
         rows = read_catalog(what)
         show(bench.shell, catalog_lines(rows, width(bench.shell)), lambda: catalog_html(rows))
@@ -50,16 +50,4 @@ def _drop(name: str, place: str) -> list[Line]:
             "drop needs the name of an operator.", expected=" or ".join(names) or "nothing was written yet",
             received="%fluid kernels drop",
         )  # fmt: skip
-    return [
-        [(t.op, "name"), (f"  on {t.place}, {', '.join(t.dtypes)}: removed", "")] for t in take_back(name, place)
-    ]
-
-
-def _mine() -> list[Line]:
-    from fluidnb_kernels.lab import written, written_ops
-    from fluidnb_kernels.lab.op_report import op_lines
-    from fluidnb_kernels.lab.report import trial_lines
-
-    lines = [line for trial in written() for line in trial_lines(trial)]
-    lines += [line for made in written_ops() for line in op_lines(made)]
-    return lines or [[("no kernels yet: write one in a cell that starts with %%kernel OP", "dim")]]
+    return [[(t.op, "name"), (f"  on {t.place}, {', '.join(t.dtypes)}: removed", "")] for t in take_back(name, place)]

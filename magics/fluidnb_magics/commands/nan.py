@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from itertools import chain
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
-
 from fluidnb.debug.nan import find_nan, search_nan
 from fluidnb.debug.session import current
 from fluidnb.memory import flags
@@ -15,11 +9,9 @@ from fluidnb.terminal.commands import view
 from fluidnb.viz import lines_html
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.text import finding_lines
-from fluidnb_magics.arguments import evaluate, pairs
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
+from fluidnb_magics.commands._feeds import read_feed
 from fluidnb_magics.commands._offers import global_variables
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.DEBUG, lambda bench, words: ["on", "off", *global_variables(bench, words)])
@@ -42,9 +34,10 @@ def nan(bench: Workbench, args: Namespace) -> None:
         html = lines_html(lines) + session_html(session)
         show(bench.shell, [*lines, *view(session, width(bench.shell))], lambda: html)
         return
-    feed = {name: evaluate(text, bench.shell.user_ns) for name, text in pairs(chain(*args.feed)).items()}
     try:
         limit = float(args.what) if args.what else None
     except ValueError:
         raise UsageError(f"%fluid nan takes on, off or a number, not {args.what}.") from None
-    show(bench.shell, finding_lines(find_nan(bench.existing(args.program)[0], feed, limit=limit, place=bench.place)))
+    program = bench.existing(args.program)[0]
+    finding = find_nan(program, read_feed(bench, args), limit=limit, place=bench.place)
+    show(bench.shell, finding_lines(finding))

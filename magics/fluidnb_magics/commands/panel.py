@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from argparse import Namespace
 from typing import Any
 
-from IPython.core.magic_arguments import argument
 from IPython.display import display
 
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound
 from fluidnb.viz.session.panel_text import panel_lines
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
 
 
 @command(Section.DEBUG)
@@ -35,13 +31,7 @@ def panel(bench: Workbench, args: Namespace) -> None:
 
 
 def show_panel(bench: Workbench, session: Session, plain: bool = False) -> None:
-    """Shows the panel of a session; in a terminal, its text rendering.
-
-    Args:
-        bench: the workbench.
-        session: the session.
-        plain: whether to use stock widgets alone; they are used in any case where anywidget cannot be imported.
-    """
+    """Shows the panel of a session, by ipywidgets alone if ``plain``; in a terminal, its text rendering."""
     shell: Any = bench.shell
     if getattr(shell, "kernel", None) is None:
         show(shell, panel_lines(session, width(shell)))

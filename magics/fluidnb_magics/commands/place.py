@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
 
 from fluidnb import memory
 from fluidnb.memory import size_text
@@ -14,31 +10,15 @@ from fluidnb.memory.pools import places
 from fluidnb.values import CPUPlace, CUDAPlace, Place
 from fluidnb.viz.base.device_names import device_name, places_here
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show
 
 
 def place_named(text: str) -> Place:
-    """A place by the name that commands take.
-
-    Args:
-        text: ``cpu``, ``cuda``, ``cuda:1``, or as Python writes it.
-
-    Returns:
-        The place.
-
-    Raises:
-        UsageError: another text.
-
-    Example:
-        >>> place_named("cuda:1"), place_named("CPUPlace()")
-        (CUDAPlace(1), CPUPlace)
-    """
-    found = re.fullmatch(r"(cpu|cuda|gpu)(?:place)?(?::(\d+)|\((\d*)\))?", text.strip().lower())
-    if found is None:
+    """A place by the name that commands take: ``cuda:1``, ``CPUPlace()``."""
+    match = re.fullmatch(r"(cpu|cuda|gpu)(?:place)?(?::(\d+)|\((\d*)\))?", text.strip().lower())
+    if match is None:
         raise UsageError(f"{text} is not a place; use cpu, cuda, cuda:1 ...")
-    return CPUPlace() if found[1] == "cpu" else CUDAPlace(int(found[2] or found[3] or 0))
+    return CPUPlace() if match[1] == "cpu" else CUDAPlace(int(match[2] or match[3] or 0))
 
 
 @command(Section.RUN, lambda bench, words: ["cpu", "cuda:0"])
@@ -62,6 +42,6 @@ def place(bench: Workbench, args: Namespace) -> None:
 def _row(bench: Workbench, there: Place) -> Line:
     mark = "> " if there == bench.place else "  "
     name = device_name(there)
-    # a look at a device's pool would wake the device
+    # reading the pool of a device would initialize the device
     used = f"{size_text(memory.used(there))} in use" if there in places() else "not used yet"
     return [(f"{mark}{there}", "name"), (f"  {name}" if name else "", ""), (f"  {used}", "dim")]

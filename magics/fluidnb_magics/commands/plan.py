@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
-from fluidnb.viz.program.plan_text import plan_lines
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb.viz.program.compiled_text import compiled_lines
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
 
 
 @command(Section.INSPECT)
@@ -19,4 +13,4 @@ def plan(bench: Workbench, args: Namespace) -> None:
 
     For each operator: the device, and the copies, casts and layout conversions around its kernel. Nothing runs.
     """
-    show(bench.shell, plan_lines(bench.existing(args.program)[0]))
+    show(bench.shell, compiled_lines(bench.existing(args.program)[0]))

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from fluidnb.viz import (
-    read_program,
-)
+from fluidnb.viz import read_program
 from fluidnb.viz.base.styled_text import plural
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, show
 
 
 @command(Section.INSPECT)

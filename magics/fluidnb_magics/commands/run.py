@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from itertools import chain
 from typing import Any
 
-from IPython.core.magic_arguments import argument
-
-from fluidnb_magics.arguments import evaluate, pairs, positive, variables
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.arguments import positive
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command
+from fluidnb_magics.commands._feeds import read_feed, read_fetches
 from fluidnb_magics.commands._offers import global_variables
 from fluidnb_magics.session import running
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.RUN, global_variables)
@@ -24,9 +20,7 @@ from fluidnb_magics.session.workbench import Workbench
 @argument("--program", help="a program of this session")
 def run(bench: Workbench, args: Namespace) -> Any:
     """Run a program and show the fetched values; uninitialized parameters are initialized first."""
-    names = bench.shell.user_ns
     main = bench.existing(args.program)[args.startup]
-    feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
-    fetches = variables(chain(*args.fetch), main, names)
+    feed, fetches = read_feed(bench, args), read_fetches(bench, main, args)
     fetched = running.run_steps(bench.executor, main, feed, fetches, args.steps, args.keep)
     return fetched if fetches else None

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
-
 from fluidnb.errors import NotFound, near
 from fluidnb.viz.time.training_runs import training_runs_html, training_runs_lines
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
 from fluidnb_magics.commands._offers import training_runs
-from fluidnb_magics.display import show, width
 from fluidnb_magics.session.training import Run
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.RUN, training_runs)
@@ -36,18 +29,7 @@ def runs(bench: Workbench, args: Namespace) -> None:
 
 
 def find_runs(bench: Workbench, words: list[str]) -> list[Run]:
-    """The runs that words mean.
-
-    Args:
-        bench: the session.
-        words: numbers or names.
-
-    Returns:
-        The runs.
-
-    Raises:
-        NotFound: a word means none.
-    """
+    """The runs that words mean."""
     known = {key: run for run in bench.runs for key in (run.name, str(run.number))}
     for word in words:
         if unquoted(word) not in known:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import Any
-
-from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
@@ -22,10 +19,8 @@ from fluidnb.viz import (
     tensor_lines,
 )
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, show_widget, width
 from fluidnb_magics.commands._offers import scope_variables
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, scope_variables)
@@ -39,20 +34,19 @@ def scope(bench: Workbench, args: Namespace) -> None:
     """
     top = global_scope()
     if args.live:
-        from fluidnb_magics.widgets.live_widget import show_live
         from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
 
-        show_live(bench, ScopeExplorer(bench, top, args.name))
+        show_widget(bench.shell, ScopeExplorer(bench, top, args.name))
         return
     if args.name is None:
         row = read_scope(top, "global scope", previews=True)
         show(bench.shell, scope_lines(row, width(bench.shell)), lambda: scope_html(row))
         return
-    found = _find_var(top, args.name)
-    if found is None:
+    variable = _find_var(top, args.name)
+    if variable is None:
         hint = near(args.name, top.local_var_names()) or "%fluid scope lists its variables."
         raise NotFound(f"the scope has no variable {args.name}.", received=args.name, hint=hint)
-    value = found.value
+    value = variable.value
     if not hasattr(value, "lod_"):
         show(bench.shell, [[(args.name, "name"), (f"  {value!r}", "")]])
         return
@@ -65,7 +59,4 @@ def scope(bench: Workbench, args: Namespace) -> None:
 
 def _find_var(top: Any, name: str) -> Any:
     """The runtime variable of a name, in a scope or in those inside it."""
-    found = top.find_var(name)
-    for kid in top.kids:
-        found = found or _find_var(kid, name)
-    return found
+    return top.find_var(name) or next((v for kid in top.kids if (v := _find_var(kid, name)) is not None), None)

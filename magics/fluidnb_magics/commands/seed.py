@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
-
 import fluidnb as fluid
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command
 
 
 @command(Section.SETTINGS)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
-
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server, new_token
 from fluidnb.debug.session import Session, current
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
 
 
 @command(Section.DEBUG)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
-
 import fluidnb as fluid
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
 from fluidnb.viz import read_tensor, tensor_lines
 from fluidnb_magics.arguments import evaluate, pairs
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show
 from fluidnb_magics.commands._offers import scope_variables
-from fluidnb_magics.display import show
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.SETTINGS, scope_variables)

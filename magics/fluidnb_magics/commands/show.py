@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
-
-from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import NotFound, near
-from fluidnb.viz import (
-    card_lines,
-    lines_html,
-    program_html,
-    program_lines,
-    select,
-)
+from fluidnb.viz import card_lines, program_html, program_lines, select
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command
 from fluidnb_magics.commands._offers import cells
 from fluidnb_magics.display import show as display
 from fluidnb_magics.display import width
 from fluidnb_magics.session.program_parts import picture_of
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, cells)
@@ -47,14 +37,12 @@ def show(bench: Workbench, args: Namespace) -> None:
     if picture is None:
         return
     if re.fullmatch(r"\d+:\d+", "".join(args.what)):
-        lines = card_lines(picture.root.ops[0], width(bench.shell))
-        display(bench.shell, lines, lambda: lines_html(lines))
+        display(bench.shell, card_lines(picture.root.ops[0], width(bench.shell)))
         return
     part = select(picture, search, args.role, args.fold)
     if chosen and not part.size:
         words = {w for op in picture.each() for w in (op.type, *(v.name for v in (*op.reads, *op.writes)))}
-        asked = " ".join([search, *args.role]).strip()
-        raise NotFound("no operator matches.", received=asked, hint=near(search, words) or "%fluid show --help")
+        request = " ".join([search, *args.role]).strip()
+        raise NotFound("no operator matches.", received=request, hint=near(search, words) or "%fluid show --help")
     lines = program_lines(part, width(bench.shell), args.limit)
-    html = lines_html(lines) if args.text else None
-    display(bench.shell, lines, lambda: html or program_html(part, limit=args.limit))
+    display(bench.shell, lines, None if args.text else lambda: program_html(part, limit=args.limit))

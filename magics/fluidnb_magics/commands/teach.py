@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb.errors import NotFound
 from fluidnb.program import Program
-from fluidnb.viz import lines_html
-from fluidnb.viz.lessons.backward.examples import EXAMPLES, find_loss
+from fluidnb.viz.lessons.backward.examples import EXAMPLES, likely_loss
 from fluidnb.viz.lessons.backward.model import read_backward_example, read_backward_lesson
 from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
 from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
@@ -21,21 +17,12 @@ from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES,
 from fluidnb.viz.lessons.optimizer.model import parse_choice, read_optimizer_lesson
 from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
 from fluidnb_magics.arguments import parse_argstring, positive, unquoted
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show, width
+from fluidnb_magics.commands._command import Section, UsageError, command, show, show_widget, width
 from fluidnb_magics.session.workbench import DEFAULT, Workbench
 
 
 def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
-    """Completions of ``%fluid teach``.
-
-    Args:
-        bench: the session.
-        words: what stands behind it so far.
-
-    Returns:
-        Words.
-    """
+    """The names of the lessons, and their options."""
     if not words:
         return list(LESSONS)
     if words[-1] == "--example":
@@ -84,14 +71,13 @@ def lod(bench: Workbench, line: str) -> None:
     args = parse_argstring(lod, line)
     text = unquoted(" ".join(args.lengths)) or "5 3 2 4"
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.lod_lesson import LodLessonWidget
-        from fluidnb_magics.widgets.widget import show_face
+        from fluidnb_magics.widgets.lessons import LodLessonWidget
 
-        show_face(bench.shell, LodLessonWidget(text, args.level, args.step or 0))
+        show_widget(bench.shell, LodLessonWidget(text, args.level, args.step or 0))
         return
     lesson = read_lod_lesson(parse_lengths(text), args.level)
     lines = lod_lesson_lines(lesson, args.step, width(bench.shell))
-    show(bench.shell, lines, lambda: lines_html(lines) if args.text else lod_lesson_html(lesson, args.step or 0))
+    show(bench.shell, lines, None if args.text else lambda: lod_lesson_html(lesson, args.step or 0))
 
 
 @magic_arguments("fluid teach optimizer")
@@ -113,14 +99,13 @@ def optimizer(bench: Workbench, line: str) -> None:
     words = args.what[len(named) :] or ["SGD", "Momentum", "Adam"]
     surface, choices = (*named, "bowl")[0], [parse_choice(word) for word in words]
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonWidget
-        from fluidnb_magics.widgets.widget import show_face
+        from fluidnb_magics.widgets.lessons import OptimizerLessonWidget
 
-        show_face(bench.shell, OptimizerLessonWidget(surface, choices, args.steps, args.step))
+        show_widget(bench.shell, OptimizerLessonWidget(surface, choices, args.steps, args.step))
         return
     lesson = read_optimizer_lesson(surface, choices, args.steps)
     lines = optimizer_lesson_lines(lesson, args.step, width(bench.shell))
-    show(bench.shell, lines, lambda: lines_html(lines) if args.text else optimizer_lesson_html(lesson, args.step))
+    show(bench.shell, lines, None if args.text else lambda: optimizer_lesson_html(lesson, args.step))
 
 
 @magic_arguments("fluid teach backward")
@@ -131,17 +116,17 @@ def optimizer(bench: Workbench, line: str) -> None:
 @argument("--step", type=int, help="one step, from 0; all of them if left out, or those of the cell")
 @argument("--text", action="store_true", help="as text, also in a notebook")
 def backward(bench: Workbench, line: str) -> None:
-    """How append_backward appends gradient operators, step by step.
+    """The steps by which append_backward appends gradient operators.
 
     Each step shows the forward operator, the result of its gradient maker, the variables that are renamed and summed,
     and those without a gradient. Your program does not change.
     """
     args = parse_argstring(backward, line)
-    cell = next((p for p in bench.cells if args.what in (p.cell.name, p.title)), None) if args.what else None
+    cell = next((p for p in bench.cells if p.is_called(args.what)), None) if args.what else None
     wanted = args.example or (args.what if cell is None and args.what not in bench.programs else None)
     name = cell.cell.program or DEFAULT if cell is not None else args.what or DEFAULT
     program = bench.existing(DEFAULT if wanted in EXAMPLES else name)[0]
-    if wanted in EXAMPLES or (args.what is None and args.loss is None and not _has_loss(program)):
+    if wanted in EXAMPLES or (args.what is None and args.loss is None and likely_loss(program) is None):
         lesson = read_backward_example(wanted or "shared", args.no_grad)
     else:
         lesson = read_backward_lesson(program, args.loss, name, args.no_grad)
@@ -149,27 +134,15 @@ def backward(bench: Workbench, line: str) -> None:
     chosen = chosen if args.step is None else [args.step]
     first = (chosen or [0])[0]
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.backward_lesson import BackwardLessonWidget
-        from fluidnb_magics.widgets.widget import show_face
+        from fluidnb_magics.widgets.lessons import BackwardLessonWidget
 
-        show_face(bench.shell, BackwardLessonWidget(partial(_programs, bench), lesson, first))
+        def programs() -> dict[str, Program]:
+            return {name: main for name, (main, _) in bench.programs.items()}
+
+        show_widget(bench.shell, BackwardLessonWidget(programs, lesson, first))
         return
     lines = backward_lesson_lines(lesson, chosen, width(bench.shell))
-    show(bench.shell, lines, lambda: lines_html(lines) if args.text else backward_lesson_html(lesson, first))
-
-
-def _has_loss(program: Program) -> bool:
-    """Whether backward could begin somewhere in a program."""
-    try:
-        find_loss(program)
-    except NotFound:
-        return False
-    return True
-
-
-def _programs(bench: Workbench) -> dict[str, Program]:
-    """The main programs of the session."""
-    return {name: main for name, (main, _) in bench.programs.items()}
+    show(bench.shell, lines, None if args.text else lambda: backward_lesson_html(lesson, first))
 
 
 def _by_widget(bench: Workbench, text: bool) -> bool:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from argparse import Namespace
 from itertools import chain
 from typing import Any
 
-from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument
-
 from fluidnb.data import batch
-from fluidnb.errors import NotFound, OpValueError
-from fluidnb.program import Program, Variable
+from fluidnb.errors import OpValueError
+from fluidnb.program import Program
 from fluidnb.viz import Gradients, gradient_lines, gradients_html
-from fluidnb.viz.lessons.backward.examples import find_loss
+from fluidnb.viz.lessons.backward.examples import likely_loss
 from fluidnb.viz.time.progress_renderings import State
 from fluidnb.viz.time.training_runs import overlaid
 from fluidnb_magics.arguments import evaluate, positive, unquoted, variables
-from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
 from fluidnb_magics.commands._offers import global_variables
 from fluidnb_magics.commands.runs import find_runs
-from fluidnb_magics.display import show, width
 from fluidnb_magics.session.training import Reader, Run, Task, continued, parameters_of
 from fluidnb_magics.session.training import train as run_training
-from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.RUN, global_variables)
@@ -53,7 +47,8 @@ def train(bench: Workbench, args: Namespace) -> None:
     reader = _reader(bench, args.reader, args.batch)
     test = None if args.test is None else _reader(bench, args.test, args.batch)
     feed = variables(chain(*args.feed), program, names) if args.feed else None
-    watch = variables(chain(*args.watch), program, names) if args.watch else _losses(program)
+    losses = [] if (loss := likely_loss(program)) is None else [program.global_block().var(loss)]
+    watch = variables(chain(*args.watch), program, names) if args.watch else losses
     beside = [trace for run in find_runs(bench, args.beside) for trace in overlaid([run])]
     gradients = Gradients(program) if args.gradients else None
     run = _run(bench, program, args)
@@ -93,11 +88,3 @@ def _reader(bench: Workbench, words: list[str], size: int | None) -> Reader:
     if not callable(reader) and not hasattr(reader, "__iter__"):
         raise UsageError(f"{text} is not a reader (a function that returns an iterable of batches).")
     return batch(reader, size) if size else reader
-
-
-def _losses(program: Program) -> list[Variable]:
-    """The loss of a program, if it has one."""
-    try:
-        return [program.global_block().var(find_loss(program))]
-    except NotFound:
-        return []

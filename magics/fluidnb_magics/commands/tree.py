@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from dataclasses import replace
 
-from IPython.core.magic_arguments import argument
-
-from fluidnb.viz import (
-    tree_lines,
-)
-from fluidnb_magics.commands import Section, command
-from fluidnb_magics.display import show, width
-from fluidnb_magics.session.block_tree import named_tree
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb.program import Program
+from fluidnb.viz import tree_lines
+from fluidnb.viz.program.block_tree import BlockLine, read_tree
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
+from fluidnb_magics.session.cell_groups import OPEN
 
 
 @command(Section.INSPECT)
@@ -22,3 +18,15 @@ def tree(bench: Workbench, args: Namespace) -> None:
     """Show the tree of a program's blocks, with the operators of each role counted."""
     program = bench.existing(args.program)[args.startup]
     show(bench.shell, tree_lines(named_tree(bench, program), width(bench.shell), roles=True))
+
+
+def named_tree(bench: Workbench, program: Program) -> list[BlockLine]:
+    """The blocks of a program, with the names that users give them and whether they are open."""
+    opening = {(p.key, 1) for p in bench.cells if p.group.state == OPEN and not p.stale}
+    lines = []
+    for line in read_tree(program):
+        block = program.desc.blocks[line.index]
+        opened, walked = bench.blocks.of(block), block.forward_block_idx >= 0
+        state = "open" if opened and not walked and (opened.key, opened.number) in opening else line.state
+        lines.append(replace(line, names=tuple(bench.blocks.called(block)), state=state))
+    return lines

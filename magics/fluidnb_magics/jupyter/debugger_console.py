@@ -1,4 +1,4 @@
-"""What is typed into JupyterLab's debug console: the console keeps the focus, and the panel its variables."""
+"""Expressions typed into JupyterLab's debug console: it keeps the focus, and the panel its variables."""
 
 from __future__ import annotations
 
@@ -12,73 +12,56 @@ from fluidnb.debug.session import Session
 #: Waits for something while other requests are answered.
 Meanwhile = Callable[[Awaitable[Any]], Awaitable[Any]]
 
-#: Seconds that answers are held back at most: a front end that is not JupyterLab's panel does not ask as it does.
-_MOST = 3.0
+_MOST = 3.0  # seconds that responses are delayed: other front ends may not send the expected request
 
 
 class Console:
     """Orders the responses to requests of the panel during a console evaluation.
 
     The panel focuses the cell of each new frame, when it gets the frame's source: the next keys would be shortcuts of
-    the notebook, where ``x`` cuts a cell. And it forgets the variables when it gets the answer to what was typed. Then
-    it asks for the frames once more, and focuses the console. So sources and variables are held back until that last
-    request, and sent right before its answer.
-
-    Args:
-        meanwhile: waits for something while other requests are answered.
+    the notebook, where ``x`` cuts a cell. And it drops the variables when it gets the response to the evaluation. Then
+    it requests the frames once more, and focuses the console. So sources and variables are delayed until that last
+    request, and sent right before its response.
     """
 
     def __init__(self, meanwhile: Meanwhile) -> None:
         self._meanwhile = meanwhile
         self._busy = self._answered = False
-        self._held = 0
-        self._asked = (0, 0)  # the run and the step whose variables the panel asked for last
+        self._delayed = 0
+        self._requested = (0, 0)  # the run and the step whose variables the panel requested last
 
     async def evaluated(self, session: Session, work: Awaitable[str], show: Callable[[], None]) -> str:
-        """Waits for an evaluation, and for the requests of the panel that follow it.
-
-        Args:
-            session: the session.
-            work: does what was typed, and gives the answer.
-            show: makes the panel ask again where the program has not moved.
-
-        Returns:
-            The answer.
-        """
-        before, self._asked = _step_of(session), (-1, -1)
+        """Wait for an evaluation, and for the requests of the panel that follow it."""
+        before, self._requested = _step_of(session), (-1, -1)
         self._busy, self._answered = True, False
         try:
             text: str = await self._meanwhile(work)
             if session.snapshot.state == "paused":
                 if _step_of(session) == before:
                     show()
-                await self._meanwhile(_until(lambda: self._asked == _step_of(session)))
+                await self._meanwhile(_until(lambda: self._requested == _step_of(session)))
         finally:
-            self._answered = self._asked == _step_of(session)
+            self._answered = self._requested == _step_of(session)
             self._busy = self._answered
         return text
 
-    def asked(self, session: Session) -> None:
-        """Handles a request for variables.
+    def requested(self, session: Session) -> None:
+        """Notes a move that the console requested."""
+        self._requested = _step_of(session)
 
-        Args:
-            session: the session.
-        """
-        self._asked = _step_of(session)
-
-    async def hold(self) -> None:
-        """Delays a response until the panel requests frames; no delay without an evaluation."""
+    async def delay(self) -> None:
+        """Delay a response until the panel requests frames; no delay without an evaluation."""
         if self._busy:
-            self._held += 1
+            self._delayed += 1
             await self._meanwhile(_until(lambda: not self._busy))
             self._busy = False
-            self._held -= 1
+            self._delayed -= 1
 
     async def release(self) -> None:
-        """Let the answers be sent that were held back."""
+        """Let the delayed responses be sent."""
         if self._answered:
             self._busy = self._answered = False
-            await self._meanwhile(_until(lambda: not self._held))
+            await self._meanwhile(_until(lambda: not self._delayed))
 
 
 async def _until(there: Callable[[], bool]) -> None:

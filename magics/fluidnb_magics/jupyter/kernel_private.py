@@ -10,13 +10,10 @@ Message = dict[str, Any]
 
 
 def answer_anywhere(widget: Any) -> None:
-    """Let a widget answer while its cell, or another one, is still running.
+    """Let a widget respond while a cell is still running.
 
-    ipykernel 7.4 ties a comm to the (sub)shell that published on it last, so that a widget which a cell made would
-    answer on the busy main shell; without that tie the front end chooses. Where the name is missing, nothing happens.
-
-    Args:
-        widget: a widget with a comm.
+    ipykernel 7.4 ties a comm to the (sub)shell that published on it last: a widget of a cell would respond on the busy
+    main shell. Without that tie the front end chooses.
     """
     comm = getattr(widget, "comm", None)
     if comm is not None:
@@ -26,13 +23,10 @@ def answer_anywhere(widget: Any) -> None:
 class DebugChannel:
     """The debug channel of a kernel: requests of the front end, and events of the debugger.
 
-    Only the kernel object and its debugger are changed, never their classes; `give_back` takes all of it back.
-
-    Args:
-        kernel: a kernel for which `of` gave a channel.
+    Only the kernel object and its debugger are changed, never their classes; `detach` restores them.
     """
 
-    #: What a kernel and its debugger must have; ipykernel 6.29 to 7.4 do.
+    #: Attributes that a kernel and its debugger must have; those of ipykernel 6.29 to 7.4 do.
     NEEDS = ("do_debug_request", "session", "iopub_socket", "_topic")
     DEBUGGER_NEEDS = ("is_started", "stopped_threads", "breakpoint_list", "event_callback")
 
@@ -43,66 +37,37 @@ class DebugChannel:
 
     @classmethod
     def of(cls, kernel: Any) -> DebugChannel | None:
-        """The debug channel of a kernel.
-
-        Args:
-            kernel: a kernel, or None in a terminal.
-
-        Returns:
-            The channel; None where there is none: another kernel, no debugpy, or names that are gone.
-
-        Example:
-            >>> DebugChannel.of(None) is None
-            True
-        """
+        """The debug channel of a kernel; None without one: a terminal, another kernel, no debugpy, missing names."""
         debugger = getattr(kernel, "debugger", None)
-        there = all(hasattr(kernel, name) for name in cls.NEEDS)
-        return cls(kernel) if there and all(hasattr(debugger, name) for name in cls.DEBUGGER_NEEDS) else None
+        has_names = all(hasattr(kernel, name) for name in cls.NEEDS)
+        return cls(kernel) if has_names and all(hasattr(debugger, name) for name in cls.DEBUGGER_NEEDS) else None
 
-    def borrow(self, answer: Callable[[Message], Awaitable[Any]], hear: Callable[[Message], object]) -> None:
-        """Redirects the front end's requests and the Python debugger's events to a handler.
-
-        Args:
-            answer: called with each request, in the thread of the control channel; `ask_python` is what it replaces.
-            hear: called with each event of the Python debugger after the front end was told, in the same thread.
-        """
+    def attach(self, respond: Callable[[Message], Awaitable[Any]], on_event: Callable[[Message], object]) -> None:
+        """Calls ``respond`` in place of `request_python`, and ``on_event`` after each event of Python's debugger."""
         self._before = {name: value for name, value in vars(self._kernel).items() if name == "do_debug_request"}
 
-        def tell(event: Message) -> None:
+        def forward(event: Message) -> None:
             self._callback(event)
-            hear(event)
+            on_event(event)
 
         self._python = self._kernel.do_debug_request
-        self._kernel.do_debug_request = answer
-        self._debugger.event_callback = tell
+        self._kernel.do_debug_request = respond
+        self._debugger.event_callback = forward
 
-    def give_back(self) -> None:
-        """Make everything as it was before `borrow`."""
+    def detach(self) -> None:
+        """Undo `attach`."""
         vars(self._kernel).pop("do_debug_request", None)
         vars(self._kernel).update(self._before)
         self._debugger.event_callback = self._callback
 
-    async def ask_python(self, request: Message) -> Any:
-        """What the kernel itself answers.
-
-        Args:
-            request: the request.
-
-        Returns:
-            The response.
-        """
+    async def request_python(self, request: Message) -> Any:
+        """The response of the kernel's own debugger."""
         return await self._python(request)
 
     async def meanwhile(self, waiting: Awaitable[T]) -> T:
-        """Wait for something while the kernel answers other requests of the front end.
+        """Wait for something while the kernel handles other requests of the front end.
 
-        ipykernel answers one request at a time, and its messages belong to the request that it began last.
-
-        Args:
-            waiting: what is waited for.
-
-        Returns:
-            Its result.
+        ipykernel handles one request at a time, and its messages belong to the request that it began last.
         """
         kernel = self._kernel
         lock = getattr(kernel, "_control_lock", None)
@@ -116,25 +81,14 @@ class DebugChannel:
             await lock.acquire()
             kernel.set_parent(ident, parent, channel="control")
 
-    def ask_python_soon(self, request: Message) -> None:
-        """Sends a request to the kernel, from any thread, without waiting for the response.
-
-        Args:
-            request: the request.
-        """
+    def post_to_python(self, request: Message) -> None:
+        """Send a request to the kernel's debugger, from any thread, without waiting for the response."""
         loop = getattr(getattr(self._kernel, "control_thread", None), "io_loop", None)
         if loop is not None:
             loop.add_callback(self._python, request)
 
-    def tell(self, event: Message) -> None:
-        """Sends an event to the front end, from any thread.
-
-        It is told for itself, as the answer to no request: which request a thread of its own would answer differs
-        between versions, and a front end asks for the variables anew after each answer to a cell.
-
-        Args:
-            event: the event.
-        """
+    def send(self, event: Message) -> None:
+        """Sends an event to the front end, from any thread."""
         kernel = self._kernel
         if kernel.session is not None:
             kernel.session.send(kernel.iopub_socket, "debug_event", event, ident=kernel._topic("debug_event"))
@@ -145,7 +99,7 @@ class DebugChannel:
         return bool(self._debugger.is_started)
 
     @property
-    def python_stands(self) -> bool:
+    def python_is_paused(self) -> bool:
         """Whether a Python thread is paused at a breakpoint."""
         return bool(self._debugger.stopped_threads)
 

@@ -10,16 +10,10 @@ from typing import Any
 
 
 class NotebookOrder:
-    """Which cells the notebook has, and in which order.
+    """The cells of the notebook in their order.
 
     A file is older than what the user sees; so it counts only while it has the cell that runs. A cell that was never
     seen in the notebook may belong to another one that shares the kernel: it is not taken for deleted.
-
-    Args:
-        shell: the IPython shell.
-
-    Attributes:
-        places: id -> place; empty while nothing is known.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -28,15 +22,16 @@ class NotebookOrder:
         self._file: tuple[Path, int, int] | None = None
         self._saved: list[str] = []
         self._seen: set[str] = set()
-        self.places: dict[str, int] = {}
+        self.positions: dict[str, int] = {}  # id -> position; empty while unknown
 
     def report(self, ids: Iterable[str]) -> None:
-        """Take what the front end reports.
-
-        Args:
-            ids: the ids of all cells, in order.
-        """
+        """Set the order that the front end reports."""
         self._live = list(ids)
+
+    @property
+    def reported(self) -> bool:
+        """Whether the front end reports the order; until its script has loaded, the notebook's file counts."""
+        return self._live is not None
 
     @property
     def path(self) -> str:
@@ -44,40 +39,21 @@ class NotebookOrder:
         name = os.environ.get("JPY_SESSION_NAME") if getattr(self._shell, "kernel", None) is not None else None
         return name if name and name.endswith(".ipynb") else ""
 
-    def look(self, cell_id: str | None) -> set[str]:
-        """Reads the notebook again before a cell runs.
-
-        Args:
-            cell_id: the id of the cell, or None.
-
-        Returns:
-            The ids of cells that the notebook had and has no more.
-        """
+    def update(self, cell_id: str | None) -> set[str]:
+        """Read the order again before a cell runs, and return the ids of removed cells."""
         ids = self._live
         if ids is None or cell_id not in ids:
             ids = self._read()
         if cell_id is None or cell_id not in ids:
             return set()
-        self.places = {each: place for place, each in enumerate(ids)}
-        gone = self._seen - self.places.keys()
-        self._seen = set(self.places)
+        self.positions = {each: position for position, each in enumerate(ids)}
+        gone = self._seen - self.positions.keys()
+        self._seen = set(self.positions)
         return gone
 
-    def keep(self, ids: Iterable[str | None]) -> None:
-        """Do not take cells for deleted that the user brought back by undoing.
-
-        Args:
-            ids: ids of cells that are part of the program.
-        """
-        self._seen -= {each for each in ids if each is not None and each not in self.places}
-
     def is_deleted(self, cell_id: str | None) -> bool:
-        """Whether a cell is part of the program, but not of the notebook.
-
-        Args:
-            cell_id: the cell's id, or None.
-        """
-        return bool(self.places) and cell_id is not None and cell_id not in self.places
+        """Whether a cell is part of the program, but not of the notebook."""
+        return bool(self.positions) and cell_id is not None and cell_id not in self.positions
 
     def _read(self) -> list[str]:
         """The ids in the notebook's file; it is read again only when it has changed."""

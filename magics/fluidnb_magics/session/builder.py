@@ -1,4 +1,4 @@
-"""Where one can build in a session, from what, and the text that the builder leaves in a cell. No widget here."""
+"""The builder without a widget: blocks in which one can build, candidates, drafts and trial runs."""
 
 from __future__ import annotations
 
@@ -17,143 +17,88 @@ from fluidnb_magics.session.workbench import DEFAULT, Workbench
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A block in which one can build.
+class Location:
+    """A block in which one can build."""
 
-    Args:
-        name: how it is chosen: ``main``, a program's name, the name of a block.
-        label: what one reads.
-        program: the program's name; None for the default one.
-        block: the block's index.
-        head: the first line of a cell that builds there.
-    """
-
-    name: str
-    label: str
-    program: str | None
-    block: int
-    head: str
+    name: str  # how it is chosen: ``main``, a program's name, the name of a block
+    label: str  # what one reads
+    program: str | None  # the program's name; None for the default one
+    block: int  # the block's index
+    head: str  # the first line of a cell that builds there
 
 
 class Site:
-    """The session as the builder sees it.
-
-    Args:
-        bench: the session.
-    """
+    """The builder's access to a session."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
 
-    # Where.
-
-    def places(self) -> list[Place]:
+    def locations(self) -> list[Location]:
         """The blocks in which cells can build: the global ones, and those that cells opened."""
-        return [place for name, (main, _) in self._bench.programs.items() for place in self._places(name, main)]
+        return [
+            location for name, (main, _) in self._bench.programs.items() for location in self._locations(name, main)
+        ]
 
-    def place(self, name: str = "") -> Place:
-        """One of the places.
+    def location(self, name: str = "") -> Location:
+        """The block of a name; default the global block of the default program."""
+        locations = self.locations()
+        location = next((each for each in locations if each.name == (name or locations[0].name)), None)
+        if location is None:
+            names = [each.name for each in locations]
+            raise NotFound(
+                f"one cannot build in {name}.", expected=", ".join(names), received=name,
+                hint=near(name, names) or "%fluid block lists the blocks.",
+            )  # fmt: skip
+        return location
 
-        Args:
-            name: its name; the global block of the default program when left out.
-
-        Raises:
-            NotFound: there is none.
-        """
-        places = self.places()
-        for place in places:
-            if place.name == (name or places[0].name):
-                return place
-        names = [place.name for place in places]
-        raise NotFound(
-            f"one cannot build in {name}.", expected=", ".join(names), received=name,
-            hint=near(name, names) or "%fluid block lists the blocks.",
-        )  # fmt: skip
-
-    def cells(self, place: Place) -> list[Placed]:
-        """The cells of a front end that build at a place, in program order; a line can be added to one of them.
-
-        Args:
-            place: the place.
-        """
-        return [p for p in self._bench.cells if p.cell.cell_id and not p.stale and self._builds(p, place)]
+    def cells(self, location: Location) -> list[Placed]:
+        """The cells of a front end that build in a block, in program order; a line can be added to one of them."""
+        return [p for p in self._bench.cells if p.cell.cell_id and not p.stale and self._builds(p, location)]
 
     def cell_ids(self) -> list[str]:
         """The front end's ids of all cells that build, in program order."""
         return [p.cell.cell_id for p in self._bench.cells if p.cell.cell_id]
 
-    def main(self, place: Place) -> Program:
-        """The program of a place."""
-        return self._bench.program(place.program)[0]
+    def main(self, location: Location) -> Program:
+        """The program of a location."""
+        return self._bench.program(location.program)[0]
 
-    # What.
-
-    def hidden(self, place: Place, cell: Placed | None) -> set[str]:
-        """Python names that a line there cannot read, because later cells bind them.
-
-        Args:
-            place: where it is built.
-            cell: the cell to which it is added, or None for one of its own.
-        """
-        within = cell or next((p for p in self._bench.cells if p.key == self._opener(place)), None)
+    def hidden(self, location: Location, cell: Placed | None) -> set[str]:
+        """The Python names that a line in a cell, or in a new one (None), cannot read: later cells bind them."""
+        within = cell or next((p for p in self._bench.cells if p.key == self._opener(location)), None)
         if within is None:
             return set()
-        fragments = list(self._bench.log.fragments)
-        at = next(i for i, f in enumerate(fragments) if f is within.fragment)
-        earlier = {name for f in fragments[: at + 1] for name in f.bound}
-        return {name for f in fragments[at + 1 :] for name in f.bound} - earlier
+        runs = list(self._bench.log.runs)
+        at = next(i for i, f in enumerate(runs) if f is within.run)
+        earlier = {name for f in runs[: at + 1] for name in f.bound}
+        return {name for f in runs[at + 1 :] for name in f.bound} - earlier
 
-    def candidates(self, place: Place, cell: Placed | None = None) -> list[Candidate]:
-        """The variables that a line there can read.
-
-        Args:
-            place: where it is built.
-            cell: the cell to which it is added, or None for one of its own.
-        """
-        return in_reach(self.main(place), place.block, self._bench.shell.user_ns, self.hidden(place, cell))
+    def candidates(self, location: Location, cell: Placed | None = None) -> list[Candidate]:
+        """The variables that a line in a cell, or in a new one (None), can read."""
+        return in_reach(self.main(location), location.block, self._bench.shell.user_ns, self.hidden(location, cell))
 
     def draft(self, recipe: Recipe, values: Mapping[str, Text], result: str | None, hidden: set[str]) -> Draft:
-        """A draft over the names of the notebook.
-
-        Args:
-            recipe: what is built.
-            values: its arguments as they were typed.
-            result: the names of its results; suggested when None.
-            hidden: names that it cannot read.
-        """
+        """A draft over the names of the notebook; names of results are suggested where ``result`` is None."""
         names = {name: value for name, value in self._bench.shell.user_ns.items() if name not in hidden}
         wanted = suggestion(recipe, values, self.taken()) if result is None else result
         return Draft(recipe, values, wanted, names)
 
     def taken(self) -> set[str]:
-        """Names that mean something already: in Python, or in a program."""
+        """The names in use, in Python or in a program."""
         programs = [main for main, _ in self._bench.programs.values()]
         variables = {name for main in programs for b in main.desc.blocks for name in b.vars}
         return {*self._bench.shell.user_ns, *variables, *dir(builtins)}
 
-    def rehearse(self, draft: Draft, place: Place, cell: Placed | None = None) -> Rehearsal | None:
-        """The dry run of a draft, or None while it cannot be tried.
-
-        Args:
-            draft: the draft.
-            place: where it is built.
-            cell: the cell to which it is added, or None for one of its own.
-        """
+    def rehearse(self, draft: Draft, location: Location, cell: Placed | None = None) -> Rehearsal | None:
+        """The trial run of a draft in a cell, or in a new one; None while it cannot be tried."""
         if draft.problems:
             return None
-        programs = self._bench.program(place.program)
+        programs = self._bench.program(location.program)
         hint = NameHints("cell" if cell is None else cell.cell.name)
-        return rehearse(draft.source(), draft.targets, draft.names, programs, place.block, hint)
+        return rehearse(draft.source(), draft.targets, draft.names, programs, location.block, hint)
 
     def completions(self, words: list[str]) -> list[str]:
-        """What may follow ``%fluid add`` or ``%fluid build``.
-
-        Args:
-            words: what stands behind it already.
-
-        Returns:
-            What can be built; behind that the variables in reach, and the arguments with what is known to fit.
-        """
+        """The words that may follow ``%fluid add`` or ``%fluid build``: recipes, then variables and arguments."""
         if not words:
             return [recipe.name for recipe in recipes()]
         recipe = next((recipe for recipe in recipes() if recipe.name == words[0]), None)
@@ -161,32 +106,30 @@ class Site:
             return []
         left = [a for a in recipe.arguments if not any(word.startswith(f"{a.name}=") for word in words)]
         values = [f"{a.name}={choice}" for a in left for choice in a.choices]
-        names = [c.source for c in self.candidates(self.place()) if c.named]
+        names = [c.source for c in self.candidates(self.location()) if c.named]
         return [*names, *(f"{a.name}=" for a in left), *values, "--as", "--in", "--program"]
 
-    # Inside.
-
-    def _places(self, name: str, main: Program) -> Iterator[Place]:
+    def _locations(self, name: str, main: Program) -> Iterator[Location]:
         default = name == DEFAULT
         option = "" if default else f" --program {name}"
         program = None if default else name
-        yield Place("main" if default else name, "global block" + ("" if default else f" of {name}"), program, 0,
+        yield Location("main" if default else name, "global block" + ("" if default else f" of {name}"), program, 0,
                     f"%%fluid{option}")  # fmt: skip
         for block in main.desc.blocks[1:]:
             called = self._bench.blocks.called(block)
             if called:
                 label = f"block {block.idx}: {called[0]}" + ("" if default else f" of {name}")
-                yield Place(called[0], label, program, block.idx, f"%%fluid{option} --in {called[0]}")
+                yield Location(called[0], label, program, block.idx, f"%%fluid{option} --in {called[0]}")
 
-    def _builds(self, cell: Placed, place: Place) -> bool:
-        if cell.program != place.program:
+    def _builds(self, cell: Placed, location: Location) -> bool:
+        if cell.program != location.program:
             return False
         block = self._bench.block_of(cell)
-        if place.block:
-            return block is not None and block.idx == place.block
+        if location.block:
+            return block is not None and block.idx == location.block
         return cell.owner is None and not cell.group.state
 
-    def _opener(self, place: Place) -> Any:
-        """The key of the cell that opened the block of a place; None for a global block."""
-        opened = self._bench.blocks.of(self.main(place).desc.blocks[place.block])
+    def _opener(self, location: Location) -> Any:
+        """The key of the cell that opened the block of a location; None for a global block."""
+        opened = self._bench.blocks.of(self.main(location).desc.blocks[location.block])
         return None if opened is None else opened.key

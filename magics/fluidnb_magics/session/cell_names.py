@@ -1,4 +1,4 @@
-"""The Python names that a cell reads and binds, so that a changed ``size = 64`` builds the cells that use it again."""
+"""The Python names that a cell reads and binds: a changed ``size = 64`` rebuilds the cells that use it."""
 
 from __future__ import annotations
 
@@ -13,58 +13,32 @@ _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 
 
 def names_read(code: CodeType, namespace: Mapping[str, Any]) -> set[str]:
-    """The names that a cell's code may read, also through functions that it calls.
-
-    Args:
-        code: the code of the cell.
-        namespace: the user's names, among them functions of the user's own.
-
-    Returns:
-        Names. What stands in a line magic (``%time h = f(x)``) counts too.
-
-    Example:
-        >>> size = 3
-        >>> def net(): return size
-        >>> sorted(names_read(compile("h = net()", "", "exec"), globals()) & {"h", "net", "size"})
-        ['net', 'size']
-    """
-    found: set[str] = set()
+    """The names that a cell's code may read, also through functions that it calls and in line magics."""
+    names: set[str] = set()
     waiting, seen = [code], {code}
     while waiting:
-        names = _loads(waiting.pop())
-        for name in names - found:
-            value = namespace.get(name)
+        new = _loads(waiting.pop()) - names
+        for value in map(namespace.get, new):
             if isinstance(value, FunctionType) and value.__globals__ is namespace and value.__code__ not in seen:
                 seen.add(value.__code__)
                 waiting.append(value.__code__)
-        found |= names
-    return found
+        names |= new
+    return names
 
 
 def names_bound(code: CodeType) -> set[str]:
-    """The names that a cell's code may bind.
-
-    Args:
-        code: the code of the cell.
-
-    Returns:
-        Names, those that its functions declare global included.
-
-    Example:
-        >>> sorted(names_bound(compile("import os; a = b = 1", "", "exec")))
-        ['a', 'b', 'os']
-    """
+    """The names that a cell's code may bind, those that its functions declare global included."""
     return {str(step.argval) for part in _nested(code) for step in dis.get_instructions(part) if step.opname in _STORES}
 
 
 def _loads(code: CodeType) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for part in _nested(code):
-        found |= {str(step.argval) for step in dis.get_instructions(part) if step.opname in _LOADS}
+        names |= {str(step.argval) for step in dis.get_instructions(part) if step.opname in _LOADS}
         if "get_ipython" in part.co_names:
             texts = (c for c in part.co_consts if isinstance(c, str))
-            found |= {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
-    return found
+            names |= {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
+    return names
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

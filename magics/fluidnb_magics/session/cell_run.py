@@ -10,8 +10,7 @@ from typing import Any
 
 from IPython.utils.capture import capture_output
 
-from fluidnb.cells import build_state as world
-from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells import build_state, saved_layer_objects
 from fluidnb.cells.build_state import BuildState
 from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.errors import OpValueError
@@ -24,28 +23,17 @@ from fluidnb_magics.session.opened_blocks import Opened, OpenedBlocks, labels
 
 
 class StillOpen(BaseException):
-    """Leaves the ``with`` of a block that stays open: what it built so far is put back behind it.
+    """Leaves the ``with`` of a block that stays open; the operators built so far are restored behind it."""
 
-    Args:
-        frame: the run of the cell that opened it.
-        block: the block.
-        opener: the object whose block it is.
-        world: all as it is at the end of the body.
-    """
-
-    def __init__(self, frame: Frame, block: Block, opener: object, world: BuildState) -> None:
+    def __init__(self, frame: Frame, block: Block, opener: object, state: BuildState) -> None:
         super().__init__()
-        self.frame, self.block, self.opener, self.world = frame, block, opener, world
+        self.frame, self.block, self.opener, self.state = frame, block, opener, state
 
-    def put_back(self, before: Iterable[SavedObject]) -> None:
-        """Make the program what it was at the end of the body, and the object what it was before.
-
-        Args:
-            before: objects of layers as they were before the ``with``.
-        """
-        world.restore(self.world)
+    def restore(self, before: Iterable[SavedObject]) -> None:
+        """Restore the program as it was at the end of the body, and the object as it was before."""
+        build_state.restore(self.state)
         self.block.program.current_block_idx = self.block.parent_idx
-        its = {id(shot.thing) for shot in held.take([self.opener])}
+        its = {id(shot.thing) for shot in saved_layer_objects.take([self.opener])}
         for shot in before:
             if id(shot.thing) in its:
                 shot.put_back()
@@ -53,36 +41,16 @@ class StillOpen(BaseException):
 
 @dataclass(eq=False)
 class Frame:
-    """A cell that runs.
+    """A cell that runs."""
 
-    Args:
-        group: the cell with its parts.
-        made_by: the run, to which its blocks point.
-
-    Attributes:
-        waiting: the parts that have not run yet.
-        names: how many blocks of each name have ended.
-    """
-
-    group: Group
-    made_by: Origin | None
-    waiting: list[Group] = field(default_factory=list)
-    names: Counter[str] = field(default_factory=Counter)
+    group: Group  # the cell with its parts
+    made_by: Origin | None  # the run, to which its blocks point
+    waiting: list[Group] = field(default_factory=list)  # the parts that have not run yet
+    names: Counter[str] = field(default_factory=Counter)  # how many blocks of each name have ended
 
 
 class Building:
-    """Runs a cell; at the end of each of its blocks, the cells that append to it.
-
-    Args:
-        shell: the IPython shell.
-        group: the cell with its parts.
-        code: gives the code of a cell.
-        blocks: notes which blocks there are.
-        heard: key of the cell whose output and values are shown; what the others print is dropped.
-
-    Attributes:
-        failed: the cell or part in which an error was raised.
-    """
+    """Runs a cell; at the end of each of its blocks, the cells that append to it."""
 
     def __init__(
         self,
@@ -90,19 +58,16 @@ class Building:
         group: Group,
         code: Callable[[Cell], Compiled],
         blocks: OpenedBlocks,
-        heard: Hashable | None,
+        displayed: Hashable | None,
     ) -> None:
-        self._shell = shell
-        self._group = group
-        self._code = code
-        self._blocks = blocks
-        self._heard = heard
+        self._shell, self._group, self._code, self._blocks = shell, group, code, blocks
+        self._displayed = displayed  # key of the cell whose output and values are shown; other output is dropped
         self._frames: list[Frame] = []
         self._silence: capture_output | None = None
         self.failed: Group | None = None
 
     def run(self) -> None:
-        """Run it."""
+        """Runs the cell."""
         before, hooks.body_ends = hooks.body_ends, self._body_ends
         try:
             self._run(self._group)
@@ -112,24 +77,28 @@ class Building:
     def _run(self, group: Group) -> None:
         cell = group.cell
         frame = Frame(group, origin.current(), list(group.parts))
-        things = held.take(self._shell.user_ns.values()) if group.state == OPEN else []
+        things = saved_layer_objects.take(self._shell.user_ns.values()) if group.state == OPEN else []
         hint, hooks.name_hint = hooks.name_hint, NameHints(cell.name)
         self._frames.append(frame)
-        heard = self._heard is not None and cell.key == self._heard
+        displayed = self._displayed is not None and cell.key == self._displayed
         try:
-            with self._sound(heard):
-                run_cell(self._shell, cell, self._code(cell), display=heard)
+            with self._displaying(displayed):
+                run_cell(self._shell, cell, self._code(cell), display=displayed)
         except StillOpen as still:
             if still.frame is not frame:
                 raise
-            still.put_back(things)
+            still.restore(things)
         except BaseException:
             self.failed = self.failed or group
             raise
         else:
             if group.state == OPEN:
                 self.failed = group
-                raise _opens_nothing(cell)
+                raise OpValueError(
+                    f"{cell.name} opens no block.", received=cell.source.splitlines()[0],
+                    expected="what fills a block in a `with`, like loop.block() or rnn.step()",
+                    hint=f"for example %fluid block open {cell.name}=ie.true_block()",
+                )  # fmt: skip
         finally:
             self._frames.pop()
             hooks.name_hint = hint
@@ -153,11 +122,11 @@ class Building:
         frame.names.update(names)
         opened = Opened(frame.group.key, number, {name: frame.names[name] for name in names})
         self._blocks.note(block.desc, opened)
-        for part in [p for p in frame.waiting if p.spot is not None and opened.is_at(p.spot)]:
+        for part in [p for p in frame.waiting if p.target is not None and opened.is_at(p.target)]:
             frame.waiting.remove(part)
             self._run_part(part)
         if frame.group.state == OPEN and number == 1:
-            raise StillOpen(frame, block, opener, world.take([block.program]))
+            raise StillOpen(frame, block, opener, build_state.take([block.program]))
 
     def _run_part(self, part: Group) -> None:
         recorder = origin.recorder
@@ -175,26 +144,19 @@ class Building:
         recorder.ran = ran
 
     @contextmanager
-    def _sound(self, heard: bool) -> Iterator[None]:
-        """Let what is shown through, or drop it."""
+    def _displaying(self, displayed: bool) -> Iterator[None]:
+        """Inside, output is displayed or dropped."""
         before = self._silence is None
-        self._switch(heard)
+        self._switch(displayed)
         try:
             yield
         finally:
             self._switch(before)
 
-    def _switch(self, heard: bool) -> None:
-        if heard and self._silence is not None:
+    def _switch(self, displayed: bool) -> None:
+        if displayed and self._silence is not None:
             self._silence.__exit__(None, None, None)
             self._silence = None
-        elif not heard and self._silence is None:
+        elif not displayed and self._silence is None:
             self._silence = capture_output()
             self._silence.__enter__()
-
-
-def _opens_nothing(cell: Cell) -> OpValueError:
-    return OpValueError(
-        f"{cell.name} opens no block.", expected="what fills a block in a `with`, like loop.block() or rnn.step()",
-        received=cell.source.splitlines()[0], hint=f"for example %fluid block open {cell.name}=ie.true_block()",
-    )  # fmt: skip

@@ -1,47 +1,35 @@
-"""A cell: its stored source, how it is compiled by the shell's own means, and how it runs in the user's namespace."""
+"""A cell: its source, how it is compiled by the shell's own means, and how it runs in the user's namespace."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from fluidnb import where
+from fluidnb.utils.source_location import cell_names
 
-#: What a cell's file name maps to in `where.cell_names` and was put there by us.
+#: What a cell's file name maps to in `cell_names` and was put there by us.
 named_files: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One ``%%fluid`` cell as the user wrote it.
-
-    Args:
-        key: what identifies it.
-        name: names of variables without one of their own start with it.
-        source: the text below the first line.
-        raw: the whole text, as the front end knows it.
-        program: name of the program that it builds, or None for the default one.
-        block: the sub-block that it continues, or None.
-        number: the execution count of its last run by the user.
-        skipped: lines above the source in the editor, so that line numbers are those that the user sees.
-        title: how people call it.
-        cell_id: the front end's id of it, or None.
-        ids: the ids of all cells of the notebook that are this cell, by the same name; the first of them is its place.
-    """
+    """One ``%%fluid`` cell as the user wrote it."""
 
     key: Hashable
-    name: str
-    source: str
-    raw: str = ""
-    program: str | None = None
-    block: str | None = None
-    number: int = 0
-    skipped: int = 1
-    title: str = ""
-    cell_id: str | None = None
+    name: str  # names of variables that have no other name start with it
+    source: str  # the text below the first line
+    raw: str = ""  # the whole text, as the front end knows it
+    program: str | None = None  # name of the program that it builds, or None for the default one
+    block: str | None = None  # the sub-block that it continues, or None
+    number: int = 0  # the execution count of its last run by the user
+    skipped: int = 1  # lines above the source in the editor, so that line numbers are those that the user sees
+    title: str = ""  # its name for people
+    cell_id: str | None = None  # the front end's id of it, or None
+    # the ids of all cells of the notebook that are this cell, by the same name; the first of them is its place
     ids: tuple[str, ...] = ()
 
     @property
@@ -52,32 +40,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A cell ready to run.
+    """A cell ready to run."""
 
-    Args:
-        file: the file name of its code.
-        code: all of it, for looking at names.
-        steps: its parts in order; True where the part's value goes to ``Out``.
-    """
-
-    file: str
-    code: CodeType
-    steps: tuple[tuple[CodeType, bool], ...]
+    file: str  # the file name of its code
+    code: CodeType  # all of it, for looking at names
+    steps: tuple[tuple[CodeType, bool], ...]  # its parts in order; True where the part's value goes to ``Out``
 
 
 def compile_cell(shell: Any, cell: Cell) -> Compiled:
-    """Compile a cell as the shell compiles its own: input transformation, file name, flags, AST transformers.
-
-    Args:
-        shell: the IPython shell.
-        cell: the cell.
-
-    Returns:
-        The compiled cell.
-
-    Raises:
-        SyntaxError: as the shell would.
-    """
+    """Compile a cell as the shell compiles its own: input transformation, file name, flags, AST transformers."""
     lead = len(cell.source) - len(cell.source.lstrip("\n"))  # the transformation drops empty lines in front
     text = "\n" * (cell.skipped + lead) + shell.transform_cell(cell.source)
     try:
@@ -88,7 +59,8 @@ def compile_cell(shell: Any, cell: Cell) -> Compiled:
     tree = shell.transform_ast(shell.compile.ast_parse(text, filename=file))
     code = shell.compile(tree, file, "exec")
     steps = []
-    for nodes, displayed in _parts(tree, "none" if _is_quiet(shell, cell.source) else shell.ast_node_interactivity):
+    is_quiet = shell.displayhook.semicolon_at_end_of_expression(cell.source)
+    for nodes, displayed in _parts(tree, "none" if is_quiet else shell.ast_node_interactivity):
         if displayed:
             steps += [(shell.compile(ast.Interactive([node]), file, "single"), True) for node in nodes]
         elif nodes:
@@ -97,40 +69,26 @@ def compile_cell(shell: Any, cell: Cell) -> Compiled:
 
 
 def run_cell(shell: Any, cell: Cell, compiled: Compiled, display: bool) -> None:
-    """Run a compiled cell in the user's namespace.
-
-    Args:
-        shell: the IPython shell.
-        cell: the cell.
-        compiled: its code.
-        display: whether values go to the shell's display hook; without it they are dropped.
-    """
-    where.cell_names[compiled.file] = cell.title
+    """Run a compiled cell in the user's namespace; without ``display`` its values are dropped."""
+    cell_names[compiled.file] = cell.title
     named_files.add(compiled.file)
     with shell.builtin_trap, shell.display_trap:
         for code, displayed in compiled.steps:
-            if display or not displayed:
+            hook = sys.displayhook
+            if displayed and not display:
+                sys.displayhook = lambda value: None
+            try:
                 exec(code, shell.user_global_ns, shell.user_ns)
-            else:
-                _run_silently(shell, code)
+            finally:
+                if displayed and not display:
+                    sys.displayhook = hook
 
 
 def forget_files() -> None:
-    """Take our cells' names out of `where.cell_names`."""
+    """Take our cells' names out of `cell_names`."""
     for file in named_files:
-        where.cell_names.pop(file, None)
+        cell_names.pop(file, None)
     named_files.clear()
-
-
-def _run_silently(shell: Any, code: CodeType) -> None:
-    """Run an interactive part without its value reaching ``Out``."""
-    import sys
-
-    hook, sys.displayhook = sys.displayhook, lambda value: None
-    try:
-        exec(code, shell.user_global_ns, shell.user_ns)
-    finally:
-        sys.displayhook = hook
 
 
 def _parts(tree: ast.Module, interactivity: str) -> list[tuple[list[ast.stmt], bool]]:
@@ -147,7 +105,3 @@ def _parts(tree: ast.Module, interactivity: str) -> list[tuple[list[ast.stmt], b
     if last is not None and (interactivity == "last" or (isinstance(last, ast.Expr) and interactivity != "none")):
         return [(body[:-1], False), ([last], True)]
     return [(body, False)]
-
-
-def _is_quiet(shell: Any, source: str) -> bool:
-    return bool(shell.displayhook.semicolon_at_end_of_expression(source))

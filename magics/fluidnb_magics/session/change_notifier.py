@@ -1,5 +1,4 @@
-"""Change notification after each cell, throttled: observers are called at most ten
-times a second, and less often if they are slow."""
+"""Change notification after each cell, at most ten times a second and less often if observers are slow."""
 
 from __future__ import annotations
 
@@ -14,60 +13,48 @@ PAUSE, SHARE = 0.1, 4
 
 
 class ChangeNotifier:
-    """Notifies observers that a cell has run. Registers the shell's event only while there are any.
-
-    Args:
-        shell: the IPython shell.
-    """
+    """Notifies observers that a cell has run; listens to the shell only while there are any."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._looks: list[Callable[[], Any]] = []
+        self._observers: list[Callable[[], Any]] = []
         self._again = 0.0
         self._later: asyncio.TimerHandle | None = None
 
-    def observe(self, look: Callable[[], Any]) -> None:
-        """Registers an observer.
-
-        Args:
-            look: called without anything, in the thread that runs cells.
-        """
-        if not self._looks:
+    def observe(self, observer: Callable[[], Any]) -> None:
+        """Adds an observer."""
+        if not self._observers:
             self._shell.events.register("post_run_cell", self._after_cell)
-        self._looks.append(look)
+        self._observers.append(observer)
 
-    def forget(self, look: Callable[[], Any]) -> None:
-        """Removes an observer.
-
-        Args:
-            look: what was given to `observe`.
-        """
-        if look in self._looks:
-            self._looks.remove(look)
-            if not self._looks:
+    def forget(self, observer: Callable[[], Any]) -> None:
+        """Remove an observer."""
+        if observer in self._observers:
+            self._observers.remove(observer)
+            if not self._observers:
                 self._shell.events.unregister("post_run_cell", self._after_cell)
 
     def close(self) -> None:
-        """Removes all observers."""
-        for look in list(self._looks):
-            self.forget(look)
+        """Stops the notifications."""
+        for observer in list(self._observers):
+            self.forget(observer)
 
     def _after_cell(self, result: Any) -> None:
         wait = self._again - time.monotonic()
         if wait <= 0:
-            self._tell()
+            self._notify()
         elif self._later is None:
             try:
-                self._later = asyncio.get_running_loop().call_later(wait, self._tell)
+                self._later = asyncio.get_running_loop().call_later(wait, self._notify)
             except RuntimeError:  # a shell without a loop, where nothing can be put off
-                self._tell()
+                self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._later = None
         start = time.monotonic()
-        for look in list(self._looks):
+        for observer in list(self._observers):
             try:
-                look()
+                observer()
             except Exception:
                 traceback.print_exc()
         end = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a change of cells led to, in a line or two."""
+"""The results of a change of cells, in a line or two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from fluidnb.cells.cell_log import CellRun, Report
 from fluidnb.program import Program
-from fluidnb.program.origin import fragment_key
+from fluidnb.program.origin import cell_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import Line, plural
 from fluidnb_magics.session.cell_groups import Placed
@@ -16,62 +16,40 @@ from fluidnb_magics.session.workbench import DEFAULT, Workbench
 _SHOWN = 3
 
 
-def report_lines(bench: Workbench, report: Report, cell: Placed | None = None) -> list[Line]:
-    """The lines shown after a cell ran, or after cells went.
-
-    Args:
-        bench: the session.
-        report: what happened.
-        cell: the cell that ran, or None.
-
-    Returns:
-        The lines; none when there is nothing to say.
-    """
+def report_lines(bench: Workbench, report: Report, cell: Placed | None = None, why: str = "") -> list[Line]:
+    """The lines shown after a cell ran, or after cells were removed (None): by a command, or because of ``why``."""
     lines: list[Line] = []
     if cell is not None:
         main, _ = bench.program(cell.program)
         whole = plural(sum(len(b.ops) for b in main.desc.blocks), "op")
         called = "program" if cell.program is None else f"program {cell.program}"
-        made = contents(bench, cell.fragment, cell) + place(bench, cell)
-        lines.append([(cell.title, "name"), (f"  {made}", ""), (f"   {called}: {whole}", "dim")])
+        text = contents(bench, cell.run, cell) + block_text(bench, cell)
+        lines.append([(cell.title, "name"), (f"  {text}", ""), (f"   {called}: {whole}", "dim")])
     again = report.executed[1:] if cell is not None else report.executed
-    for words, titles in (("built again", again), ("removed", report.removed)):
+    for words, titles, reason in (("built again", again, ""), ("removed", report.removed, why)):
         if titles:
-            lines.append([(f"  {words}: {some(titles)}", "")])
+            lines.append([(f"  {words}: {titles_text(titles)}" + (f" ({reason})" if reason else ""), "")])
     for title, reason in list(report.stale.items())[:_SHOWN]:
         lines.append([("  stale: ", "warn"), (f"{title}, {reason}", "")])
     if len(report.stale) > _SHOWN:
         more = plural(len(report.stale) - _SHOWN, "other cell")
         lines.append([("  stale: ", "warn"), (f"{more}, which %fluid cells lists", "")])
-    names = [] if report.unchanged and not again and not report.removed else anew(bench)
+    names = [] if report.unchanged and not again and not report.removed else _uninitialized(bench)
     if names and (again or report.removed or report.executed):
         shown = ", ".join(names[:6]) + (f" and {plural(len(names) - 6, 'other')}" if len(names) > 6 else "")
         lines.append([(f"  will be initialized on the next run: {shown}", "dim")])
     return lines
 
 
-def some(titles: list[str]) -> str:
-    """The first of some cells, and how many others there are.
-
-    Args:
-        titles: how they are called.
-
-    Example:
-        >>> some(["a", "b"]), some(["a", "b", "c", "d", "e"])
-        ('a, b', 'a, b, c and 2 others')
-    """
+def titles_text(titles: list[str]) -> str:
+    """The first of some cells, and how many others there are."""
     names = list(dict.fromkeys(titles))
     rest = f" and {plural(len(names) - _SHOWN, 'other')}" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + rest
 
 
 def stale_line(bench: Workbench, program: Program) -> Line | None:
-    """The line that says which cells are not part of a run; None while no cell is stale.
-
-    Args:
-        bench: the session.
-        program: the program that is about to run.
-    """
+    """The line that names the cells that are not part of a run; None while no cell is stale."""
     mains = {main: name for name, (main, _) in bench.programs.items()}
     if program not in mains and program.origin is None:
         return None
@@ -80,45 +58,25 @@ def stale_line(bench: Workbench, program: Program) -> Line | None:
     if not titles:
         return None
     cells, are = ("cell", "which is") if len(titles) == 1 else ("cells", "which are")
-    return [("not part of this run: ", "warn"), (f"{cells} {some(titles)}, {are} stale (%fluid cells)", "")]
+    return [("not part of this run: ", "warn"), (f"{cells} {titles_text(titles)}, {are} stale (%fluid cells)", "")]
 
 
-def contents(bench: Workbench, fragment: CellRun, cell: Placed | None = None) -> str:
-    """A summary of a fragment, in words, without operators that initialize parameters.
-
-    Args:
-        bench: knows which programs are startup programs.
-        fragment: the fragment.
-        cell: the cell of the fragment that counts; all of them when left out.
-
-    Returns:
-        For example ``3 ops, 2 parameters``.
-    """
+def contents(bench: Workbench, run: CellRun, cell: Placed | None = None) -> str:
+    """The numbers of operators and parameters of a cell run, or of one cell in it; without initialization."""
 
     def counts(view: Any) -> bool:
-        key = fragment.key if view is None or view.origin is None else fragment_key(view.origin)
+        key = run.key if view is None or view.origin is None else cell_key(view.origin)
         return cell is None or key == cell.key
 
-    grown = [v for d in fragment.deltas for g in getattr(d, "growths", ()) for v in g.vars if counts(v.view)]
+    grown = [v for d in run.deltas for g in getattr(d, "growths", ()) for v in g.vars if counts(v.view)]
     parameters = {v.name() for v in grown if v.is_parameter()}
     startups = [startup for _, startup in bench.programs.values()]
-    ops = sum(counts(op.view) for d in fragment.deltas if d.program not in startups for op in d.ops())
-    words = [plural(ops, "op")]
-    if parameters:
-        words.append(plural(len(parameters), "parameter"))
-    return ", ".join(words)
+    ops = sum(counts(op.view) for d in run.deltas if d.program not in startups for op in d.ops())
+    return plural(ops, "op") + (f", {plural(len(parameters), 'parameter')}" if parameters else "")
 
 
-def place(bench: Workbench, cell: Placed) -> str:
-    """The block to which a cell appends, and whether it is open, in words.
-
-    Args:
-        bench: knows the blocks.
-        cell: the cell.
-
-    Returns:
-        For example `` in block 1 of loop``; empty for a cell of its own.
-    """
+def block_text(bench: Workbench, cell: Placed) -> str:
+    """The block to which a cell appends, as `` in block 1 of loop``, and whether it is open."""
     words = ""
     if cell.owner is not None:
         block = bench.block_of(cell)
@@ -126,13 +84,11 @@ def place(bench: Workbench, cell: Placed) -> str:
     return words + (f", {cell.group.state}" if cell.group.state else "")
 
 
-def anew(bench: Workbench) -> list[str]:
+def _uninitialized(bench: Workbench) -> list[str]:
     """Variables that the next run initializes although others are initialized already."""
     names: list[str] = []
     for main, startup in bench.programs.values():
         missing = bench.values.missing(main, startup, global_scope())
-        block = startup.desc.blocks[0]
-        held = sum(v.persistable() for v in block.vars.values()) - len(missing)
-        if held:
+        if sum(v.persistable() for v in startup.desc.blocks[0].vars.values()) > len(missing):
             names += missing
     return names

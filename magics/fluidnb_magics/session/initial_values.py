@@ -15,28 +15,16 @@ class InitialValues:
     """Records the operator that initialized each persistable variable.
 
     A parameter keeps its trained value while its name, shape and dtype stay. Everything else that a startup program
-    initialises (learning rates, moments of optimizers) starts over when its shape or its initialisation changed.
-
-    Example:
-        >>> InitialValues().missing(Program(), Program(), Scope())
-        []
+    initializes (learning rates, moments of optimizers) starts over when its shape or its initialization changed.
     """
 
     def __init__(self) -> None:
-        self._made: dict[str, bytes] = {}
+        self._initializers: dict[str, bytes] = {}
 
     def missing(self, main: Program, startup: Program, scope: Scope) -> list[str]:
         """The variables of a startup program that have no value that fits.
 
         What an optimizer remembers of a parameter goes with it: when one of them starts over, all do.
-
-        Args:
-            main: the program whose optimizers count.
-            startup: the startup program.
-            scope: where values live.
-
-        Returns:
-            Names.
         """
         block = startup.desc.blocks[0]
         writers = {name: op for op in block.ops for name in op.output_arg_names()}
@@ -50,61 +38,40 @@ class InitialValues:
         return [name for name in block.vars if name in names]
 
     def fill(self, main: Program, startup: Program, scope: Scope, wanted: Collection[str]) -> list[str]:
-        """Initializes the variables without a matching value.
-
-        The startup program runs beside the scope, and what is missing is taken over: the values are those of a fresh
-        start, whichever variables are missing.
-
-        Args:
-            main: the program whose optimizers count.
-            startup: the startup program.
-            scope: where values live.
-            wanted: the variables that are needed.
-
-        Returns:
-            The names of the variables that got a value.
-        """
+        """Initializes the variables without a matching value as in a fresh start, and returns their names."""
         writers = {name: op for op in startup.desc.blocks[0].ops for name in op.output_arg_names()}
         missing = self.missing(main, startup, scope)
         names = [name for name in missing if name in wanted]
-        for name in writers.keys() - set(missing):  # whoever gave these their values did it as the program now says
-            self._made.setdefault(name, writers[name].serialize_to_string())
+        for name in writers.keys() - set(missing):  # initialized otherwise, as the program now says
+            self._initializers.setdefault(name, writers[name].serialize_to_string())
         if not names:
             return []
         aside = Scope()
         Executor().run(startup.clone(), scope=aside)  # a program's first run draws the same numbers every time
         for name in names:
-            found = aside.find_var(name)
-            if found is not None and isinstance(found.value, LoDTensor):
+            variable = aside.find_var(name)
+            if variable is not None and isinstance(variable.value, LoDTensor):
                 scope.erase([name])
-                scope.var(name).get_tensor().set(found.value.array, found.value.place)
-            self._made[name] = writers[name].serialize_to_string()
+                scope.var(name).get_tensor().set(variable.value.array, variable.value.place)
+            self._initializers[name] = writers[name].serialize_to_string()
         return names
 
     def forget(self, startup: Program, scope: Scope) -> list[str]:
-        """Drop the values of everything that a startup program initialises, so that the next run starts over.
-
-        Args:
-            startup: the startup program.
-            scope: where values live.
-
-        Returns:
-            The names of the variables that had a value.
-        """
+        """Drop the values of all that a startup program initializes, and return the names of those that had one."""
         names = [n for op in startup.desc.blocks[0].ops for n in op.output_arg_names() if scope.find_var(n) is not None]
         scope.erase(names)
         for name in names:
-            self._made.pop(name, None)
+            self._initializers.pop(name, None)
         return names
 
     def _fits(self, desc: VarDesc, writer: OpDesc, scope: Scope) -> bool:
-        held = scope.find_var(desc.name())
-        value = None if held is None else held.value
+        variable = scope.find_var(desc.name())
+        value = None if variable is None else variable.value
         if not isinstance(value, LoDTensor) or value.array is None:
             return False
         if desc.type() == VarType.LOD_TENSOR and (
             value.array.shape != tuple(desc.shape()) or value.array.dtype != np_dtype(desc.dtype())
         ):
             return False
-        made = self._made.get(desc.name())
-        return desc.is_parameter() or made is None or made == writer.serialize_to_string()
+        initializer = self._initializers.get(desc.name())
+        return desc.is_parameter() or initializer in (None, writer.serialize_to_string())

@@ -1,7 +1,7 @@
-"""What the user's line calls the result of a layer: ``h = layers.fc(x, 10)`` names the variable ``h``.
+"""Names of layers' results from the user's line: ``h = layers.fc(x, 10)`` names the variable ``h``.
 
-The line is not read as text. A frame knows the instruction at which it stands, the call; what follows it stores the
-result. That is the same for cells, functions, ``%time`` and several lines, and needs no source.
+The line is not read as text: the instruction after the frame's call stores the result. That is the same for cells,
+functions, ``%time`` and several lines, and needs no source.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ _INTERNAL = ("fluidnb", "fluidnb_kernels", "fluidnb_magics", "IPython", "context
 class NameHints:
     """The hook for the time while one cell runs.
 
-    Args:
-        cell: how people call the cell; layers whose result gets no name of its own are named after it.
-
     Example:
         >>> import sys
         >>> names = {"__name__": "user", "hints": NameHints("net"), "sys": sys}
@@ -35,17 +32,10 @@ class NameHints:
     """
 
     def __init__(self, cell: str) -> None:
-        self.cell = cell
+        self.cell = cell  # the cell's name; layers whose result is not assigned are named after it
 
     def __call__(self, frame: FrameType) -> Hint:
-        """The names for the layer call that ``frame`` makes.
-
-        Args:
-            frame: whoever called the layer.
-
-        Returns:
-            The assigned names when the user's own line calls the layer, else the cell's name.
-        """
+        """The assigned names when the user's own line calls the layer, else the cell's name."""
         if not _is_internal(frame):
             names = targets(frame.f_code, frame.f_lasti)
             if names:
@@ -54,27 +44,9 @@ class NameHints:
 
 
 def targets(code: CodeType, offset: int) -> tuple[str, ...]:
-    """The plain names to which a call's result is assigned.
-
-    Args:
-        code: the caller's code.
-        offset: the place of the call instruction, as ``frame.f_lasti`` gives it.
-
-    Returns:
-        One name for ``h = f()``, several for ``a, b = f()``; none when the result goes elsewhere.
-
-    Example:
-        >>> code = compile("a, b = f()", "", "exec")
-        >>> call = next(i.offset for i in dis.get_instructions(code) if i.opname.startswith("CALL"))
-        >>> targets(code, call)
-        ('a', 'b')
-    """
-    order, places = _instructions(code)
-    # The frame may stand on one of the cache entries behind its call.
-    return _stored(order, places, bisect_right(places, offset))
-
-
-def _stored(order: tuple[dis.Instruction, ...], places: list[int], index: int) -> tuple[str, ...]:
+    """The plain names to which a call's result is assigned: one for ``h = f()``, two for ``a, b = f()``, or none."""
+    order, offsets = _instructions(code)
+    index = bisect_right(offsets, offset)  # the offset may be that of a cache entry behind the call
     for _ in range(16):  # a jump or a copy or two; never a loop
         if index >= len(order):
             return ()
@@ -82,7 +54,7 @@ def _stored(order: tuple[dis.Instruction, ...], places: list[int], index: int) -
         if step.opname in _NOTHING or (step.opname == "COPY" and step.arg == 1):  # COPY: a = b = f(), (h := f())
             index += 1
         elif step.opname.startswith("JUMP_FORWARD"):
-            index = bisect_left(places, step.argval)
+            index = bisect_left(offsets, step.argval)
         elif step.opname in _STORES:
             return (step.argval,)
         elif step.opname.startswith("STORE_FAST_"):  # two instructions in one, the first of them the store

@@ -1,4 +1,4 @@
-"""The blocks that cells opened, and how users call them: an index, a Python name, the cell that opened them."""
+"""The blocks that cells opened, by index, Python name, or the cell that opened them."""
 
 from __future__ import annotations
 
@@ -10,84 +10,46 @@ from weakref import WeakKeyDictionary
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import Block, Program
 from fluidnb.proto.desc import BlockDesc
-from fluidnb_magics.session.cell_groups import Placed, Spot
+from fluidnb_magics.session.cell_groups import BlockRef, Placed
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A block that a cell opened.
+    """A block that a cell opened."""
 
-    Args:
-        key: the cell.
-        number: which of the cell's blocks it is, from 1 in the order in which they begin.
-        labels: its names, and for each which of the cell's blocks with that name it is.
+    key: Hashable  # the cell
+    number: int  # its number among the cell's blocks, from 1 in the order in which they begin
+    labels: dict[str, int]  # its names, and its number among the cell's blocks with that name
 
-    Example:
-        >>> Opened("loop", 2, {"turns": 1}).is_at(Spot("turns"))
-        True
-    """
-
-    key: Hashable
-    number: int
-    labels: dict[str, int]
-
-    def is_at(self, spot: Spot) -> bool:
-        """Whether a spot means this block of its cell."""
-        return spot.number == (self.labels.get(spot.label) if spot.label else self.number)
+    def is_at(self, target: BlockRef) -> bool:
+        """Whether a reference means this block of its cell."""
+        return target.number == (self.labels.get(target.label) if target.label else self.number)
 
 
 class OpenedBlocks:
-    """What is known of the blocks of a session.
-
-    Example:
-        >>> OpenedBlocks().of(fluid.default_main_program().global_block().desc) is None
-        True
-    """
+    """The blocks of a session that cells opened."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[BlockDesc, Opened] = WeakKeyDictionary()
 
     def note(self, block: BlockDesc, opened: Opened) -> None:
-        """Remember a block.
-
-        Args:
-            block: the block.
-            opened: who opened it.
-        """
+        """Remember a block."""
         self._known[block] = opened
 
     def rename(self, pairs: Mapping[Any, Any]) -> None:
-        """Pass on what is known of new blocks to the old ones that stay in their places.
-
-        Args:
-            pairs: new piece -> old piece.
-        """
+        """Move what is known of new blocks to the old ones that replace them."""
         for new, old in pairs.items():
             if isinstance(new, BlockDesc) and new in self._known:
                 self._known[old] = self._known[new]
 
     def of(self, block: BlockDesc) -> Opened | None:
-        """Who opened a block; None where no ``with`` of a cell filled it."""
+        """The record of a block; None where no ``with`` of a cell filled it."""
         return self._known.get(block)
 
     def find(
         self, wanted: str, program: Program, cells: Iterable[Placed], apart: Iterable[Hashable] = ()
-    ) -> tuple[Hashable, Spot]:
-        """The block that a user means.
-
-        Args:
-            wanted: its index; a Python name of it, or of what opened it, like ``turns`` or ``ie.true_block``; the cell
-                that opened it; ``turns.2`` or ``loop.2`` for the second one of these.
-            program: the program.
-            cells: all cells in order.
-            apart: keys of cells whose blocks do not count.
-
-        Returns:
-            The cell that opened it, and which of its blocks it is.
-
-        Raises:
-            OpValueError: there is no such block, or no cell can append to it.
-        """
+    ) -> tuple[Hashable, BlockRef]:
+        """The cell that opened a block, and the reference to the block; ``loop.2`` is the second one of a cell."""
         apart = set(apart)
         if wanted.isdecimal():
             return self._by_index(int(wanted), program, apart)
@@ -96,19 +58,19 @@ class OpenedBlocks:
         base, _, digits = wanted.rpartition(".")
         meant = [(wanted, 1), *([(base, int(digits))] if digits.isdecimal() else [])]
         for name, number in meant:
-            found = [o for o in there if _is_called(order[o.key][1], name) and o.number == number]
-            if found:
-                return found[-1].key, Spot("", number)
-            found = [o for o in there if o.labels.get(name) == number]
-            if found:
-                return max(found, key=lambda o: order[o.key][0]).key, Spot(name, number)
+            of_cell = [o for o in there if order[o.key][1].is_called(name) and o.number == number]
+            if of_cell:
+                return of_cell[-1].key, BlockRef("", number)
+            labelled = [o for o in there if o.labels.get(name) == number]
+            if labelled:
+                return max(labelled, key=lambda o: order[o.key][0]).key, BlockRef(name, number)
         names = list(dict.fromkeys(n for o in there for n in _shown(o) or [order[o.key][1].title]))
         raise OpValueError(
             f"there is no block {wanted}.", expected=", ".join(names) or "no blocks yet", received=wanted,
             hint=near(wanted, names) or "%fluid block lists the blocks, %fluid block open NAME opens one.",
         )  # fmt: skip
 
-    def _by_index(self, index: int, program: Program, apart: set[Hashable]) -> tuple[Hashable, Spot]:
+    def _by_index(self, index: int, program: Program, apart: set[Hashable]) -> tuple[Hashable, BlockRef]:
         blocks = program.desc.blocks
         if index >= len(blocks):
             raise OpValueError(
@@ -126,28 +88,15 @@ class OpenedBlocks:
                 "a cell cannot append to its own block.", expected="a block of another cell", received=index,
                 hint="write into the `with` that opens it.",
             )  # fmt: skip
-        return opened.key, Spot("", opened.number)
+        return opened.key, BlockRef("", opened.number)
 
-    def block_at(self, program: Program, key: Hashable, spot: Spot) -> BlockDesc | None:
-        """The block of a cell, or None while it is not in the program.
-
-        Args:
-            program: the program.
-            key: the cell that opened it.
-            spot: which of its blocks.
-        """
-        for block in program.desc.blocks:
-            opened = self.of(block)
-            if opened is not None and opened.key == key and opened.is_at(spot):
-                return block
-        return None
+    def block_at(self, program: Program, key: Hashable, target: BlockRef) -> BlockDesc | None:
+        """The block of a cell, or None while it is not in the program."""
+        known = ((block, self.of(block)) for block in program.desc.blocks)
+        return next((b for b, o in known if o is not None and o.key == key and o.is_at(target)), None)
 
     def names(self, program: Program) -> list[str]:
-        """The names of the blocks of a program, in order.
-
-        Args:
-            program: the program.
-        """
+        """The names of the blocks of a program, in order."""
         known = [opened for block in program.desc.blocks if (opened := self.of(block)) is not None]
         return list(dict.fromkeys(name for opened in known for name in _shown(opened)))
 
@@ -158,22 +107,7 @@ class OpenedBlocks:
 
 
 def labels(names: Mapping[str, Any], block: Block, opener: object, role: str) -> list[str]:
-    """The names of a block that a ``with`` fills.
-
-    Args:
-        names: the Python names now.
-        block: the block.
-        opener: the object whose block it is, or None.
-        role: which one, where the object has several.
-
-    Returns:
-        Names that mean the block or the object; ``ie.true_block`` for one of several.
-
-    Example:
-        >>> body, ie = fluid.default_main_program().global_block(), object()
-        >>> labels({"body": body, "ie": ie, "other": 1}, body, ie, "true_block")
-        ['body', 'ie', 'ie.true_block']
-    """
+    """The names of a block that a ``with`` fills, or of its opener: ``ie.true_block`` for one of several."""
     plain = [n for n, v in names.items() if not n.startswith("_") and (v is block or v is opener is not None)]
     return plain + [f"{name}.{role}" for name in plain if role and names[name] is opener]
 
@@ -182,7 +116,3 @@ def _shown(opened: Opened) -> list[str]:
     """Its names as one writes them: the longer ones where there are some, a number where a name has several blocks."""
     exact = [name for name in opened.labels if "." in name] or list(opened.labels)
     return [name if opened.labels[name] == 1 else f"{name}.{opened.labels[name]}" for name in exact]
-
-
-def _is_called(placed: Placed, name: str) -> bool:
-    return name in (placed.cell.name, placed.title)

@@ -19,16 +19,7 @@ from fluidnb.viz.time.progress import Progress
 
 
 class Fetched(list[Any]):
-    """Fetched values; shown with their names, shapes and statistics.
-
-    Args:
-        names: the variables.
-        values: what was fetched.
-
-    Example:
-        >>> Fetched(["loss"], [np.array([0.5], "float32")])
-        loss  float32[1]  [0.5]
-    """
+    """Fetched values; shown with their names, shapes and statistics."""
 
     def __init__(self, names: Iterable[str], values: Iterable[Any]) -> None:
         super().__init__(values)
@@ -36,17 +27,17 @@ class Fetched(list[Any]):
 
     def lines(self) -> list[Line]:
         """The text rendering."""
-        found: list[Line] = []
+        lines: list[Line] = []
         for name, value in zip(self.names, self, strict=True):
             if not hasattr(value, "shape"):
-                found.append([(f"{name}  ", "name"), (repr(value), "")])
+                lines.append([(f"{name}  ", "name"), (repr(value), "")])
                 continue
             summary = read_tensor(value, name)
-            found += tensor_lines(summary)
+            lines += tensor_lines(summary)
             if not summary.values and summary.dtype:
                 shown = np.array2string(np.asarray(value), precision=4, threshold=40, edgeitems=3, suppress_small=True)
-                found += [[("   " + row, "dim")] for row in shown.splitlines()]
-        return found
+                lines += [[("   " + row, "dim")] for row in shown.splitlines()]
+        return lines
 
     def __repr__(self) -> str:
         return plain(self.lines())
@@ -59,26 +50,10 @@ class Fetched(list[Any]):
 
 
 def run_steps(
-    executor: Executor,
-    program: Program,
-    feed: Mapping[str, Any],
-    fetches: list[Variable],
-    steps: int = 1,
+    executor: Executor, program: Program, feed: Mapping[str, Any], fetches: list[Variable], steps: int = 1,
     keep: bool = False,
-) -> Fetched:
-    """Run a program with the same feed.
-
-    Args:
-        executor: runs it.
-        program: the program.
-        feed: variable name -> value.
-        fetches: variables whose values are wanted.
-        steps: how often to run.
-        keep: whether the scopes of the last run stay to look at.
-
-    Returns:
-        The values of the last run.
-    """
+) -> Fetched:  # fmt: skip
+    """Run a program some times with the same feed."""
     values: list[Any] = []
     watched = [v for v in fetches if np.prod(v.shape) == 1] if fetches else []
     turns: Iterable[Any] = Progress(repeat(None, steps), watched, total=steps, title="running") if steps > 1 else [None]
@@ -93,14 +68,7 @@ def run_steps(
 def without_change(
     executor: Executor, program: Program, feed: Mapping[str, Any], fetches: list[Variable]
 ) -> Iterator[None]:
-    """Runs inside change nothing: parameters, readers and random numbers are as before when they are over.
-
-    Args:
-        executor: runs the program.
-        program: the program.
-        feed: what the runs are fed.
-        fetches: variables whose values are wanted.
-    """
+    """Runs inside change nothing: parameters, readers and random numbers are as before when they are over."""
     scope = global_scope()
     plan, _ = executor.prepare(program, feed, fetches, scope)
     before, number = Checkpoint(plan, scope), coming_run(plan, program, scope)

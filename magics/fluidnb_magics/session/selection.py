@@ -1,4 +1,4 @@
-"""What the user has selected, shared by all widgets of a session: select an operator in one, the others show it too."""
+"""The user's selection, shared by all widgets of a session."""
 
 from __future__ import annotations
 
@@ -11,56 +11,33 @@ from fluidnb.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What is selected.
+    """A selection."""
 
-    Args:
-        program: the program that it belongs to.
-        ops: (block, index) of each operator: one, or all that a cell made.
-        variable: the name of a variable, or empty.
-        cell: the title of a cell, or empty.
-    """
-
-    program: Program
-    ops: tuple[tuple[int, int], ...] = ()
-    variable: str = ""
-    cell: str = ""
+    program: Program  # the program that it belongs to
+    ops: tuple[tuple[int, int], ...] = ()  # (block, index) of each operator: one, or all that a cell made
+    variable: str = ""  # the name of a variable, or empty
+    cell: str = ""  # the title of a cell, or empty
 
 
 class Selection:
-    """The selection of the session; notifies observers of changes.
-
-    Attributes:
-        chosen: what is selected, or None.
-    """
+    """The selection of the session; notifies observers of changes."""
 
     def __init__(self) -> None:
-        self.chosen: Chosen | None = None
-        self._looks: list[Callable[[Chosen | None], Any]] = []
+        self.chosen: Chosen | None = None  # None for nothing
+        self._observers: list[Callable[[Chosen | None], Any]] = []
 
     def choose(self, chosen: Chosen | None) -> None:
-        """Changes the selection; observers are notified if it differs.
-
-        Args:
-            chosen: what, or None for nothing.
-        """
+        """Change the selection; observers are notified if it differs."""
         if chosen != self.chosen:
             self.chosen = chosen
-            for look in list(self._looks):
-                look(chosen)
+            for observer in list(self._observers):
+                observer(chosen)
 
-    def observe(self, look: Callable[[Chosen | None], Any]) -> None:
-        """Registers an observer.
+    def observe(self, observer: Callable[[Chosen | None], Any]) -> None:
+        """Adds an observer."""
+        self._observers.append(observer)
 
-        Args:
-            look: called with what is selected.
-        """
-        self._looks.append(look)
-
-    def forget(self, look: Callable[[Chosen | None], Any]) -> None:
-        """Removes an observer.
-
-        Args:
-            look: what was given to `observe`.
-        """
-        if look in self._looks:
-            self._looks.remove(look)
+    def forget(self, observer: Callable[[Chosen | None], Any]) -> None:
+        """Remove an observer."""
+        if observer in self._observers:
+            self._observers.remove(observer)

@@ -32,67 +32,36 @@ Reader = Callable[[], Iterable[Any]] | Iterable[Any]
 
 @dataclass
 class Run:
-    """A training run that the session keeps.
+    """A training run that the session keeps."""
 
-    Args:
-        number: its number, from 1.
-        name: what it is called.
-        program: what was trained.
-        line: the reader and the batch size as the user wrote them; the same line continues a run that was interrupted.
-        state: the run as it was shown last.
-        ended: ``done``, ``interrupted`` or ``failed``.
-        parameters: a checksum of the parameters at its end.
-    """
-
-    number: int
+    number: int  # from 1
     name: str
-    program: weakref.ref[Program]
+    program: weakref.ref[Program]  # what was trained
+    # the reader and the batch size as the user wrote them; the same line continues a run that was interrupted
     line: str
-    state: State
-    ended: str = "failed"
-    parameters: int = 0
+    state: State  # the run as it was shown last
+    ended: str = "failed"  # ``done``, ``interrupted`` or ``failed``
+    parameters: int = 0  # a checksum of the parameters at its end
 
 
 @dataclass
 class Task:
-    """What is trained, on what.
-
-    Args:
-        program: the program.
-        reader: gives batches: lists of samples, or dicts from variable name to value.
-        watch: variables to fetch and draw.
-        passes: how often to go through the reader.
-        feed: the variables that a sample has fields for; the program's data variables by default.
-        test: gives the batches of a validation after each pass.
-        gradients: records the gradients of each step, if given.
-        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
-        beside: curves of other runs, for the picture.
-    """
+    """The program to train, and its data."""
 
     program: Program
-    reader: Reader
-    watch: list[Variable]
-    passes: int = 1
+    reader: Reader  # gives batches: lists of samples, or dicts from variable name to value
+    watch: list[Variable]  # variables to fetch and draw
+    passes: int = 1  # how often to go through the reader
+    # the variables that a sample has fields for; the program's data variables by default
     feed: list[Variable] | None = None
-    test: Reader | None = None
-    gradients: Gradients | None = None
-    smooth: int | None = None
-    beside: Sequence[Trace] = field(default_factory=list)
+    test: Reader | None = None  # gives the batches of a validation after each pass
+    gradients: Gradients | None = None  # records the gradients of each step, if given
+    smooth: int | None = None  # steps over which curves are smoothed in the picture; None chooses by itself
+    beside: Sequence[Trace] = field(default_factory=list)  # curves of other runs, for the picture
 
 
 def train(executor: Executor, task: Task, run: Run) -> None:
-    """Train, and show how far it is; what is reached is kept in the run, however it ends.
-
-    Args:
-        executor: runs the program.
-        task: what to do.
-        run: the run; its state is continued.
-
-    Raises:
-        OpValueError: there is nothing to feed.
-        KeyboardInterrupt: Ctrl-C, after the end of the step under way unless that takes long.
-        FluidError: a step failed.
-    """
+    """Train, and show the progress; the state is kept in the run, however it ends."""
     feeds = data_variables(task.program) if task.feed is None else task.feed
     if not feeds:
         raise OpValueError("the program reads no data.", expected="a variable made by layers.data", hint="%fluid show")
@@ -116,22 +85,19 @@ def train(executor: Executor, task: Task, run: Run) -> None:
         run.ended = "done"
     except KeyboardInterrupt as error:
         run.ended = "interrupted"
-        raise _told(error, progress.state()) from None
+        state = progress.state()
+        reached = f"step {state.step:,} of {state.total:,}" if state.total else f"step {state.step:,}"
+        interrupt = KeyboardInterrupt(f"interrupted at {reached}, parameters kept; train again to continue")
+        for note in getattr(error, "__notes__", ()):
+            interrupt.add_note(note)
+        raise interrupt from None
     finally:
         run.state = replace(progress.state(run.ended == "done"), beside=())
         run.parameters = parameters_of(task.program)
 
 
 def continued(run: Run, passes: int) -> State:
-    """Start of a run: after the last step of an interrupted one, with further passes otherwise.
-
-    Args:
-        run: the run.
-        passes: how many passes the user wants.
-
-    Returns:
-        The state to begin with; its passes are those of the whole.
-    """
+    """The state from which a run continues: after the last step of an interrupted one, else with further passes."""
     state = run.state
     if run.ended == "interrupted":
         return replace(state, passes=max(passes, state.pass_id + 1))
@@ -144,28 +110,19 @@ def continued(run: Run, passes: int) -> State:
 
 def parameters_of(program: Program) -> int:
     """A checksum of the parameters of a program that the global scope holds."""
-    scope, found = global_scope(), 0
+    scope, checksum = global_scope(), 0
     for parameter in program.all_parameters():
-        held = scope.find_var(parameter.name)
-        array = array_of(None if held is None else held.value)
+        variable = scope.find_var(parameter.name)
+        array = array_of(None if variable is None else variable.value)
         if array is not None:
-            found = zlib.crc32(np.ascontiguousarray(on_host(array)).tobytes(), found)
-    return found
+            checksum = zlib.crc32(np.ascontiguousarray(on_host(array)).tobytes(), checksum)
+    return checksum
 
 
 def data_variables(program: Program) -> list[Variable]:
     """The variables of a program that are fed, in the order of their declaration."""
     block = program.global_block()
     return [block.var(name) for name, v in program.desc.blocks[0].vars.items() if v.is_data()]
-
-
-def _told(error: KeyboardInterrupt, state: State) -> KeyboardInterrupt:
-    """An interrupt as the user reads it."""
-    reached = f"step {state.step:,} of {state.total:,}" if state.total else f"step {state.step:,}"
-    told = KeyboardInterrupt(f"interrupted at {reached}, parameters kept; train again to continue")
-    for note in getattr(error, "__notes__", ()):
-        told.add_note(note)
-    return told
 
 
 def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[str, float]:

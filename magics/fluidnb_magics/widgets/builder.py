@@ -1,4 +1,4 @@
-"""The builder as a widget: choose what to build, from what and how; the page writes the line into a cell."""
+"""The builder as a widget: a form for a recipe, its inputs and arguments; the page writes the line into a cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import traitlets
 
 from fluidnb.builder import (
-    Argument,
     Draft,
     Recipe,
     Rehearsal,
@@ -23,38 +22,27 @@ from fluidnb.builder.draft import Text
 from fluidnb.errors import FluidError
 from fluidnb.viz import read_op, sheet_lines
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.session.builder import Place, Site
+from fluidnb_magics.session.builder import Location, Site
 from fluidnb_magics.session.cell_groups import Placed
 from fluidnb_magics.session.workbench import Workbench
 from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
-#: Characters of a line of the page about an operator.
-_PAGE = 90
+_PAGE = 90  # characters of a line of the page about an operator
 
 
 class Builder(NotebookWidget):
-    """The widget.
+    """The widget; ``name``: the recipe to begin with.
 
-    Its commands run on the kernel's main thread between two cells, never beside one: a dry run switches the default
-    programs, which a cell that runs would see.
-
-    Args:
-        bench: the session.
-        name: what to begin with; empty for nothing.
-
-    Attributes:
-        home: the front end's id of the cell that shows the widget; empty when it gives none.
-        found: what fits the search, a row each: name, group, summary.
-        state: the draft as the page shows it.
-        page: all about what is chosen, lines of pieces; empty until it is asked for.
+    Its commands run on the kernel's main thread between two cells, never beside one: a trial run switches the default
+    programs, which a running cell would see.
     """
 
     _esm = script("notebook", "builder")
     _css = style("builder")
-    home = traitlets.Unicode().tag(sync=True)
-    found: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    state: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
-    page: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    home = traitlets.Unicode().tag(sync=True)  # the front end's id of the cell that shows the widget, or empty
+    matches: traitlets.List[Any] = traitlets.List().tag(sync=True)  # of the search: name, group, summary
+    state: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)  # the draft as the page shows it
+    page: traitlets.List[Any] = traitlets.List().tag(sync=True)  # the documentation, once requested: lines of pieces
 
     def __init__(self, bench: Workbench, name: str = "", **traits: Any) -> None:
         self._site = Site(bench)
@@ -72,7 +60,7 @@ class Builder(NotebookWidget):
         self.do_choose(name)
 
     def lines(self) -> Sequence[Line]:
-        """The line that was drafted, and what it would make."""
+        """The drafted line, and the results of its trial run."""
         head: Line = [("builder", "name"), ("  %fluid build shows it; the lines that it wrote are in the cells", "dim")]
         if self._draft is None:
             return [head]
@@ -82,28 +70,17 @@ class Builder(NotebookWidget):
         return [head, *draft_lines(self._draft, self._tried)]
 
     def do_search(self, text: str) -> None:
-        """Look for something to build.
+        """Search for a recipe."""
+        self.matches = [[r.name, r.group, r.summary.replace("``", "")] for r in search(text)]
 
-        Args:
-            text: words.
-        """
-        self.found = [[r.name, r.group, r.summary.replace("``", "")] for r in search(text)]
-
-    def do_choose(self, name: str, place: str = "", cell: str = "", serial: int = 0) -> None:
-        """Begin a draft.
-
-        Args:
-            name: what to build; empty for nothing.
-            place: where.
-            cell: id of the cell to which the line is added; empty for a new one.
-            serial: which change of the page this answers.
-        """
+    def do_choose(self, name: str, location: str = "", cell: str = "", serial: int = 0) -> None:
+        """Begin a draft of a recipe (empty for none), for a line in a cell (its id; empty for a new one)."""
         self.page, self._serial = [], serial
         if not name:
-            self._show(None, {}, None, place, cell, fresh=True)
+            self._show(None, {}, None, location, cell, fresh=True)
             return
         recipe = find_recipe(name)
-        where = self._place(place)
+        where = self._site.location(location)
         candidates = self._site.candidates(where, self._cell(where, cell))
         values: dict[str, Text] = {}
         used: set[str] = set()
@@ -113,32 +90,18 @@ class Builder(NotebookWidget):
                 first = next((source for source in fitting if source not in used), "")
                 used.add(first)
                 values[argument.name] = [first] if argument.kind == "variables" else first
-        self._show(recipe, values, None, place, cell, fresh=True)
+        self._show(recipe, values, None, location, cell, fresh=True)
 
     def do_draft(
-        self,
-        name: str,
-        values: Mapping[str, Text],
-        result: str | None = None,
-        place: str = "",
-        cell: str = "",
+        self, name: str, values: Mapping[str, Text], result: str | None = None, location: str = "", cell: str = "",
         serial: int = 0,
-    ) -> None:
-        """Check a draft and try it.
-
-        Args:
-            name: what is built.
-            values: its arguments as they were typed or chosen.
-            result: the names of its results; None for those that are suggested.
-            place: where it is built.
-            cell: id of the cell to which the line is added; empty for a new one.
-            serial: which change of the page this answers.
-        """
+    ) -> None:  # fmt: skip
+        """Check a draft and try it; suggests names of results where ``result`` is None."""
         self._serial = serial
-        self._show(find_recipe(name), values, result, place, cell)
+        self._show(find_recipe(name), values, result, location, cell)
 
     def do_page(self) -> None:
-        """Show all about what is chosen: its documentation, and the page of its operator."""
+        """Show the documentation of a recipe, and the page of its operator."""
         if self._draft is None:
             return
         recipe = self._draft.recipe
@@ -147,26 +110,21 @@ class Builder(NotebookWidget):
             lines += [[("", "")]] * bool(lines) + sheet_lines(read_op(recipe.page), _PAGE)
         self.page = [[list(span) for span in line] for line in lines]
 
-    def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
+    def _on_message(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
         if self._loop is None:
-            super()._hear(widget, content, buffers)
+            super()._on_message(widget, content, buffers)
         else:
-            self._loop.call_soon_threadsafe(super()._hear, widget, content, buffers)
+            self._loop.call_soon_threadsafe(super()._on_message, widget, content, buffers)
 
     def _show(
-        self,
-        recipe: Recipe | None,
-        values: Mapping[str, Text],
-        result: str | None,
-        place: str,
-        cell: str,
+        self, recipe: Recipe | None, values: Mapping[str, Text], result: str | None, location: str, cell: str,
         fresh: bool = False,
-    ) -> None:
-        site, where = self._site, self._place(place)
+    ) -> None:  # fmt: skip
+        site, where = self._site, self._site.location(location)
         target = self._cell(where, cell)
         cells = site.cells(where)
         state: dict[str, Any] = {
-            "places": [[p.name, p.label] for p in site.places()], "place": where.name,
+            "locations": [[p.name, p.label] for p in site.locations()], "location": where.name,
             "cells": [[p.cell.cell_id, p.title] for p in cells], "cell": target.cell.cell_id if target else "",
             "known": site.cell_ids(), "recipe": None, "serial": self._serial, "fresh": fresh,
         }  # fmt: skip
@@ -180,7 +138,7 @@ class Builder(NotebookWidget):
                 "values": dict(values),
                 "result": draft.result,
                 "choices": {
-                    a.name: [[c.source, _label(c.source, c.row.name, c.row.facts, c.named), fits, c.named]
+                    a.name: [[c.source, f"{c.source if c.named else c.row.name}  {c.row.facts}", fits, c.named]
                              for c, fits in ordered(a, candidates)]
                     for a in recipe.arguments if a.is_input
                 },
@@ -192,40 +150,30 @@ class Builder(NotebookWidget):
             }  # fmt: skip
         self.state = state
 
-    def _place(self, name: str) -> Place:
-        return self._site.place(name)
-
-    def _cell(self, place: Place, cell_id: str) -> Placed | None:
-        """The cell to which the line goes; None for a new one, and when it is gone."""
-        return next((p for p in self._site.cells(place) if cell_id and p.cell.cell_id == cell_id), None)
+    def _cell(self, location: Location, cell_id: str) -> Placed | None:
+        """The cell to which the line is added; None for a new one, and when the cell was removed."""
+        return next((p for p in self._site.cells(location) if cell_id and p.cell.cell_id == cell_id), None)
 
 
 def _recipe(recipe: Recipe) -> dict[str, Any]:
     call = recipe.call or f"operator {recipe.name}"
     return {
         "name": recipe.name, "group": recipe.group, "call": call, "summary": recipe.summary.replace("``", ""),
-        "arguments": [_argument(a) for a in recipe.arguments],
+        "arguments": [
+            {"name": a.name, "kind": a.kind, "doc": a.doc.replace("``", ""), "required": a.required,
+             "default": a.default_text, "choices": list(a.choices)}
+            for a in recipe.arguments
+        ],
     }  # fmt: skip
-
-
-def _argument(argument: Argument) -> dict[str, Any]:
-    return {
-        "name": argument.name, "kind": argument.kind, "doc": argument.doc.replace("``", ""),
-        "required": argument.required, "default": argument.default_text, "choices": list(argument.choices),
-    }  # fmt: skip
-
-
-def _label(source: str, name: str, facts: str, named: bool) -> str:
-    return f"{source if named else name}  {facts}"
 
 
 def _problems(draft: Draft, tried: Rehearsal | None) -> dict[str, str]:
-    """Errors by field. The error of the dry run is shown below; the argument that it names is marked too."""
-    found = {name: str(error) for name, error in draft.problems.items()}
+    """Errors by field; the argument that the error of the trial run names is marked, too."""
+    problems = {name: str(error) for name, error in draft.problems.items()}
     refused = None if tried is None else tried.problem
     if isinstance(refused, FluidError):
         for argument in draft.recipe.arguments:
             text = draft.values.get(argument.name)
             if text and (argument.name == refused.argument or repr(text) == refused.received):
-                found[argument.name] = refused.summary
-    return found
+                problems[argument.name] = refused.summary
+    return problems

@@ -19,28 +19,15 @@ from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb_magics.jupyter.kernel_private import answer_anywhere
 from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls, error_text
 
-#: Operators before and after the next one.
-_AROUND = 10
+_AROUND = 10  # operators before and after the next one
 
 
 class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
-    """Buttons, a time slider, the session's position, its scope, and a line for every other command.
-
-    Args:
-        session: the session.
-
-    Attributes:
-        session: the session.
-        buttons: word -> button.
-        time: the slider.
-        line: where commands are typed, as at the prompt.
-        where: where the session stands.
-        said: what the last command said.
-    """
+    """Buttons, a time slider, the session's position, its scope, and a line for every other command."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.controls = SessionControls(session, lambda problem: self.tell(problem))
+        self.controls = SessionControls(session, lambda problem: self.report(problem))
         self.buttons = {
             button.word: ipywidgets.Button(
                 description=f"{button.icon} {button.label}", tooltip=button.tip, layout={"width": "auto"}
@@ -52,31 +39,27 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
             placeholder="a command: break op mul, watch loss, print h, edit h = 0, until loss",
             continuous_update=False, layout={"width": "auto"},
         )  # fmt: skip
-        self.where, self.said = ipywidgets.HTML(), ipywidgets.HTML()
+        self.where, self.output = ipywidgets.HTML(), ipywidgets.HTML()
         rows = ipywidgets.HBox(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
-        super().__init__([rows, self.time, self.where, self.line, self.said])
+        super().__init__([rows, self.time, self.where, self.line, self.output])
         for word, button in self.buttons.items():
             button.on_click(lambda _, word=word: self.controls.do_move(word))
         self.time.observe(self._dragged, "value")
         self.line.observe(self._typed, "value")
         if not session.closed:
-            self.controls.post(Debugger.observe, self._look)
+            self.controls.post(Debugger.observe, self._moved)
 
-    def tell(self, problem: str) -> None:
-        """Show a sentence.
-
-        Args:
-            problem: what is wrong.
-        """
-        self._say([[(row, "warn")] for row in problem.splitlines()])
+    def report(self, problem: str) -> None:
+        """Show the text of an error."""
+        self._print([[(row, "warn")] for row in problem.splitlines()])
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs) or {}
         html = session_html(self.session, _AROUND) + lines_html(below_lines(self.session))
         return {**bundle, "text/plain": plain(panel_lines(self.session)), "text/html": html}
 
-    def _look(self, snapshot: Snapshot) -> None:
-        """Observes the session, in its thread."""
+    def _moved(self, snapshot: Snapshot) -> None:
+        """Observer of the session, in its thread."""
         html = session_html(self.session, _AROUND)
         if snapshot.state != "running":
             html += lines_html(below_lines(self.session))
@@ -88,7 +71,7 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
         with self.time.hold_trait_notifications():
             self.time.max, self.time.value = max(snapshot.reached, snapshot.at), snapshot.at
         if snapshot.closed:
-            self._say([[("This session has ended; its last state is shown.", "")]])
+            self._print([[("This session has ended; its last state is shown.", "")]])
         for widget in (*self.buttons.values(), self.time, self.line):
             answer_anywhere(widget)
 
@@ -98,15 +81,15 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
 
     def _typed(self, change: Any) -> None:
         if change["new"].strip():
-            # a command waits for its answer, and a callback must not
-            threading.Thread(target=self._obey, args=(change["new"],), daemon=True).start()
+            # a command waits for its result, and a callback must not
+            threading.Thread(target=self._run, args=(change["new"],), daemon=True).start()
             self.line.value = ""
 
-    def _obey(self, line: str) -> None:
+    def _run(self, line: str) -> None:
         try:
-            self._say(run_command(self.session, line))
+            self._print(run_command(self.session, line))
         except Exception as error:
-            self.tell(error_text(error))
+            self.report(error_text(error))
 
-    def _say(self, lines: list[Line]) -> None:
-        self.said.value = lines_html(lines)
+    def _print(self, lines: list[Line]) -> None:
+        self.output.value = lines_html(lines)

@@ -1,4 +1,4 @@
-"""Widgets that follow what runs: after a run, a cell or a step of a debug session, at most ten times a second."""
+"""Widgets that follow runs, cells and steps of a debug session, with at most ten updates a second."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+import traitlets
+
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
@@ -15,42 +17,25 @@ from fluidnb.program import Program
 from fluidnb.runtime.observers import after_run
 from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
-from fluidnb_magics.widgets.widget import NotebookWidget, show_face
+from fluidnb_magics.widgets.widget import NotebookWidget
 
-#: Seconds between two updates while something runs, at least.
-INTERVAL = 0.1
-#: The part of a run's time that updates may take.
-SHARE = 0.05
+INTERVAL = 0.1  # seconds between two updates while something runs, at least
+SHARE = 0.05  # the part of a run's time that updates may take
 
 
 class Pace:
-    """Says when the next update may come: at most ten times a second, and less often where an update takes long.
-
-    Args:
-        clock: gives the time in seconds.
-
-    Example:
-        >>> now = [0.0]; pace = Pace(lambda: now[0])
-        >>> pace.due(), pace.timed(lambda: now.__setitem__(0, 0.03)), pace.due()
-        (True, None, False)
-        >>> now[0] = 0.5; early = pace.due(); now[0] = 0.7; early, pace.due()
-        (False, True)
-    """
+    """The time of the next update: at most ten a second, and fewer where an update takes long."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._next = clock()
 
     def due(self) -> bool:
-        """Whether it may come now."""
+        """Whether enough time has passed since the last update."""
         return self._clock() >= self._next
 
     def timed(self, update: Callable[[], Any]) -> None:
-        """Make an update, and let the next one wait.
-
-        Args:
-            update: makes it.
-        """
+        """Make an update, and delay the next one."""
         began = self._clock()
         try:
             update()
@@ -59,18 +44,8 @@ class Pace:
             self._next = now + max(INTERVAL, (now - began) / SHARE)
 
 
-class Live(NotebookWidget):
-    """A widget that follows runs; it reads nothing while no page shows it, or after it was closed.
-
-    A subclass gives `refresh`, and `picked` if what is selected matters to it.
-
-    Args:
-        bench: the session behind the magics.
-        traits: values of traits.
-
-    Attributes:
-        runs: how many runs there were since it was made.
-    """
+class LiveWidget(NotebookWidget):
+    """A widget that follows runs; it reads nothing while no page shows it, or after it was closed."""
 
     def __init__(self, bench: Workbench, **traits: Any) -> None:
         super().__init__(**traits)
@@ -81,47 +56,34 @@ class Live(NotebookWidget):
         self._views: set[str] = set()
         self._session: weakref.ref[Session] | None = None
         self._follows = False
-        bench.faces.add(self)
+        bench.widgets.add(self)
         bench.selection.observe(self._chosen)
         self._chosen(bench.selection.chosen)
         self.follow()
 
-    # What subclasses give.
+    # Overridden by subclasses.
 
     def refresh(self) -> None:
-        """Updates the widget; not reentrant, called in the thread that ran something."""
+        """Update the widget; not reentrant, called in the thread that ran something."""
 
     def picked(self, chosen: Chosen | None) -> None:
-        """Show what is selected.
-
-        Args:
-            chosen: what, or None.
-        """
+        """Show the selection, or that there is none."""
 
     def ran(self, program: Program, scope: Any) -> bool:
-        """Whether a run that is over matters here.
-
-        Args:
-            program: what ran.
-            scope: where.
-
-        Returns:
-            True for every run.
-        """
+        """Whether a finished run matters here."""
         return True
 
     # Following.
 
     def follow(self) -> None:
-        """Look from now on."""
         if not self._follows:
             self._follows = True
             after_run.append(self._after_run)
             self.bench.changes.observe(self._after_cell)
             self._attach()
 
-    def rest(self) -> None:
-        """Look no more until somebody does."""
+    def unfollow(self) -> None:
+        """Stop following, until a page shows the widget."""
         if self._follows:
             self._follows = False
             after_run.remove(self._after_run)
@@ -129,57 +91,44 @@ class Live(NotebookWidget):
             self._detach()
 
     def close(self) -> None:
-        """End the widget: it follows nothing any more."""
-        self.rest()
+        self.unfollow()
         self.bench.selection.forget(self._chosen)
         super().close()
 
     def push(self, **traits: Any) -> None:
-        """Send new values of traits to the page.
-
-        Args:
-            traits: the values.
-        """
+        """Send new values of traits to the page."""
         with self.hold_sync():
             for name, value in traits.items():
                 setattr(self, name, value)
 
     def update(self) -> None:
-        """Look again, whatever the time."""
+        """Update now, whatever the time."""
         with self._guard:
             self._pace.timed(self.refresh)
 
     def do_look(self, view: str) -> None:
-        """A page shows the widget.
-
-        Args:
-            view: what it calls its view.
-        """
+        """A page shows the widget."""
         self._views.add(view)
         if not self._follows:
             self.follow()
             self.update()
 
     def do_leave(self, view: str) -> None:
-        """A page shows it no more.
-
-        Args:
-            view: what it called its view.
-        """
+        """A page does not show it any more."""
         self._views.discard(view)
         if not self._views:
-            self.rest()
+            self.unfollow()
 
     def _after_run(self, program: Program, scope: Any) -> None:
         if not self.ran(program, scope):
             return
         self.runs += 1
-        # A page that asks for something in another thread makes no run wait.
+        # A request of a page, in another thread, does not delay a run.
         if self._pace.due() and self._guard.acquire(blocking=False):
             try:
                 self._pace.timed(self.refresh)
             except Exception:
-                self.rest()  # told once, not with each run
+                self.unfollow()  # one error, not one with each run
                 raise
             finally:
                 self._guard.release()
@@ -189,15 +138,15 @@ class Live(NotebookWidget):
         self.update()
         if self.runs != self._kept:
             self._kept = self.runs
-            self.renew_still()
+            self.update_static()
 
     # Debug sessions.
 
     @property
     def session(self) -> Session | None:
         """The debug session that is followed."""
-        found = None if self._session is None else self._session()
-        return None if found is None or found.closed else found
+        session = None if self._session is None else self._session()
+        return None if session is None or session.closed else session
 
     def _attach(self) -> None:
         """Follow the debug session that was begun last."""
@@ -214,7 +163,7 @@ class Live(NotebookWidget):
             session.post(Debugger.forget, self._stepped)
 
     def _stepped(self, snapshot: Snapshot) -> None:
-        """In the thread of the session."""
+        """Observer, in the thread of the session."""
         if snapshot.state != "running" or self._pace.due():
             self.update()
 
@@ -223,13 +172,23 @@ class Live(NotebookWidget):
             self.picked(chosen)
 
 
-def show_live(bench: Workbench, face: NotebookWidget) -> None:
-    """Shows a widget; in a terminal its text rendering, once.
+class ProgramWidget(LiveWidget):
+    """A widget about one program, in which an operator or a variable can be selected."""
 
-    Args:
-        bench: the session behind the magics.
-        face: the widget.
-    """
-    show_face(bench.shell, face)
-    if getattr(bench.shell, "kernel", None) is None:
-        face.close()
+    picked_things = traitlets.Dict().tag(sync=True)  # the selection: a variable's name, or operators
+
+    def __init__(self, bench: Workbench, program: Program, **traits: Any) -> None:
+        self._program = weakref.ref(program)
+        super().__init__(bench, **traits)
+
+    def do_pick(self, block: int, index: int, name: str = "") -> None:
+        """Selects a variable, or without a name an operator."""
+        program = self._program()
+        if program is not None and (name or index >= 0):
+            self.bench.selection.choose(Chosen(program, ops=() if name else ((block, index),), variable=name))
+
+    def picked(self, chosen: Chosen | None) -> None:
+        if chosen is None or chosen.program is not self._program():
+            self.push(picked_things={})
+        else:
+            self.push(picked_things={"name": chosen.variable, "ops": [list(op) for op in chosen.ops]})

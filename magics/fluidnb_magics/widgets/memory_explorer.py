@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -13,85 +12,47 @@ from fluidnb.memory import size_text
 from fluidnb.program import Program
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.styled_text import Line, plural
-from fluidnb.viz.memory.html import memory_html
 from fluidnb.viz.memory.model import ArenaMap, PoolPicture
 from fluidnb.viz.memory.pools import read_pools
 from fluidnb.viz.memory.reader import arena_mark, last_place, read_memory
+from fluidnb.viz.memory.svg import memory_html
 from fluidnb.viz.memory.text import memory_lines
-from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
-from fluidnb_magics.widgets.live_widget import Live
+from fluidnb_magics.widgets.live_widget import ProgramWidget
 from fluidnb_magics.widgets.widget import script, style
 
-#: Holders that are listed, at most; the largest are.
-_MOST = 500
+_MOST = 500  # owners of memory that are listed; the largest are
 
 
-class MemoryExplorer(Live):
-    """The memory of a program, live.
-
-    Args:
-        bench: the session behind the magics.
-        program: the program.
-
-    Attributes:
-        arenas: the arena of each block over time.
-        pools: the pool of each place over the runs and who holds it; first where the program ran.
-        picked_things: the names and operators that are selected.
-        state: what there is to know besides.
-    """
+class MemoryExplorer(ProgramWidget):
+    """The memory of a program, live."""
 
     _esm = script("chart", "canvas", "memory")
     _css = style("chart", "canvas", "memory")
-    arenas: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    arenas: traitlets.List[Any] = traitlets.List().tag(sync=True)  # the arena of each block over time
+    # the pool of each place over the runs, and the owners of its memory; first where the program ran
     pools: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    picked_things = traitlets.Dict().tag(sync=True)
     state = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, bench: Workbench, program: Program) -> None:
-        self._program = weakref.ref(program)
         self._mark: Hashable = None
         self._used: dict[str, Curve] = {}
         self._added = -1
-        super().__init__(bench)
+        super().__init__(bench, program)
         self.update()
 
     def lines(self) -> Sequence[Line]:
-        return self._static(memory_lines) or [[("this program has not run yet", "dim")]]
+        return self._rendered(memory_lines) or [[("this program has not run yet", "dim")]]
 
     def html(self) -> str:
-        return self._static(memory_html) or super().html()
+        return self._rendered(memory_html) or super().html()
 
-    def _static(self, face: Any) -> Any:
+    def _rendered(self, rendering: Any) -> Any:
         program = self._program()
         try:
-            return None if program is None else face(read_memory(program))
+            return None if program is None else rendering(read_memory(program))
         except NotFound:
             return None
-
-    # What the page asks.
-
-    def do_pick(self, block: int, index: int, name: str = "") -> None:
-        """Select a variable, or the operator of a workspace.
-
-        Args:
-            block: the block of the operator.
-            index: its index there.
-            name: the variable; empty for the operator.
-        """
-        program = self._program()
-        if program is not None:
-            ops = () if name else ((block, index),)
-            self.bench.selection.choose(Chosen(program, ops=ops, variable=name))
-
-    # What it shows.
-
-    def picked(self, chosen: Chosen | None) -> None:
-        program = self._program()
-        if chosen is None or chosen.program is not program:
-            self.push(picked_things={})
-            return
-        self.push(picked_things={"name": chosen.variable, "ops": [list(spot) for spot in chosen.ops]})
 
     def refresh(self) -> None:
         program = self._program()
@@ -114,7 +75,6 @@ class MemoryExplorer(Live):
         self.push(pools=[self._pool(pool) for pool in pools])
 
     def _pool(self, pool: PoolPicture) -> dict[str, Any]:
-        """A pool as the page draws it."""
         stats, curve = pool.stats, self._used.get(pool.stats.place, Curve("used"))
         reserved = f"{size_text(stats.reserved)} reserved"
         if pool.limit:
@@ -129,8 +89,7 @@ class MemoryExplorer(Live):
 
 
 def _arena(arena: ArenaMap) -> dict[str, Any]:
-    """An arena as the page draws it."""
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "block": arena.block, "size": arena.size, "peak": arena.peak, "starts": arena.starts, "live": arena.live,
         "steps": [[s.index, s.type, s.role, s.location] for s in arena.steps],
         "buffers": [
@@ -140,9 +99,9 @@ def _arena(arena: ArenaMap) -> dict[str, Any]:
         "words": "it is empty",
     }  # fmt: skip
     if arena.buffers:
-        found["peak_call"] = arena.peak_call
-        found["words"] = (
-            f"arena {size_text(arena.size)}, peak {size_text(arena.peak)} at {arena.peak_step.text}; "
+        data["peak_call"] = arena.peak_call
+        data["words"] = (
+            f"{arena.words} at {arena.peak_step.text}; "
             f"{arena.fragmentation:.0%} lost to gaps; {size_text(arena.unshared)} without sharing"
         )
-    return found
+    return data

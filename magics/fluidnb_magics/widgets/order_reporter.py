@@ -11,19 +11,15 @@ from fluidnb_magics.widgets.widget import script
 
 
 class OrderReporter(anywidget.AnyWidget):
-    """Hears from JupyterLab and Notebook 7 which cells there are, in which order; nothing is installed for that.
-
-    Args:
-        order: what it is for.
-    """
+    """Receives from JupyterLab and Notebook 7 the ids of the notebook's cells in order; installs nothing."""
 
     _esm = script("notebook_order")
 
     def __init__(self, order: NotebookOrder) -> None:
         super().__init__()
         self._order = order
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+    def _on_message(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
         if content.get("do") == "order":
             self._order.report(str(each) for each in content.get("ids", ()))

@@ -7,68 +7,50 @@ import json
 from fluidnb.debug.session import Session, current
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime.compile.lowering import LoweredProgram
-from fluidnb.viz.session.panel_model import Listing, has_changed, plan_listing, read_listing
+from fluidnb.viz.session.panel_model import Listing, compiled_listing, has_changed, read_listing
 
 
 class PanelListing:
-    """What the page lists: read again when another program runs, and kept when only the program has changed.
-
-    Args:
-        session: the session.
-
-    Attributes:
-        text: the listing as JSON.
-        changed: whether the program has changed since the run under way began.
-
-    Example:
-        >>> y = fluid.layers.fill_constant([2], "float32", 1.0)
-        >>> d = fluid.debug(feed={}); listing = PanelListing(d); d.close()
-        >>> json.loads(listing.text)["rows"][0][:4]
-        [0, 0, 0, 'forward']
-    """
+    """The listing of the page: read again when another program runs, and kept when only the program has changed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._plan: LoweredProgram | None = None
+        self._lowered: LoweredProgram | None = None
         self._listed: tuple[ProgramDesc, int] | None = None
         self.changed = False
         self.text = ""
-        self.look_again()
+        self.update()
 
-    def follow(self, plan: LoweredProgram) -> None:
-        """List what runs.
-
-        Args:
-            plan: the plan of the run under way.
-        """
-        self.changed = has_changed(plan)
+    def follow(self, lowered: LoweredProgram) -> None:
+        """List the program that runs."""
+        self.changed = has_changed(lowered)
         if not self.changed:
-            self._list(plan.desc)
-        elif self._plan is None or self._plan.desc is not plan.desc:
-            self._listed, self.text = None, _json(plan_listing(plan))
-        self._plan = plan
+            self._list(lowered.desc)
+        elif self._lowered is None or self._lowered.desc is not lowered.desc:
+            self._listed, self.text = None, _json(compiled_listing(lowered))
+        self._lowered = lowered
 
-    def look_again(self) -> None:
+    def update(self) -> None:
         """A cell may have changed the program."""
-        if self._plan is None:
+        if self._lowered is None:
             self._list(self._session.program.desc)
         else:
-            self.changed = has_changed(self._plan)
+            self.changed = has_changed(self._lowered)
 
     @property
     def note(self) -> str:
-        """What there is to say about the session and its program, in a sentence or two; empty if nothing."""
-        said = []
+        """A note that the session has ended, or that its program has changed; empty without these."""
+        notes = []
         if self._session.snapshot.closed:
             newer = current()
             more = " %fluid panel shows the one that was begun since." if newer not in (None, self._session) else ""
-            said.append("This session has ended; its last state is shown." + more)
+            notes.append("This session has ended; its last state is shown." + more)
         if self.changed:
-            said.append(
+            notes.append(
                 "The program has changed since this run began; what runs here is the program as it was. "
                 "%fluid debug --feed ... begins a run of the new one."
             )
-        return " ".join(said)
+        return " ".join(notes)
 
     def _list(self, desc: ProgramDesc) -> None:
         if self._listed != (desc, desc.version):
@@ -76,5 +58,5 @@ class PanelListing:
 
 
 def _json(listing: Listing) -> str:
-    rows = [[r.depth, r.block, r.index, r.role, r.pieces, r.facts, r.place] for r in listing.rows]
+    rows = [[r.depth, r.block, r.index, r.role, r.pieces, r.facts, r.location] for r in listing.rows]
     return json.dumps({"counts": listing.counts, "rows": rows}, separators=(",", ":"))

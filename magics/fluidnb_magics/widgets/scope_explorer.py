@@ -27,36 +27,18 @@ from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, r
 from fluidnb.viz.values.text import scope_lines
 from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
-from fluidnb_magics.widgets.live_widget import Live
+from fluidnb_magics.widgets.live_widget import LiveWidget
 from fluidnb_magics.widgets.widget import script, style
 
-#: Elements that make the statistics of a row; of an opened tensor, more do.
-_SAMPLE = 1 << 16
-#: Rows that are read before the page has said which ones it shows.
-_FIRST = 40
-#: Variables and scopes of the static face, at most.
-_STATIC = 100
+_SAMPLE = 1 << 16  # elements for the statistics of a row; an opened tensor has more
+_FIRST = 40  # rows that are read before the page has requested its rows
+_STATIC = 100  # variables and scopes of the static rendering, at most
 _TITLE = "global scope"
-#: Points of a curve that are sent.
-_POINTS = 160
+_POINTS = 160  # points of a curve that are sent
 
 
-class ScopeExplorer(Live):
-    """Scopes, live.
-
-    Args:
-        bench: the session behind the magics.
-        scope: the outermost scope.
-        opened: a variable that is looked at from the beginning.
-
-    Attributes:
-        outline: the scopes and the names in them.
-        rows: what is held under the names in view.
-        opened: the tensor that is looked at.
-        growth: how much the scopes held after each update.
-        picked: the names that are selected.
-        state: when the last look was, in words.
-    """
+class ScopeExplorer(LiveWidget):
+    """Scopes, live."""
 
     _esm = script("chart", "scope")
     _css = style("chart", "scope")
@@ -70,15 +52,13 @@ class ScopeExplorer(Live):
     def __init__(self, bench: Workbench, scope: Scope, opened: str | None = None) -> None:
         self._scope = weakref.ref(scope)
         self._program: weakref.ref[Program] | None = None
-        self._tracked, self._updates, self._told_runs = ValueHistories(), 0, -1
+        self._tracked, self._updates, self._sent_runs = ValueHistories(), 0, -1
         self._bytes, self._count = Curve("bytes"), Curve("variables")
         self._keys: list[str] = []
         self._open: tuple[str, int] | None = None if opened is None else (_key((), opened), -1)
         self._view = View()
         super().__init__(bench)
         self.update()
-
-    # Static faces.
 
     def lines(self) -> Sequence[Line]:
         scope = self._scope()
@@ -88,61 +68,42 @@ class ScopeExplorer(Live):
         scope = self._scope()
         return "" if scope is None else scope_html(read_scope(scope, _TITLE, previews=True, most=_STATIC))
 
-    # What the page asks.
+    # Requests of the page.
 
     def do_see(self, keys: list[str]) -> None:
-        """Read the rows in view from now on.
-
-        Args:
-            keys: the rows.
-        """
+        """Read the rows in view from now on."""
         with self._guard:
             self._keys = keys
             self._show_rows()
 
     def do_open(self, key: str, part: int = -1) -> None:
-        """Opens a tensor, and selects its variable.
-
-        Args:
-            key: its row.
-            part: which of the things that the variable consists of; -1 for the variable itself.
-        """
+        """Opens a tensor, or a part of a value, and selects its variable."""
         with self._guard:
             if self._open != (key, part):
                 self._open, self._view = (key, part), View()
             self._show_opened()
-        name = _place(key)[1]
+        name = _parsed(key)[1]
         program = self._program_of(name)
         if program is not None:
             self.bench.selection.choose(Chosen(program, variable=name))
 
     def do_shut(self) -> None:
-        """Closes the tensor."""
         with self._guard:
             self._open = None
             self._show_opened()
 
     def do_view(self, axes: list[int] | None, at: list[int], row: int, column: int, rows: int, columns: int) -> None:
-        """Shows another part of the tensor.
-
-        Args:
-            axes: which axes are rows and columns; None for the last two.
-            at: an index for each other axis.
-            row: the first row.
-            column: the first column.
-            rows: how many rows.
-            columns: how many columns.
-        """
-        asked = View(None if axes is None else (axes[0], axes[1]), tuple(at), row, column, rows, columns)
+        """Shows another part of the tensor; ``axes`` are rows and columns (None: the last two)."""
+        view = View(None if axes is None else (axes[0], axes[1]), tuple(at), row, column, rows, columns)
         with self._guard:
-            before, self._view = self._view, asked
+            before, self._view = self._view, view
             try:
                 self._show_opened()
             except Exception:
                 self._view = before
                 raise
 
-    # What it shows.
+    # Updates.
 
     def ran(self, program: Program, scope: Any) -> bool:
         self._program = weakref.ref(program)
@@ -159,16 +120,21 @@ class ScopeExplorer(Live):
         outline = _outline(read_scope_tree(scope, _TITLE))
         if outline != self.outline:
             self.push(outline=outline)
-        if self.runs != self._told_runs:
-            self._told_runs = self.runs
-            held, count = bytes_in(scope)
-            self._bytes.add(self.runs, held)
+        if self.runs != self._sent_runs:
+            self._sent_runs = self.runs
+            nbytes, count = bytes_in(scope)
+            self._bytes.add(self.runs, nbytes)
             self._count.add(self.runs, count)
-            words = f"{size_text(held)} in {plural(count, 'variable')}"
-            self.push(growth={"words": words, "bytes": _thin(self._bytes), "variables": _thin(self._count)})
+            words = f"{size_text(nbytes)} in {plural(count, 'variable')}"
+            curves = {"bytes": _even(self._bytes.points), "variables": _even(self._count.points)}
+            self.push(growth={"words": words, **curves})
         self._show_rows()
         self._show_opened()
-        self.push(state=self._words())
+        state = [f"after {plural(self.runs, 'run')}"] if self.runs else []
+        session = self.session
+        if session is not None and session.snapshot.state != "idle":
+            state.append(f"debug session {session.snapshot.state} at step {session.snapshot.at}")
+        self.push(state=", ".join(state))
 
     def picked(self, chosen: Chosen | None) -> None:
         names: list[str] = []
@@ -183,16 +149,14 @@ class ScopeExplorer(Live):
         scope = self._scope()
         if scope is None:
             return
-        found = {key: self._row(value_at(scope, *_place(key)), key) for key in self._keys}
+        rows = {key: self._row(value_at(scope, *_parsed(key)), key) for key in self._keys}
         self._tracked.keep([*self._keys, *([self._open[0], self._open] if self._open else [])])
-        self.push(rows={"update": self._updates, "rows": found})
+        self.push(rows={"update": self._updates, "rows": rows})
 
     def _row(self, value: Any, key: str) -> dict[str, Any]:
-        held = read_variable(_place(key)[1], value, sample=_SAMPLE)
-        row = _facts(held)
-        row["changed"] = self._tracked.add(key, value, self._updates, self.runs, held.tensor)
-        row["line"] = levels(value)
-        return row
+        variable = read_variable(_parsed(key)[1], value, sample=_SAMPLE)
+        changed = self._tracked.add(key, value, self._updates, self.runs, variable.tensor)
+        return {**_facts(variable), "changed": changed, "line": levels(value)}
 
     def _show_opened(self) -> None:
         scope = self._scope()
@@ -201,19 +165,19 @@ class ScopeExplorer(Live):
                 self.push(opened={})
             return
         key, part = self._open
-        path, name = _place(key)
+        path, name = _parsed(key)
         whole = value_at(scope, path, name)
         value, parts = _part(whole, part)
-        held = read_variable(name, value)
-        found: dict[str, Any] = {"key": key, "name": name, "part": part, "parts": parts, "update": self._updates}
-        found |= {"scope": _title(self.outline, path), **_facts(held), "gone": whole is None}
-        found["changed"] = self._tracked.add(self._open, value, self._updates, self.runs, held.tensor)
-        track = self._tracked[self._open]
-        found["history"] = [[step, _fine(m), _fine(d)] for step, m, d in _even(track.points)]
+        variable = read_variable(name, value)
+        data: dict[str, Any] = {"key": key, "name": name, "part": part, "parts": parts, "update": self._updates}
+        data |= {"scope": _title(self.outline, path), **_facts(variable), "gone": whole is None}
+        data["changed"] = self._tracked.add(self._open, value, self._updates, self.runs, variable.tensor)
+        points = _even(self._tracked[self._open].points)
+        data["history"] = [[step, _finite(mean), _finite(deviation)] for step, mean, deviation in points]
         array = array_of(value)
         if array is not None:
-            found |= self._window(array)
-        self.push(opened=found)
+            data |= self._window(array)
+        self.push(opened=data)
 
     def _window(self, array: Any) -> dict[str, Any]:
         """The visible part of a tensor, and pictures of its plane."""
@@ -230,13 +194,6 @@ class ScopeExplorer(Live):
             "pictures": pictures,
         }  # fmt: skip
 
-    def _words(self) -> str:
-        parts = [f"after {plural(self.runs, 'run')}"] if self.runs else []
-        session = self.session
-        if session is not None and session.snapshot.state != "idle":
-            parts.append(f"debug session {session.snapshot.state} at step {session.snapshot.at}")
-        return ", ".join(parts)
-
     def _program_of(self, name: str) -> Program | None:
         """The program that declares a variable: the one that ran last, or another one of the session."""
         ran = None if self._program is None else self._program()
@@ -245,11 +202,11 @@ class ScopeExplorer(Live):
 
 
 def _key(path: Sequence[int], name: str) -> str:
-    """What the page calls a variable of a scope."""
+    """The page's key of a variable of a scope."""
     return f"{'.'.join(map(str, path))}|{name}"
 
 
-def _place(key: str) -> tuple[tuple[int, ...], str]:
+def _parsed(key: str) -> tuple[tuple[int, ...], str]:
     path, _, name = key.partition("|")
     return tuple(int(i) for i in path.split(".") if i), name
 
@@ -268,23 +225,23 @@ def _title(outline: dict[str, Any], path: Sequence[int]) -> str:
     return " › ".join(titles)
 
 
-def _facts(held: ScopeVariable) -> dict[str, Any]:
-    """What is said of a value in one row."""
-    tensor = held.tensor
+def _facts(variable: ScopeVariable) -> dict[str, Any]:
+    """The facts about a value for one row."""
+    tensor = variable.tensor
     if tensor is None:
-        return {"facts": held.kind}
+        return {"facts": variable.kind}
     lod = lod_html(tensor.lod, tensor.shape[0] if tensor.shape else 0)
     size = math.prod(tensor.shape)
     return {
         "facts": tensor.facts if tensor.dtype else "empty", "where": tensor.where, "lod": lod,
         "statistics": tensor.statistics, "about": size > _SAMPLE, "warn": bool(tensor.nan or tensor.inf),
         "histogram": list(tensor.histogram), "bytes": size_text(tensor.nbytes),
-        "range": [_fine(tensor.low), _fine(tensor.high)],
+        "range": [_finite(tensor.low), _finite(tensor.high)],
     }  # fmt: skip
 
 
 def _part(value: Any, part: int) -> tuple[Any, int]:
-    """One of the things that a value consists of, and how many there are."""
+    """One part of a value, and the number of its parts."""
     if isinstance(value, SelectedRows):
         return (value.rows_, value.value)[part] if 0 <= part < 2 else value.value, 2
     if isinstance(value, list | tuple) and not any(hasattr(v, "kids") for v in value):
@@ -293,14 +250,10 @@ def _part(value: Any, part: int) -> tuple[Any, int]:
 
 
 def _even(points: Sequence[Any]) -> list[Any]:
-    """At most so many of many points, the last one among them."""
+    """At most `_POINTS` of many points, the last one among them."""
     stride = -(-len(points) // _POINTS) or 1
     return list(points[::-1][::stride][::-1])
 
 
-def _thin(curve: Curve) -> list[list[float]]:
-    return [[step, value] for step, value in _even(curve.points)]
-
-
-def _fine(number: float | None) -> float | None:
+def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None

@@ -20,25 +20,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button.
+    """A button."""
 
-    Args:
-        word: the word of ``%fluid`` that does the same; for pause, what does.
-        label: what stands on it.
-        icon: a sign before the label.
-        key: the key that presses it, as the page names it.
-        help: what it does.
-        action: what the debugger does; None for pause.
-        back: whether it goes backwards.
-    """
-
-    word: str
+    word: str  # the word of ``%fluid`` that does the same
     label: str
-    icon: str
-    key: str
+    icon: str  # a character before the label
+    key: str  # the key that presses it, as the page names it
     help: str
-    action: Callable[[Debugger], Snapshot] | None
-    back: bool = False
+    action: Callable[[Debugger], Snapshot] | None  # None for pause
+    back: bool = False  # whether it steps backwards
 
     @property
     def tip(self) -> str:
@@ -48,57 +38,40 @@ class Button:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the page is given of it."""
+        """The button as plain data for the page."""
         return {
             "word": self.word, "label": self.label, "icon": self.icon, "key": self.key, "tip": self.tip,
             "back": self.back, "pauses": self.action is None,
         }  # fmt: skip
 
 
-#: The buttons, in the order in which they stand.
+#: The buttons, from left to right.
 BUTTONS = (
     Button("restart", "restart", "⟲", "r", "Go back to the beginning of this run", Debugger.restart, True),
-    Button(
-        "rcontinue", "reverse", "◀◀", "C", "Go back to where a breakpoint would have stopped last",
-        Debugger.reverse_continue, True,
-    ),
-    Button(
-        "rnext", "back over", "↶", "N", "Step back over one operator with the blocks that it ran",
-        Debugger.step_back_over, True,
-    ),
+    Button("rcontinue", "reverse", "◀◀", "C", "Go back to where a breakpoint would have stopped last",
+           Debugger.reverse_continue, True),
+    Button("rnext", "back over", "↶", "N", "Step back over one operator with the blocks that it ran",
+           Debugger.step_back_over, True),
     Button("back", "back", "◀", "b", "Take one step back", Debugger.back, True),
     Button("step", "step", "▶", "s", "Run one operator, entering the blocks that it runs", Debugger.step),
     Button("next", "next", "↷", "n", "Run one operator with the blocks that it runs", Debugger.next),
     Button("out", "out", "↑", "o", "Run to the end of this block and of its iterations", Debugger.out),
     Button("continue", "continue", "▶▶", "c", "Run to the next breakpoint, or to the end", Debugger.continue_),
     Button("pause", "pause", "❚❚", "p", "Pause after the current operator", None),
-)
+)  # fmt: skip
 _BY_WORD = {button.word: button for button in BUTTONS}
 
 
 class SessionControls:
-    """Commands that a page sends to a debug session; a call posts a request and never waits for the session.
-
-    Args:
-        session: the session.
-        report: shows the text of an error.
-    """
+    """Commands that a page sends to a debug session; a call posts a request and never waits for the session."""
 
     def __init__(self, session: Session, report: Callable[[str], None]) -> None:
-        self._session = session
-        self._report = report
+        self._session, self._report = session, report
         self._lock = threading.Lock()
-        self._goal: int | None = None
+        self._goal: int | None = None  # the step to go to
 
     def do_move(self, word: str) -> None:
-        """Press a button.
-
-        Args:
-            word: its word.
-
-        Raises:
-            NotFound: there is no such button.
-        """
+        """Press a button."""
         button = _BY_WORD.get(word)
         if button is None:
             raise NotFound(f"The panel has no button {word}.", expected=", ".join(_BY_WORD), received=word)
@@ -108,32 +81,18 @@ class SessionControls:
             self.post(button.action)
 
     def do_go(self, at: int) -> None:
-        """Go to a step, backwards or forwards; of several that come while one is under way, the last one counts.
-
-        Args:
-            at: the count of steps.
-        """
+        """Go to a step, backwards or forwards; of several requests while one is unfinished, the last one counts."""
         with self._lock:
             goes, self._goal = self._goal is not None, at
         if not goes:
             self._go(at)
 
     def do_until(self, block: int, index: int) -> None:
-        """Run to an operator, once.
-
-        Args:
-            block: its block.
-            index: its index there.
-        """
+        """Run to an operator, once."""
         self.post(Debugger.run_to, parse(f"at {block}:{index}"))
 
     def do_mark(self, block: int, index: int) -> None:
-        """Set a breakpoint at an operator, or remove the one that is there.
-
-        Args:
-            block: its block.
-            index: its index there.
-        """
+        """Set a breakpoint at an operator, or remove the one that is there."""
         text = f"at {block}:{index}"
         there = [b.number for b in self._session.breakpoints if b.text == text]
         for number in there:
@@ -142,49 +101,27 @@ class SessionControls:
             self.post(Debugger.add_breakpoint, parse(text))
 
     def do_break(self, text: str) -> None:
-        """Set a breakpoint.
-
-        Args:
-            text: as in `Session.stop_at`.
-        """
+        """Adds a breakpoint."""
         if not text.strip():
             raise OpValueError("There is no place to stop.", expected="op mul, var loss, when loss.mean() > 3, ...")
         self.post(Debugger.add_breakpoint, parse(text))
 
     def do_clear(self, number: int) -> None:
-        """Remove a breakpoint.
-
-        Args:
-            number: its number.
-        """
+        """Removes a breakpoint."""
         self.post(Debugger.clear_breakpoints, number)
 
     def do_watch(self, text: str) -> None:
-        """Show an expression at every stop.
-
-        Args:
-            text: a variable's name, or an expression.
-        """
+        """Evaluate an expression at every stop."""
         if text.strip():
             self._session.check_watch(text.strip())
             self.post(Debugger.watch, text.strip())
 
     def do_unwatch(self, text: str) -> None:
-        """Show it no more.
-
-        Args:
-            text: the expression.
-        """
+        """Removes a watch."""
         self.post(Debugger.unwatch, text)
 
     def do_edit(self, name: str, text: str, frame: int = -1) -> None:
-        """Give a variable other values; going back undoes it.
-
-        Args:
-            name: the variable.
-            text: a number, or an expression as in ``%fluid edit``.
-            frame: the scope from which it is seen, 0 for the outermost, -1 for the innermost.
-        """
+        """Sets a variable as seen from a scope (0: the outermost, -1: the innermost); stepping back undoes it."""
         if self._session.snapshot.state == "running":
             raise EnforceNotMet("The program runs.", hint="pause it, then give the variable other values.")
         if not text.strip():
@@ -193,12 +130,12 @@ class SessionControls:
 
     def _go(self, at: int) -> None:
         try:
-            self.post(Debugger.go, at).add_done_callback(lambda _: self._gone(at))
+            self.post(Debugger.go, at).add_done_callback(lambda _: self._arrived(at))
         except FluidError:
             self._goal = None
             raise
 
-    def _gone(self, at: int) -> None:
+    def _arrived(self, at: int) -> None:
         with self._lock:
             goal = self._goal
             if goal == at or self._session.closed:
@@ -206,37 +143,20 @@ class SessionControls:
         if goal is not None:
             self._go(goal)
 
-    def post(
-        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> Future[T]:
-        """Posts a request to the session; its error is reported.
-
-        Args:
-            request: called with the debugger, in the session's thread, then with the other arguments.
-
-        Returns:
-            Its result, once it is done.
-        """
+    def post(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Post a request to the session; its error is reported."""
         future = self._session.post(request, *args, **kwargs)
-        future.add_done_callback(self._answered)
+        future.add_done_callback(self._finished)
         return future
 
-    def _answered(self, future: Future[Any]) -> None:
+    def _finished(self, future: Future[Any]) -> None:
         error = None if future.cancelled() else future.exception()
         if error is not None:
             self._report(error_text(error))
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error, without the line of the cell that showed the panel.
-
-    Args:
-        error: the error of a command.
-
-    Example:
-        >>> error_text(ValueError("no")), error_text(NotFound("There is no such thing."))
-        ('ValueError: no', 'There is no such thing.')
-    """
+    """The text of an error, without the line of the cell that showed the panel."""
     if not isinstance(error, FluidError):
         return f"{type(error).__name__}: {error}"
     if error.op is None:

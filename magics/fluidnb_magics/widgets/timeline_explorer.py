@@ -1,8 +1,7 @@
-"""The timeline widget: a profiled run to zoom into, with the sums of what is in view."""
+"""The timeline widget: a profiled run to zoom into, with the sums of the visible part."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,40 +14,26 @@ from fluidnb.values import CPUPlace
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.time.timeline import Timeline, read_timeline, timeline_lines
 from fluidnb.viz.time.timeline_svg import timeline_html
-from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
-from fluidnb_magics.widgets.live_widget import Live
+from fluidnb_magics.widgets.live_widget import ProgramWidget
 from fluidnb_magics.widgets.widget import script, style
 
 
-class TimelineExplorer(Live):
-    """Where the time of some runs went; while its program runs on, where that of a run now and then goes.
-
-    Args:
-        bench: the session behind the magics.
-        program: what runs.
-        timeline: runs that were profiled; None waits for the next one.
-
-    Attributes:
-        timeline: the operators that ran.
-        picked_things: the operators and the variable that are selected.
-        state: which run is shown, or that there was none yet.
-    """
+class TimelineExplorer(ProgramWidget):
+    """The timeline of profiled runs (None waits for the next one); later runs of the program are profiled at times."""
 
     _esm = script("chart", "canvas", "timeline")
     _css = style("chart", "canvas", "timeline")
     timeline = traitlets.Dict().tag(sync=True)
-    picked_things = traitlets.Dict().tag(sync=True)
     state = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, bench: Workbench, program: Program, timeline: Timeline | None = None) -> None:
-        self._program = weakref.ref(program)
         self._shown = Timeline(()) if timeline is None else timeline
         self._profile = Profile()
         self._recorded: tuple[int, Profile] | None = None
         self._record: Observer = self._profile.record
         super().__init__(
-            bench, timeline=_columns(self._shown, program),
+            bench, program, timeline=_columns(self._shown, program),
             state="no run yet: the next one is shown" if timeline is None else "",
         )  # fmt: skip
         self._begin()
@@ -61,10 +46,9 @@ class TimelineExplorer(Live):
     def html(self) -> str:
         return timeline_html(self._shown) if self._shown.bars else super().html()
 
-    def rest(self) -> None:
-        """Look no more until somebody does."""
+    def unfollow(self) -> None:
         self._end()
-        super().rest()
+        super().unfollow()
 
     def ran(self, program: Program, scope: Any) -> bool:
         if program is not self._program():
@@ -91,32 +75,15 @@ class TimelineExplorer(Live):
             observers.append(self._record)
 
     def _end(self) -> bool:
-        """Record no more; whether it did."""
-        found = self._record in observers
-        if found:
+        """Stop recording; whether it recorded."""
+        records = self._record in observers
+        if records:
             observers.remove(self._record)
-        return found
-
-    def do_pick(self, block: int, index: int) -> None:
-        """Select an operator.
-
-        Args:
-            block: its block.
-            index: its index there.
-        """
-        program = self._program()
-        if program is not None and index >= 0:
-            self.bench.selection.choose(Chosen(program, ops=((block, index),)))
-
-    def picked(self, chosen: Chosen | None) -> None:
-        found: dict[str, Any] = {}
-        if chosen is not None and chosen.program is self._program():
-            found = {"ops": [list(spot) for spot in chosen.ops], "name": chosen.variable}
-        self.picked_things = found
+        return records
 
 
 def _columns(timeline: Timeline, program: Program) -> dict[str, Any]:
-    """A timeline as the page draws it: each operator once, and its runs in columns."""
+    """A timeline as plain data for the page: each operator once, and its runs in columns."""
     ops: dict[Any, int] = {}
     rows: list[list[Any]] = []
     blocks = program.desc.blocks

@@ -42,7 +42,7 @@ class Mirror:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache; no downloads, and no stand-in mentioned yet."""
+    """An empty cache; no downloads, and no synthetic data mentioned yet."""
     monkeypatch.setattr(common, "DATA_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("FLUIDNB_DATA_URL", raising=False)
     monkeypatch.setitem(flags.values, "dataset_download", False)
@@ -70,7 +70,10 @@ def serve(mirror: Mirror, monkeypatch: pytest.MonkeyPatch):
     """Put a file on the mirror and its checksum into a data set's module."""
 
     def put(module: ModuleType, constant: str, path: str, data: bytes) -> None:
-        monkeypatch.setattr(module, constant, mirror.put(path, data))
+        old, new = getattr(module, constant), mirror.put(path, data)
+        monkeypatch.setattr(module, constant, new)
+        files = module._FILES
+        monkeypatch.setattr(files, "rows", [[new if part == old else part for part in row] for row in files.rows])
 
     return put
 

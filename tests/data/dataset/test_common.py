@@ -18,6 +18,7 @@ from fluidnb.data import dataset
 from fluidnb.data.dataset import common, imikolov
 from fluidnb.data.dataset import fetch as fetching
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from tests.tools.refused import refused
 
 DATA = b"some data"
 MD5 = hashlib.md5(DATA).hexdigest()
@@ -93,7 +94,7 @@ def test_a_bad_server(cache: Path, monkeypatch: pytest.MonkeyPatch, answer: byte
         thread = threading.Thread(target=serve)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/file"
-        with pytest.raises(EnforceNotMet, match=message):
+        with refused(EnforceNotMet, message):
             common.download(url, "set", MD5)
         thread.join()
     assert os.listdir(cache / "set") == []
@@ -201,16 +202,17 @@ def test_split_with_a_writer_of_ones_own(tmp_path: Path) -> None:
         (lambda: common.split(lambda: "a", 0), OpValueError, "line_count should be a positive integer"),
         (lambda: common.split(lambda: "a", 1, "none"), OpValueError, "has no place for a file's number"),
         (lambda: common.split(lambda: "a", 1, "%s%s"), OpValueError, "has no place"),
-        (lambda: common.split(lambda: "a", 1, dumper=3), OpTypeError, "dumper should be callable"),
-        (lambda: common.split("a", 1), OpTypeError, "A reader is a function"),
+        (lambda: common.split(lambda: "a", 1, dumper=3), OpTypeError, "dumper of split must be a function"),
+        (lambda: common.split("a", 1), OpTypeError, "must be a reader, which is a function"),
         (lambda: common.cluster_files_reader("a", 2, 2), OpValueError, "There is no trainer 2 of 2"),
         (lambda: common.cluster_files_reader("a", 0, 0), OpValueError, "trainer_count should be"),
-        (lambda: common.cluster_files_reader("a", 1, 0, loader=3), OpTypeError, "loader should be callable"),
+        (lambda: common.cluster_files_reader("a", 1, 0, loader=3), OpTypeError, "must be a function"),
     ],
 )
 def test_wrong_arguments(call, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as caught:
         call()
+    assert message in caught.value.text(without=["at"])  # the line of the call has the message too
 
 
 def test_download_switches() -> None:

@@ -1,4 +1,4 @@
-"""IMDB: reviews out of the archive, the numbering of their words, and the stand-in."""
+"""IMDB: reviews out of the archive, the numbering of their words, and the synthetic data."""
 
 from __future__ import annotations
 

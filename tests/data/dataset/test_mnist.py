@@ -1,4 +1,4 @@
-"""MNIST: the IDX files, what is wrong with damaged ones, and the drawn stand-in."""
+"""MNIST: the IDX files, what is wrong with damaged ones, and the synthetic digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MovieLens: the three tables of the archive, people and films in numbers, the split, and the stand-in."""
+"""MovieLens: the three tables of the archive, people and films in numbers, the split, and the synthetic data."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.data.dataset import movielens
 from fluidnb.errors import EnforceNotMet, OpValueError
+from tests.tools.refused import refused
 
 TABLES = {
     "users.dat": "1::F::1::10::48067\n2::M::56::16::70072\n6::M::25::0::55117\n",
@@ -96,7 +97,7 @@ def test_the_split_leaves_numpys_generator_alone(files: None) -> None:
 )
 def test_another_content_is_named(serve, data: bytes, message: str) -> None:
     serve(movielens, "MD5", "movielens/ml-1m.zip", data)
-    with pytest.raises(EnforceNotMet, match=message):
+    with refused(EnforceNotMet, message):
         list(movielens.train(test_ratio=0.0)())
 
 

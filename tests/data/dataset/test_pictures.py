@@ -1,4 +1,4 @@
-"""Flowers and VOC2012: their archives, mappers, what is missing or damaged, and the stand-ins."""
+"""Flowers and VOC2012: their archives, mappers, what is missing or damaged, and the synthetic data."""
 
 from __future__ import annotations
 

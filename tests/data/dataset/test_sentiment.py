@@ -1,4 +1,4 @@
-"""Sentiment: the archive with a review a file, the order of reviews, and the stand-in."""
+"""Sentiment: the archive with a review a file, the order of reviews, and the synthetic data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_comes_from_its_file(serve, capsys: pytest.CaptureFixture[str]) -> No
     assert [label for _, label in train] == [0, 1] * 4 and [label for _, label in test] == [0, 1]
     assert train[0][0] == [numbers[w] for w in "bad , bad film number0 .".split()]
     assert test[1][0] == [numbers[w] for w in "good film number4 -- it ' s good !".split()]
-    assert "stand-in" not in capsys.readouterr().err
+    assert "synthetic" not in capsys.readouterr().err
 
 
 def of_another_version() -> bytes:

@@ -1,4 +1,4 @@
-"""WMT14 and WMT16: pairs of sentences in the archives, their dicts, and the stand-ins."""
+"""WMT14 and WMT16: pairs of sentences in the archives, their dicts, and the synthetic data."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.data.dataset import wmt14, wmt16
 from fluidnb.errors import EnforceNotMet, OpValueError
+from tests.tools.refused import refused
 
 SRC = "<s> <e> <unk> the cat sat".split()
 TRG = "<s> <e> <unk> le chat".split()
@@ -98,7 +99,7 @@ def test_wmt16(files: None, mirror) -> None:
     ],
 )
 def test_wrong_arguments(call, message: str) -> None:
-    with pytest.raises(OpValueError, match=message):
+    with refused(OpValueError, message):
         call()
 
 

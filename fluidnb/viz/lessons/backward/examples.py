@@ -9,7 +9,7 @@ from fluidnb import layers
 from fluidnb.errors import NotFound
 from fluidnb.op import GRAD, get_op, has_op
 from fluidnb.program import OpRole, Program, Variable
-from fluidnb.program.op_roles import role_of
+from fluidnb.program.constants import role_of
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
 from fluidnb.viz.lessons.common import isolated_programs
@@ -17,19 +17,13 @@ from fluidnb.viz.lessons.common import isolated_programs
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example program.
+    """An example program."""
 
-    Args:
-        words: what it shows.
-        build: appends its operators and returns its loss.
-    """
-
-    words: str
-    build: Callable[[], Variable]
+    words: str  # what it shows
+    build: Callable[[], Variable]  # appends its operators and returns its loss
 
 
 def _named(variable: Variable, name: str) -> Variable:
-    """Renames a variable."""
     return variable.block.rename_var(variable.name, name)
 
 
@@ -78,26 +72,13 @@ EXAMPLES = {
 
 
 def example(name: str) -> tuple[Program, Variable]:
-    """Builds an example program.
-
-    Example:
-        >>> program, loss = example("shared")
-        >>> [op.type for op in program.global_block().ops][:3], loss.name
-        (['mul', 'tanh', 'square'], 'loss')
-    """
+    """Builds an example program."""
     with isolated_programs() as (main, _):
         return main, EXAMPLES[name].build()
 
 
 def forward_part(program: Program) -> Program:
-    """A copy of a program without backward and optimizer operators and the variables that only these write.
-
-    Example:
-        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
-        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
-        >>> [op.type for op in forward_part(fluid.default_main_program()).global_block().ops]
-        ['mul', 'elementwise_add', 'mean']
-    """
+    """A copy of a program without backward and optimizer operators and the variables that only these write."""
     copy = program.clone()
     block = copy.global_block()
     written: set[str] = set()
@@ -115,39 +96,32 @@ def forward_part(program: Program) -> Program:
 
 
 def find_loss(program: Program, name: str | None = None) -> str:
-    """Finds the loss of a program.
-
-    Args:
-        name: its name; None to search for it.
-
-    Raises:
-        NotFound: there is none.
-
-    Example:
-        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
-        >>> find_loss(fluid.default_main_program()) == loss.name
-        True
-    """
+    """Finds the loss of a program, by name if it is given."""
     block = program.global_block()
-    if name is not None:
-        if block.desc.has_var(name):
-            return name
+    if name is not None and not block.desc.has_var(name):
         raise NotFound(f"the program has no variable {name}.", received=name, hint="%fluid show lists them.")
-    read = {n for op in block.desc.ops if role_of(op) == "forward" for n in op.input_arg_names()}
-    loss = ""
-    for op in block.desc.ops:
-        role = op.attrs.get("op_role", 0)
-        if role & OpRole.Loss and role & OpRole.Backward:
-            return op.output_arg_names()[0].partition(GRAD)[0]
-        if role_of(op) == "forward" and has_op(op.optype) and get_op(op.optype).grad is not None:
-            loss = next((n for n in op.output_arg_names() if n not in read and _is_one_float(block.desc, n)), loss)
-    if loss:
+    loss = name or likely_loss(program)
+    if loss is not None:
         return loss
     raise NotFound(
         "There is no loss in this program.", expected="one float that is computed from the rest",
         received=f"{len(block.desc.ops)} operators",
         hint="layers.mean() creates one; --loss NAME selects one; --example shared shows an example.",
     )  # fmt: skip
+
+
+def likely_loss(program: Program) -> str | None:
+    """The loss of a program: where backward began, else the last float that nothing reads; None without one."""
+    block = program.global_block()
+    read = {n for op in block.desc.ops if role_of(op) == "forward" for n in op.input_arg_names()}
+    loss = None
+    for op in block.desc.ops:
+        role = op.attrs.get("op_role", 0)
+        if role & OpRole.Loss and role & OpRole.Backward:
+            return op.output_arg_names()[0].partition(GRAD)[0]
+        if role_of(op) == "forward" and has_op(op.optype) and get_op(op.optype).grad is not None:
+            loss = next((n for n in op.output_arg_names() if n not in read and _is_one_float(block.desc, n)), loss)
+    return loss
 
 
 def _is_one_float(block: object, name: str) -> bool:

@@ -17,8 +17,12 @@ from fluidnb.program import Parameter, Program, unique_name
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.viz.lessons.backward.examples import EXAMPLES, example, find_loss, forward_part
+from fluidnb.viz.lessons.common import without_line
 from fluidnb.viz.program.model import OpRow, SlotRow, VarRow
 from fluidnb.viz.program.reader import read_op, read_program
+
+#: Operators that backward adds beside those of gradient makers.
+_KINDS = {"sum": "sum", "fill_zeros_like": "zeros", "assign": "copy"}
 
 #: An operator of the program: (block, index).
 Spot = tuple[int, int]
@@ -26,71 +30,43 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GradientRow:
-    """An operator of the backward listing at some step.
+    """An operator of the backward listing at some step."""
 
-    Args:
-        op: the operator with its current names.
-        depth: nesting depth in gradient blocks.
-        kind: ``seed`` (the loss's own gradient), ``gradient``, ``sum``, ``zeros`` or ``copy``.
-        of: the forward operator that was processed when it was written; None for the seed.
-        written: the step in which it was written.
-    """
-
-    op: OpRow
-    depth: int
-    kind: str
-    of: Spot | None
-    written: int
+    op: OpRow  # the operator with its current names
+    depth: int  # nesting depth in gradient blocks
+    kind: str  # ``seed`` (the loss's own gradient), ``gradient``, ``sum``, ``zeros`` or ``copy``
+    of: Spot | None  # the forward operator that was processed when it was written; None for the seed
+    written: int  # the step in which it was written
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardStep:
-    """One step.
+    """One step."""
 
-    Args:
-        kind: ``seed``, ``enter`` (a block), ``gradient``, ``block`` (an operator that runs one), ``nothing``, ``end``.
-        at: the forward operator; None at the beginning and at the end.
-        block: the current block.
-        arrived: (output, its gradient) of the operator, where there is a gradient.
-        maker: operators from the gradient maker, before names are final.
-        unwanted: (input, why it gets no gradient) of the operator.
-        renamed: (old, new) names of contributions.
-        copies: (variable, its copy) that the forward block saves because the value is overwritten later.
-        pairs: (parameter, gradient), at the end.
-        listing: the backward operators written so far, in the order in which they will run.
-    """
-
+    # ``seed``, ``enter`` (a block), ``gradient``, ``block`` (an operator that runs one), ``nothing``, ``end``
     kind: str
-    at: Spot | None
-    block: int
-    arrived: tuple[tuple[str, str], ...] = ()
-    maker: tuple[str, ...] = ()
-    unwanted: tuple[tuple[str, str], ...] = ()
-    renamed: tuple[tuple[str, str], ...] = ()
+    at: Spot | None  # the forward operator; None at the beginning and at the end
+    block: int  # the current block
+    arrived: tuple[tuple[str, str], ...] = ()  # (output, its gradient) of the operator, where there is a gradient
+    maker: tuple[str, ...] = ()  # operators from the gradient maker, before names are final
+    unwanted: tuple[tuple[str, str], ...] = ()  # (input, why it gets no gradient) of the operator
+    renamed: tuple[tuple[str, str], ...] = ()  # (old, new) names of contributions
+    # (variable, its copy) that the forward block saves because the value is overwritten later
     copies: tuple[tuple[str, str], ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()
-    listing: tuple[GradientRow, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()  # (parameter, gradient), at the end
+    listing: tuple[GradientRow, ...] = ()  # the backward operators written so far, in the order in which they will run
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardLesson:
-    """The construction of the backward part of a program.
+    """The construction of the backward part of a program."""
 
-    Args:
-        title: title of the program.
-        words: what it shows.
-        loss: the loss.
-        forward: (depth, operator) of the forward part.
-        steps: the steps.
-        no_grad: names that the user excludes.
-    """
-
-    title: str
-    words: str
+    title: str  # title of the program
+    words: str  # what it shows
     loss: str
-    forward: tuple[tuple[int, OpRow], ...]
+    forward: tuple[tuple[int, OpRow], ...]  # (depth, operator) of the forward part
     steps: tuple[BackwardStep, ...]
-    no_grad: tuple[str, ...] = ()
+    no_grad: tuple[str, ...] = ()  # names that the user excludes
 
     def op(self, spot: Spot | None) -> OpRow | None:
         """A forward operator."""
@@ -103,13 +79,7 @@ class BackwardLesson:
 
 
 def read_backward_example(name: str, no_grad: Sequence[str] = ()) -> BackwardLesson:
-    """Reads the lesson on an example program.
-
-    Example:
-        >>> lesson = read_backward_example("shared")
-        >>> [row.op.type for row in lesson.steps[-1].listing][:4], lesson.steps[-1].pairs[0]
-        (['fill_constant', 'mean_grad', 'square_grad', 'elementwise_sub_grad'], ('fc_0.w_0', 'fc_0.w_0@GRAD'))
-    """
+    """Reads the lesson on an example program."""
     program, loss = example(name)
     return _read(program, loss.name, f"example {name}", EXAMPLES[name].words, no_grad)
 
@@ -117,21 +87,7 @@ def read_backward_example(name: str, no_grad: Sequence[str] = ()) -> BackwardLes
 def read_backward_lesson(
     program: Program, loss: str | None = None, title: str = "program", no_grad: Sequence[str] = ()
 ) -> BackwardLesson:
-    """Reads the lesson on a program, which is not changed.
-
-    Args:
-        program: the program, with its backward part or without.
-        loss: the name of its loss; None to search for it.
-        title: title of the program.
-        no_grad: names of variables that get no gradient.
-
-    Returns:
-        The lesson.
-
-    Raises:
-        NotFound: there is no loss.
-        FluidError: what append_backward raises.
-    """
+    """Reads the lesson on a program, which is not changed; None searches for its loss."""
     return _read(forward_part(program), find_loss(program, loss), title, "", no_grad)
 
 
@@ -140,9 +96,8 @@ def _read(program: Program, loss: str, title: str, words: str, no_grad: Sequence
     known = {name for block in program.desc.blocks for name in block.vars}
     for name in no_grad:
         if name not in known:
-            error = NotFound(f"the program has no variable {name}.", received=name, hint=near(name, known))
-            error.where = None
-            raise error
+            text = f"the program has no variable {name}."
+            raise without_line(NotFound(text, received=name, hint=near(name, known)))
     recorder = _Recorder(no_grad)
     with unique_name.guard(), watched(recorder.see):
         pairs = append_backward(program.global_block().var(loss), no_grad_set=set(no_grad))
@@ -153,27 +108,16 @@ def _read(program: Program, loss: str, title: str, words: str, no_grad: Sequence
 
 @dataclass(slots=True)
 class _Recorded:
-    """The last recorded state of a backward operator.
-
-    Args:
-        desc: the operator.
-        row: its row.
-        ins: what it read.
-        outs: what it wrote.
-    """
+    """The last recorded state of a backward operator."""
 
     desc: OpDesc
     row: GradientRow
-    ins: dict[str, list[str]]
-    outs: dict[str, list[str]]
+    ins: dict[str, list[str]]  # what it read
+    outs: dict[str, list[str]]  # what it wrote
 
 
 class _Recorder:
-    """Records the changes of backward after each operator.
-
-    Args:
-        no_grad: names that the user excludes.
-    """
+    """Records the changes of backward after each operator."""
 
     def __init__(self, no_grad: Collection[str]) -> None:
         self._no_grad = no_grad
@@ -221,12 +165,14 @@ class _Recorder:
 
     def _listing(self, at: Spot | None, walk: Walk, renamed: list[tuple[str, str]]) -> Iterator[GradientRow]:
         """All written operators: the outermost block, then the open gradient blocks."""
-        maker_types = _maker_types(at, walk)
+        op = None if at is None else walk.block.ops[at[1]]
+        types = [d.optype for d in make_grad(op)] if op is not None and get_op(op.optype).grad is not None else []
         for depth, each in enumerate(self._walks):
             for desc, deep in _flat(each, depth):
                 met = self._met.get(id(desc))
                 if met is None:
-                    kind = _kind(desc, maker_types) if self._steps else "seed"
+                    kind = "gradient" if desc.optype in types else _KINDS.get(desc.optype, "gradient")
+                    kind = kind if self._steps else "seed"
                     row = GradientRow(_row(desc), deep, kind, at, len(self._steps))
                     met = self._met[id(desc)] = _Recorded(desc, row, dict(desc.ins), dict(desc.outs))
                 elif met.ins != desc.ins or met.outs != desc.outs:
@@ -236,38 +182,20 @@ class _Recorder:
                 yield met.row
 
     def _why(self, block: BlockDesc, name: str) -> str:
-        """Why a variable needs no gradient."""
+        """The reason for which a variable needs no gradient."""
         var = block.find_var_recursive(name)
         if var is None:
             return "it is not declared"
         if name in self._no_grad:
             return "it is in no_grad_set"
         if not is_floating(block, name):
-            return f"it is {_kind_of(var)}"
+            try:
+                return f"it is of dtype {dtype_name(var.dtype())}"
+            except (ValueError, TypeError):
+                return "it is not a tensor"
         if isinstance(var.view, Parameter) and not var.view.trainable:
             return "it is a parameter that is not trained"
         return "its stop_gradient is set" + (", as for all fed data" if var.is_data() else "")
-
-
-def _kind_of(var: object) -> str:
-    try:
-        return f"of dtype {dtype_name(var.dtype())}"  # type: ignore[attr-defined]
-    except (ValueError, TypeError):
-        return "not a tensor"
-
-
-def _maker_types(at: Spot | None, walk: Walk) -> list[str]:
-    """The operator types from the gradient maker of an operator."""
-    if at is None:
-        return []
-    op = walk.block.ops[at[1]]
-    return [d.optype for d in make_grad(op)] if get_op(op.optype).grad is not None else []
-
-
-def _kind(desc: OpDesc, maker_types: Collection[str]) -> str:
-    if desc.optype in maker_types:
-        return "gradient"
-    return {"sum": "sum", "fill_zeros_like": "zeros", "assign": "copy"}.get(desc.optype, "gradient")
 
 
 def _flat(walk: Walk, depth: int) -> Iterator[tuple[OpDesc, int]]:

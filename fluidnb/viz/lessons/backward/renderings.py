@@ -32,20 +32,7 @@ _RUNS = {
 
 
 def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = None, width: int = 0) -> list[Line]:
-    """Text rendering.
-
-    Args:
-        steps: some steps, from 0; None for all of them.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> from fluidnb.viz.lessons.backward.model import read_backward_example
-        >>> print(plain(backward_lesson_lines(read_backward_example("shared"), [1])[3:7]))
-        step 1 of 0 to 11  op 0:9  loss = mean(cost)
-          The gradient of loss is available: loss@GRAD.
-          The gradient maker of mean creates  cost@GRAD = mean_grad(Out@GRAD=loss@GRAD, X=cost)
-          + cost@GRAD = mean_grad(Out@GRAD=loss@GRAD, X=cost)
-    """
+    """Text rendering of some steps, from 0; None for all of them."""
     words = f"  {lesson.words}" if lesson.words else ""
     lines: list[Line] = [[(f"backward of {lesson.title}", "bold"), (f"  from {lesson.loss}.{words}", "dim")]]
     last = len(lesson.steps) - 1
@@ -55,7 +42,8 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
         if op is not None:
             head += [(f"  op {op.block}:{op.index}  ", "dim"), *op.pieces]
         lines += [[], head, *([("  ", ""), *line] for line in step_lines(lesson, i))]
-        lines += _written(lesson.steps[i], i)
+        written = (row for row in lesson.steps[i].listing if row.written == i)
+        lines += [[("  + ", "dim"), ("  " * row.depth, ""), *row.op.pieces] for row in written]
     return wrapped(lines, width)
 
 
@@ -87,28 +75,14 @@ def step_lines(lesson: BackwardLesson, index: int) -> list[Line]:
     if step.kind == "end":
         return list(_end(step, written))
     assert op is not None, "all other steps consider an operator"
-    if step.kind == "nothing":
-        return [_nothing(lesson, step, op), *_unwanted(step)]
-    return [*_arrived(step), *_sums(step, written), *_maker(step, op), *_block(step, op, written), *_unwanted(step)]
+    lines = [_nothing(lesson, step, op)] if step.kind == "nothing" else list(_gradient(step, op, written))
+    return lines + [[(f"{variable} gets no gradient: {why}.", "dim")] for variable, why in step.unwanted]
 
 
-def _written(step: BackwardStep, index: int) -> Iterator[Line]:
-    for row in step.listing:
-        if row.written == index:
-            yield [("  + ", "dim"), ("  " * row.depth, ""), *row.op.pieces]
-
-
-def _arrived(step: BackwardStep) -> Iterator[Line]:
+def _gradient(step: BackwardStep, op: OpRow, written: list[GradientRow]) -> Iterator[Line]:
+    """The step in which the gradient operators of an operator are written."""
     for variable, gradient in step.arrived:
         yield [(f"The gradient of {variable} is available: ", ""), (f"{gradient}.", "bold")]
-
-
-def _maker(step: BackwardStep, op: OpRow) -> Iterator[Line]:
-    for i, text in enumerate(step.maker):
-        yield [(f"The gradient maker of {op.type} creates  " if i == 0 else "    and  ", ""), (text, "backward")]
-
-
-def _sums(step: BackwardStep, written: list[GradientRow]) -> Iterator[Line]:
     for row in written:
         if row.kind == "sum":
             total = row.op.left
@@ -121,9 +95,8 @@ def _sums(step: BackwardStep, written: list[GradientRow]) -> Iterator[Line]:
             yield [(f"{row.op.left} is a counter, so backward decrements it, as the iterations run in reverse.", "")]
     for old, new in step.renamed:
         yield [(f"The contribution {old} is renamed to  ", ""), (new, "warn")]
-
-
-def _block(step: BackwardStep, op: OpRow, written: list[GradientRow]) -> Iterator[Line]:
+    for i, text in enumerate(step.maker):
+        yield [(f"The gradient maker of {op.type} creates  " if i == 0 else "    and  ", ""), (text, "backward")]
     if step.kind != "block":
         return
     runs = next((row.op for row in written if row.kind == "gradient"), op)
@@ -132,11 +105,6 @@ def _block(step: BackwardStep, op: OpRow, written: list[GradientRow]) -> Iterato
     for variable, copy in step.copies:
         yield [(f"Its operators need the value of {variable}, which is overwritten: the forward block saves ", ""),
                (f"{copy}.", "bold")]  # fmt: skip
-
-
-def _unwanted(step: BackwardStep) -> Iterator[Line]:
-    for variable, why in step.unwanted:
-        yield [(f"{variable} gets no gradient: {why}.", "dim")]
 
 
 def _nothing(lesson: BackwardLesson, step: BackwardStep, op: OpRow) -> Line:
@@ -153,14 +121,9 @@ def _nothing(lesson: BackwardLesson, step: BackwardStep, op: OpRow) -> Line:
 def _end(step: BackwardStep, written: list[GradientRow]) -> Iterator[Line]:
     for row in written:
         yield [(f"{row.op.text} restores what the gradient blocks have changed.", "")]
-    yield [
-        ("All operators are written. append_backward returns parameters and gradients to the optimizer:", "bold")
-    ]
+    yield [("All operators are written. append_backward returns parameters and gradients to the optimizer:", "bold")]
     for parameter, gradient in step.pairs:
-        yield [
-            (parameter, "name"),
-            (f" with {gradient}", ""),
-            ("  in op_role_var of the operator that completes it", "dim"),
-        ]
+        where = "  in op_role_var of the operator that completes it"
+        yield [(parameter, "name"), (f" with {gradient}", ""), (where, "dim")]
     if not step.pairs:
         yield [("no parameter has a gradient: the loss depends on none", "warn")]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.styled_text import COLOURS, legible
-from fluidnb.viz.base.svg import FONT
-from fluidnb.viz.lessons.backward.model import BackwardLesson, GradientRow
+from fluidnb.viz.base.svg import svg_element
+from fluidnb.viz.lessons.backward.model import BackwardLesson
 from fluidnb.viz.program.model import OpRow
 from fluidnb.viz.program.svg import op_tspans
 
@@ -24,53 +24,34 @@ _AMBER = "#d97706"
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The drawn part of a listing.
+    """The drawn part of a listing."""
 
-    Args:
-        first: index of its first row.
-        rows: number of drawn rows.
-        all: length of the listing.
-    """
+    first: int  # index of its first row
+    rows: int  # number of drawn rows
+    all: int  # length of the listing
 
-    first: int
-    rows: int
-    all: int
+    def y(self, index: int) -> float:
+        """The top of a drawn row."""
+        return _TOP + (index - self.first) * ROW
 
-    def y(self, index: int) -> float | None:
-        """The top of a row; None if not drawn."""
-        place = index - self.first
-        return _TOP + place * ROW if 0 <= place < self.rows else None
+    def part(self, listing: Sequence[T]) -> Iterator[tuple[int, T]]:
+        """The drawn rows with their indices."""
+        return enumerate(listing[self.first : self.first + self.rows], self.first)
 
 
 def backward_svg(lesson: BackwardLesson, step: int) -> str:
-    """SVG rendering of a step.
-
-    Returns:
-        One SVG element. The group of a forward operator has the attribute ``data-step`` with its step.
-
-    Example:
-        >>> from fluidnb.viz.lessons.backward.model import read_backward_example
-        >>> svg = backward_svg(read_backward_example("shared"), 9)
-        >>> svg.count('class="fore'), svg.count('class="back'), svg.count('class="back new'), svg.count("fore now")
-        (10, 10, 2, 1)
-    """
+    """SVG rendering of a step; the group of a forward operator has the attribute ``data-step`` with its step."""
     return _Drawing(lesson, step).svg()
 
 
 class _Drawing:
-    """One picture.
-
-    Args:
-        lesson: the lesson.
-        step: the step.
-    """
 
     def __init__(self, lesson: BackwardLesson, step: int) -> None:
         self.lesson, self.step = lesson, step
         self.now, self.listing = lesson.steps[step], lesson.steps[step].listing
-        self.place = {(op.block, op.index): i for i, (_, op) in enumerate(lesson.forward)}
+        self.row_of = {(op.block, op.index): i for i, (_, op) in enumerate(lesson.forward)}
         self.step_of = {s.at: i for i, s in enumerate(lesson.steps) if s.at is not None}
-        current = self.place.get(self.now.at, self._around()) if self.now.at else self._around()
+        current = self.row_of.get(self.now.at, self._around()) if self.now.at else self._around()
         fresh = [i for i, row in enumerate(self.listing) if row.written == step]
         self.left = _window(len(lesson.forward), current)
         self.right = _window(len(self.listing), fresh[-1] if fresh else len(self.listing) - 1)
@@ -85,11 +66,7 @@ class _Drawing:
         height = _TOP + rows * ROW + 24
         label = f"step {self.step}: {len(self.listing)} backward operators"
         parts = [*self._heads(), *self._arrows(), *self._forward(), *self._backward()]
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
-            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="11" '
-            f'fill="currentColor" style="white-space:pre">{"".join(parts)}</svg>'
-        )
+        return svg_element(parts, label, width, height, font=11, style="white-space:pre")
 
     def _around(self) -> int:
         """The forward operator to show if a step has none: the owner of the block, or the last."""
@@ -105,13 +82,13 @@ class _Drawing:
         )
         for side, x in ((self.left, _LEFT), (self.right, self.x)):
             below = side.all - side.first - side.rows
-            notes = ((side.first, 26), (below, _TOP + side.rows * ROW + 14))
-            for count, y in notes:
+            for count, y in ((side.first, 26), (below, _TOP + side.rows * ROW + 14)):
                 if count:
                     yield f'<text x="{x + 66:.0f}" y="{y}" font-size="11" fill-opacity=".75">… {count} more</text>'
 
     def _forward(self) -> Iterator[str]:
-        for i, (depth, op) in _part(self.lesson.forward, self.left):
+        for i, (depth, op) in self.left.part(self.lesson.forward):
+            y = self.left.y(i)
             at = self.step_of.get((op.block, op.index), -1)
             state = "now" if at == self.step else "done" if 0 <= at < self.step else "to come"
             wrote = any(row.of == (op.block, op.index) for row in self.listing)
@@ -119,26 +96,24 @@ class _Drawing:
             colour = COLOURS["forward"] if state != "done" or wrote else "currentColor"
             yield (
                 f'<g class="fore {state}" data-step="{at}" style="cursor:pointer"><title>{escape(op.text)}</title>'
-                f'<text x="{_LEFT - 6}" y="{self._y(self.left, i) + 15}" text-anchor="end" fill-opacity=".75">'
+                f'<text x="{_LEFT - 6}" y="{y + 15}" text-anchor="end" fill-opacity=".75">'
                 f"{f'{op.block}:{op.index}' if depth else op.index}</text>"
-                f"{self._row(op, _LEFT, self._y(self.left, i), self.wide, depth, colour, strong, _CODE)}</g>"
+                f"{self._row(op, _LEFT, y, self.wide, depth, colour, strong, _CODE)}</g>"
             )
 
     def _backward(self) -> Iterator[str]:
         renamed = {new for _, new in self.now.renamed}
-        for i, row in _part(self.listing, self.right):
-            y, new = self._y(self.right, i), row.written == self.step
+        for i, row in self.right.part(self.listing):
+            y, new = self.right.y(i), row.written == self.step
+            tag = "" if row.kind == "gradient" else row.kind
             changed = any(v.name in renamed for v in row.op.writes)
             colour = _AMBER if row.kind == "sum" or changed else COLOURS["backward"]
             strong = (0.24, 1) if new else (0.18, 0.9) if changed else (0.07, 0.5)
             yield (
                 f'<g class="back {"new" if new else "old"}{" renamed" if changed else ""}">'
                 f"<title>{escape(row.op.text)}</title>"
-                f"{self._row(row.op, self.x, y, self.broad, row.depth, colour, strong, _GRADIENT, self._tag(row))}</g>"
+                f"{self._row(row.op, self.x, y, self.broad, row.depth, colour, strong, _GRADIENT, tag)}</g>"
             )
-
-    def _tag(self, row: GradientRow) -> str:
-        return "" if row.kind == "gradient" else row.kind
 
     def _row(
         self, op: OpRow, x: float, y: float, wide: float, depth: int, colour: str, strong: tuple[float, float],
@@ -156,12 +131,11 @@ class _Drawing:
 
     def _arrows(self) -> Iterator[str]:
         """Arrows from forward operators to their gradients; those of this step are highlighted."""
-        for i, row in _part(self.listing, self.right):
-            at = self.place.get(row.of) if row.of else None
-            start = None if at is None else self.left.y(at)
-            if start is None:
+        for i, row in self.right.part(self.listing):
+            at = self.row_of.get(row.of) if row.of else None
+            if at is None or not 0 <= at - self.left.first < self.left.rows:
                 continue
-            a, b = start + 11, self._y(self.right, i) + 11
+            a, b = self.left.y(at) + 11, self.right.y(i) + 11
             x, end = _LEFT + self.wide, self.x + row.depth * _INDENT - 2
             new = row.written == self.step
             colour = _AMBER if row.kind == "sum" else COLOURS["backward"] if new else "currentColor"
@@ -172,17 +146,8 @@ class _Drawing:
                 f'{end:.0f} {b}" fill="none" {look}/>{head}'
             )
 
-    def _y(self, side: _Side, index: int) -> float:
-        y = side.y(index)
-        assert y is not None, "only drawn rows have coordinates"
-        return y
-
 
 def _window(count: int, around: int) -> _Side:
     """The drawn rows of a long listing, around one of them."""
     rows = min(count, MOST)
     return _Side(max(0, min(around - MOST // 2, count - rows)), rows, count)
-
-
-def _part(rows: Sequence[T], side: _Side) -> Iterator[tuple[int, T]]:
-    return enumerate(rows[side.first : side.first + side.rows], side.first)

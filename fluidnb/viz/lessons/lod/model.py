@@ -1,8 +1,4 @@
-"""The lesson on LoD batches: lengths, offsets, ranks, and the batch and memory of each step of a recurrent network.
-
-All numbers are computed by operators: a program with lod_rank_table, lod_tensor_to_array, max_sequence_len,
-array_to_lod_tensor and, in a loop, shrink_rnn_memory is run on the row indices.
-"""
+"""The lesson on LoD batches; operators compute lengths, offsets, ranks, and the batch and memory of each step."""
 
 from __future__ import annotations
 
@@ -15,12 +11,11 @@ import numpy as np
 
 from fluidnb import layers
 from fluidnb.errors import OpValueError
-from fluidnb.program import Program
 from fluidnb.runtime import Executor, Scope
 from fluidnb.values import CPUPlace
 from fluidnb.values.create import create_lod_tensor
 from fluidnb.values.lod import Offsets, to_absolute
-from fluidnb.viz.lessons.common import isolated_programs
+from fluidnb.viz.lessons.common import isolated_programs, without_line
 
 #: Rows of a batch at most.
 MOST_ROWS = 120
@@ -28,41 +23,26 @@ MOST_ROWS = 120
 
 @dataclass(frozen=True, slots=True)
 class LodStep:
-    """One step of a recurrent network.
+    """One step of a recurrent network."""
 
-    Args:
-        parts: the rows of each unfinished sequence in this step: one, or those of a nested sequence. The longest
-            sequence is first.
-        memory: the sequences whose memory is left after shrink_rnn_memory.
-    """
-
+    # the rows of each unfinished sequence in this step: one, or those of a nested sequence. The longest sequence is
+    # first.
     parts: tuple[tuple[int, ...], ...]
-    memory: tuple[int, ...]
+    memory: tuple[int, ...]  # the sequences whose memory is left after shrink_rnn_memory
 
 
 @dataclass(frozen=True, slots=True)
 class LodLesson:
-    """A batch of sequences and the steps of a recurrent network over it.
+    """A batch of sequences and the steps of a recurrent network over it."""
 
-    Args:
-        lengths: of the sequences, per level.
-        offsets: the LoD.
-        absolute: the offsets in rows on all levels.
-        level: the level whose sequences are ranked.
-        table: (sequence, length), the longest first.
-        longest: number of steps.
-        steps: the steps.
-        restored: the rows in the order of array_to_lod_tensor.
-    """
-
-    lengths: tuple[tuple[int, ...], ...]
-    offsets: Offsets
-    absolute: Offsets
-    level: int
-    table: tuple[tuple[int, int], ...]
-    longest: int
+    lengths: tuple[tuple[int, ...], ...]  # of the sequences, per level
+    offsets: Offsets  # the LoD
+    absolute: Offsets  # the offsets in rows on all levels
+    level: int  # the level whose sequences are ranked
+    table: tuple[tuple[int, int], ...]  # (sequence, length), the longest first
+    longest: int  # number of steps
     steps: tuple[LodStep, ...]
-    restored: tuple[int, ...]
+    restored: tuple[int, ...]  # the rows in the order of array_to_lod_tensor
 
     @property
     def rows(self) -> int:
@@ -75,52 +55,20 @@ class LodLesson:
 
 
 def parse_lengths(text: str) -> list[list[int]]:
-    """Parses lengths from text.
-
-    Args:
-        text: ``5 3 2 4``, ``2 1 / 2 3 1`` for two levels, or a list of lists.
-
-    Returns:
-        Lengths per level.
-
-    Raises:
-        OpValueError: not integers.
-
-    Example:
-        >>> parse_lengths("2, 1 / 2 3 1"), parse_lengths("[[5, 3]]")
-        ([[2, 1], [2, 3, 1]], [[5, 3]])
-    """
+    """Parses lengths from ``5 3 2 4``, ``2 1 / 2 3 1`` for two levels, or a list of lists."""
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
     levels = re.split(r"/|\]\s*,?\s*\[", inner)
     try:
         return [[int(n) for n in level.strip(" []").replace(",", " ").split()] for level in levels]
     except ValueError:
-        error = OpValueError(
+        raise without_line(OpValueError(
             "These are not the lengths of sequences.", expected="whole numbers, for example 5 3 2 4", received=text,
             hint="2 1 / 2 3 1 has two levels: two sequences, of 2 and of 1 sequences, which have 2, 3 and 1 rows.",
-        )  # fmt: skip
-        error.where = None
-        raise error from None
+        )) from None  # fmt: skip
 
 
 def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLesson:
-    """Runs a batch of sequences through the operators of a recurrent network.
-
-    Args:
-        lengths: of the sequences, per level.
-        level: the level whose sequences the network steps through.
-
-    Returns:
-        The results of each operator.
-
-    Raises:
-        FluidError: inconsistent lengths, no such level, or no rows; the error draws the batch.
-
-    Example:
-        >>> lesson = read_lod_lesson([[1, 3]])
-        >>> lesson.offsets, lesson.table, [step.parts for step in lesson.steps]
-        (((0, 1, 4),), ((1, 3), (0, 1)), [((1,), (0,)), ((2,),), ((3,),)])
-    """
+    """Runs a batch of sequences through the operators of a recurrent network."""
     levels = [list(each) for each in lengths]
     with isolated_programs() as (main, _):
         rows = max(sum(levels[-1]), 0) if levels else 0
@@ -133,7 +81,9 @@ def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLess
         fetches = _build(len(levels), level)
         of_level = len(levels[level]) if level < len(levels) else 1
         feed = {"x": x, "memory": np.arange(of_level, dtype="int64").reshape(-1, 1)}
-        table, array, longest, back, memories = _run(main, feed, fetches)
+        table, array, longest, back, memories = Executor().run(
+            main, feed=feed, fetch_list=fetches, return_numpy=False, scope=Scope()
+        )
     offsets = tuple(tuple(each) for each in x.lod())
     steps = zip(array, memories, strict=True)
     return LodLesson(
@@ -141,10 +91,6 @@ def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLess
         tuple(table.items()), int(np.array(longest).item()),
         tuple(LodStep(_parts(part), tuple(_numbers(memory))) for part, memory in steps), tuple(_numbers(back)),
     )  # fmt: skip
-
-
-def _run(main: Program, feed: dict[str, Any], fetches: list[Any]) -> list[Any]:
-    return Executor().run(main, feed=feed, fetch_list=fetches, return_numpy=False, scope=Scope())
 
 
 def _build(levels: int, level: int) -> list[Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fluidnb.values.lod_text import draw
-from fluidnb.visible import escape
 from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.html import pieces_html, table_html
 from fluidnb.viz.base.styled_text import Line, columns, legible, plural, wrapped
-from fluidnb.viz.base.svg import FONT
+from fluidnb.viz.base.svg import svg_element
 from fluidnb.viz.lessons.common import legend, nearest_step
 from fluidnb.viz.lessons.lod.model import LodLesson
 
@@ -29,19 +28,7 @@ WORDS = {
 
 
 def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0) -> list[Line]:
-    """Text rendering.
-
-    Args:
-        step: one step, from 0; None for all of them.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> from fluidnb.viz.lessons.lod.model import read_lod_lesson
-        >>> print(plain(lod_lesson_lines(read_lod_lesson([[1, 3]]), 1)[:3]))
-        4 rows in sequences  [·][···]  2 sequences of 1 and 3 rows
-        lengths           level 0  1 3
-        offsets           level 0  0 1 4
-    """
+    """Text rendering of one step, from 0; None for all of them."""
     picture, words = draw(lesson.offsets, lesson.rows)
     lines: list[Line] = [[(f"{plural(lesson.rows, 'row')} in sequences", "bold"), (f"  {picture}  {words}", "")]]
     lines += columns(_levels(lesson))
@@ -60,8 +47,8 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
     step = nearest_step(step, lesson.longest)
     now = pieces_html(_sentence(lesson, step))
     ranks: list[list[Line]] = [
-        [[(str(place), "dim")], [(str(index), "name")], [(str(length), "")]]
-        for place, (index, length) in enumerate(lesson.table)
+        [[(str(rank), "dim")], [(str(index), "name")], [(str(length), "")]]
+        for rank, (index, length) in enumerate(lesson.table)
     ]
     side = "display:inline-block;vertical-align:top;margin-right:3em"
     return (
@@ -76,24 +63,12 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
 
 
 def lod_lesson_svg(lesson: LodLesson, step: int = 0) -> str:
-    """SVG rendering: rows in the tensor and in the steps; lines connect the rows of this step.
-
-    Example:
-        >>> from fluidnb.viz.lessons.lod.model import read_lod_lesson
-        >>> svg = lod_lesson_svg(read_lod_lesson([[1, 3]]), 1)
-        >>> svg.count('class="row now"'), svg.count('class="part now"'), svg.count('class="memory over"')
-        (1, 1, 1)
-    """
+    """SVG rendering: rows in the tensor and in the steps; lines connect the rows of this step."""
     return _Drawing(lesson, nearest_step(step, lesson.longest)).svg()
 
 
 class _Drawing:
-    """One picture.
-
-    Args:
-        lesson: the lesson.
-        step: the step that is shown.
-    """
+    """One picture."""
 
     def __init__(self, lesson: LodLesson, step: int) -> None:
         self.lesson, self.step = lesson, step
@@ -103,6 +78,7 @@ class _Drawing:
         self.top = 30 + 20 * len(lesson.offsets)  # of the rows
         self.grid = self.top + 118  # of the steps
         self.left, self.line = 168, 28
+        self.now = lesson.steps[step].parts if lesson.steps else ()
 
     def svg(self) -> str:
         lesson = self.lesson
@@ -111,18 +87,10 @@ class _Drawing:
         width = max(self.memory_x + 190, 12 + self.cell * lesson.rows + 20, 560)
         parts = [*self._packed(), *self._grid(bottom), *self._moves(), *self._memory()]
         label = f"{plural(lesson.rows, 'row')} in {plural(len(lesson.table), 'sequence')}, step {self.step}"
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
-            f'height="{bottom + 62}" viewBox="0 0 {width:.0f} {bottom + 62}" font-family="{FONT}" font-size="12" '
-            f'fill="currentColor">{"".join(parts)}</svg>'
-        )
+        return svg_element(parts, label, width, bottom + 62)
 
     def _colour(self, sequence: int) -> str:
         return PALETTE[sequence % len(PALETTE)]
-
-    def _now(self) -> tuple[tuple[int, ...], ...]:
-        steps = self.lesson.steps
-        return steps[self.step].parts if steps else ()
 
     def _x(self, row: float) -> float:
         return 12 + row * self.cell
@@ -144,7 +112,7 @@ class _Drawing:
                     f'<text x="{(x + end) / 2:.1f}" y="{y - 9}" text-anchor="middle" font-size="11" {legible(ink)} '
                     f'fill-opacity="{1 if ranked else 0.75}">{name}</text>'
                 )
-        taken = {row for part in self._now() for row in part}
+        taken = {row for part in self.now for row in part}
         for row in range(lesson.rows):
             yield self._box("row", self._x(row), self.top, self.cell, row, row in taken)
         if self.cell > 14:
@@ -174,8 +142,8 @@ class _Drawing:
         )
         yield f'<text x="12" y="{self.grid - 9}" font-weight="700">longest first</text>'
         yield f'<text x="12" y="{bottom + 28}" fill-opacity=".75">rows in the batch</text>'
-        for place, (index, length) in enumerate(lesson.table):
-            y = self.grid + place * self.line
+        for rank, (index, length) in enumerate(lesson.table):
+            y = self.grid + rank * self.line
             yield (
                 f'<text x="12" y="{y + 17}" {legible(self._colour(index))} font-weight="700">sequence {index}'
                 f'<tspan fill="currentColor" fill-opacity=".75" font-weight="400">  length {length}</tspan></text>'
@@ -185,8 +153,8 @@ class _Drawing:
             weight = ' font-weight="700"' if now else ' fill-opacity=".75"'
             middle = x + self.column / 2
             yield f'<text x="{middle}" y="{self.grid - 9}" text-anchor="middle"{weight}>{t}</text>'
-            for place, part in enumerate(step.parts):
-                yield self._part(x, self.grid + place * self.line, part, now)
+            for rank, part in enumerate(step.parts):
+                yield self._part(x, self.grid + rank * self.line, part, now)
             count = sum(len(part) for part in step.parts)
             yield f'<text x="{middle}" y="{bottom + 28}" text-anchor="middle"{weight}>{count}</text>'
 
@@ -204,18 +172,18 @@ class _Drawing:
 
     def _moves(self) -> Iterator[str]:
         """Lines from the rows to the batch of this step."""
-        for place, part in enumerate(self._now()):
+        for rank, part in enumerate(self.now):
             if not part:
                 continue
             a = self._x((part[0] + part[-1] + 1) / 2)
             b = self.left + (self.step + 0.5) * self.column
             y = self.top + 26
             colour = self._colour(self.lesson.sequence_of(part[0]))
-            b += min(4, self.column / len(self._now()) / 2) * (2 * place + 1 - len(self._now()))
+            b += min(4, self.column / len(self.now) / 2) * (2 * rank + 1 - len(self.now))
             bend = f"C{a:.1f} {y + 52} {b:.1f} {self.grid - 84} {b:.1f} {self.grid - 25}"
             yield (
                 f'<path d="M{a:.1f} {y}{bend}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-opacity=".85">'
-                f"<title>row {part[0]} goes to position {place} of step {self.step}</title></path>"
+                f"<title>row {part[0]} goes to position {rank} of step {self.step}</title></path>"
             )
 
     def _memory(self) -> Iterator[str]:
@@ -223,12 +191,12 @@ class _Drawing:
         lesson, x = self.lesson, self.memory_x
         left = lesson.steps[self.step].memory if lesson.steps else ()
         yield f'<text x="{x}" y="{self.grid - 9}" font-weight="700">memory at step {self.step}</text>'
-        for place, (index, _) in enumerate(lesson.table):
-            y, over = self.grid + place * self.line, place >= len(left)
+        for rank, (index, _) in enumerate(lesson.table):
+            y, over = self.grid + rank * self.line, rank >= len(left)
             look = 'fill="none" stroke="currentColor" stroke-dasharray="3 3" stroke-opacity=".4"'
             if not over:
-                look = f'fill="{self._colour(left[place])}" fill-opacity=".35" stroke="{self._colour(left[place])}"'
-            text = f"sequence {index} has finished" if over else f"of sequence {left[place]}"
+                look = f'fill="{self._colour(left[rank])}" fill-opacity=".35" stroke="{self._colour(left[rank])}"'
+            text = f"sequence {index} has finished" if over else f"of sequence {left[rank]}"
             yield (
                 f'<g class="memory{" over" if over else ""}"><rect x="{x}" y="{y}" width="150" height="25" rx="4" '
                 f'{look}/><text x="{x + 75}" y="{y + 17}" text-anchor="middle" '
@@ -241,13 +209,12 @@ class _Drawing:
 
 
 def _levels(lesson: LodLesson) -> list[list[Line]]:
-    rows: list[list[Line]] = []
-    for title, levels in (
-        ("lengths", lesson.lengths), ("offsets", lesson.offsets), ("absolute offsets", lesson.absolute),
-    ):  # fmt: skip
-        for k, level in enumerate(levels):
-            rows.append([[(title if k == 0 else "", "name")], [(f"level {k}", "dim")], [(_spaced(level), "")]])
-    return rows
+    levels_of = {"lengths": lesson.lengths, "offsets": lesson.offsets, "absolute offsets": lesson.absolute}
+    return [
+        [[("" if k else title, "name")], [(f"level {k}", "dim")], [(_spaced(level), "")]]
+        for title, levels in levels_of.items()
+        for k, level in enumerate(levels)
+    ]
 
 
 def _steps(lesson: LodLesson, chosen: Sequence[int]) -> list[list[Line]]:

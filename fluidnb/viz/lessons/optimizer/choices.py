@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fluidnb import layers, optimizer, regularizer
@@ -12,46 +13,23 @@ from fluidnb.program import Variable
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A function of two numbers to minimize.
+    """A function of two numbers to minimize."""
 
-    Args:
-        words: its difficulty.
-        height: builds the elementwise function of x and y.
-        start: start of the optimizers.
-        x: drawn range of x.
-        y: drawn range of y.
-        noise: noise of gradients, as from mini-batches.
-    """
-
-    words: str
-    height: Callable[[Variable, Variable], Variable]
-    start: tuple[float, float]
-    x: tuple[float, float]
-    y: tuple[float, float]
-    noise: float = 0.0
+    words: str  # its difficulty
+    height: Callable[[Variable, Variable], Variable]  # builds the elementwise function of x and y
+    start: tuple[float, float]  # start of the optimizers
+    x: tuple[float, float]  # drawn range of x
+    y: tuple[float, float]  # drawn range of y
+    noise: float = 0.0  # noise of gradients, as from mini-batches
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A choice.
+    """A choice."""
 
-    Args:
-        words: its effect.
-        make: creates it from the learning rate, and for optimizers the penalty.
-        rate: its default learning rate.
-    """
-
-    words: str
-    make: Callable[..., Any]
-    rate: float = 0.0
-
-
-def _bowl(x: Variable, y: Variable) -> Variable:
-    return 0.05 * layers.square(x) + layers.square(y)
-
-
-def _rosenbrock(x: Variable, y: Variable) -> Variable:
-    return 0.03 * layers.square(1.0 - x) + 0.1 * layers.square(y - layers.square(x))
+    words: str  # its effect
+    make: Callable[..., Any]  # creates it from the learning rate, and for optimizers the penalty
+    rate: float = 0.0  # its default learning rate
 
 
 def _saddle(x: Variable, y: Variable) -> Variable:
@@ -59,19 +37,16 @@ def _saddle(x: Variable, y: Variable) -> Variable:
     return 0.5 * layers.square(x) - 0.5 * up + 0.1 * layers.square(up)
 
 
-def _round(x: Variable, y: Variable) -> Variable:
-    return 0.5 * layers.square(x) + 0.8 * layers.square(y)
-
-
 #: Name -> surface.
 SURFACES = {
     "bowl": Surface(
         "A long bowl: steep across, flat along. A rate that is good for one direction is wrong for the other.",
-        _bowl, (-4.2, 1.6), (-5.0, 5.0), (-2.4, 2.4),
+        lambda x, y: 0.05 * layers.square(x) + layers.square(y), (-4.2, 1.6), (-5.0, 5.0), (-2.4, 2.4),
     ),
     "rosenbrock": Surface(
         "A bent valley (Rosenbrock's): easy to enter, slow to follow to the minimum at (1, 1).",
-        _rosenbrock, (-1.5, 0.3), (-2.0, 2.0), (-0.9, 2.1),
+        lambda x, y: 0.03 * layers.square(1.0 - x) + 0.1 * layers.square(y - layers.square(x)),
+        (-1.5, 0.3), (-2.0, 2.0), (-0.9, 2.1),
     ),
     "saddle": Surface(
         "A saddle: at (0, 0) the gradient is 0, but it is not a minimum. The minima are above and below it.",
@@ -79,50 +54,41 @@ SURFACES = {
     ),
     "noise": Surface(
         "A bowl whose gradients are noisy, as those of small batches are: a constant rate never converges.",
-        _round, (-3.4, 2.2), (-4.2, 4.2), (-3.1, 3.1), 1.2,
+        lambda x, y: 0.5 * layers.square(x) + 0.8 * layers.square(y), (-3.4, 2.2), (-4.2, 4.2), (-3.1, 3.1), 1.2,
     ),
 }  # fmt: skip
 
-#: Name -> optimizer, created from (learning rate, regularization).
+#: Name -> optimizer, called with the learning rate and ``regularization``.
 OPTIMIZERS = {
-    "SGD": Kind(
-        "One step against the gradient, times the rate. No state.",
-        lambda rate, decay: optimizer.SGD(rate, decay), 0.4,
-    ),
+    "SGD": Kind("One step against the gradient, times the rate. No state.", optimizer.SGD, 0.4),
     "Momentum": Kind(
         "Keeps a velocity: each step adds the gradient to 0.9 of the one before. It accelerates and oscillates.",
-        lambda rate, decay: optimizer.Momentum(rate, 0.9, regularization=decay), 0.06,
+        partial(optimizer.Momentum, momentum=0.9), 0.06,
     ),
     "Adagrad": Kind(
         "Keeps the sum of squared gradients of each element and divides by its root, so steps only get shorter.",
-        lambda rate, decay: optimizer.Adagrad(rate, regularization=decay), 0.8,
+        optimizer.Adagrad, 0.8,
     ),
     "Adam": Kind(
         "Keeps averages of the gradient and of its square; the step is the one over the root of the other, so its "
         "length hardly depends on how steep it is.",
-        lambda rate, decay: optimizer.Adam(rate, regularization=decay), 0.3,
+        optimizer.Adam, 0.3,
     ),
     "RMSProp": Kind(
         "Divides by the root of an average of squared gradients, which forgets: steps need not get shorter.",
-        lambda rate, decay: optimizer.RMSProp(rate, regularization=decay), 0.12,
+        optimizer.RMSProp, 0.12,
     ),
     "Ftrl": Kind(
         "Computes the value from sums of gradients and of their squares. Without its own penalties it behaves like "
         "Adagrad.",
-        lambda rate, decay: optimizer.Ftrl(rate, regularization=decay), 0.8,
+        optimizer.Ftrl, 0.8,
     ),
     "Adamax": Kind(
         "Adam with the largest recent gradient in place of the root of the average square.",
-        lambda rate, decay: optimizer.Adamax(rate, regularization=decay), 0.3,
+        optimizer.Adamax, 0.3,
     ),
-    "Adadelta": Kind(
-        "Scales steps by earlier steps, so the first ones are very small.",
-        lambda rate, decay: optimizer.Adadelta(rate, regularization=decay), 30.0,
-    ),
-    "DecayedAdagrad": Kind(
-        "Adagrad whose sum forgets old gradients.",
-        lambda rate, decay: optimizer.DecayedAdagrad(rate, regularization=decay), 0.12,
-    ),
+    "Adadelta": Kind("Scales steps by earlier steps, so the first ones are very small.", optimizer.Adadelta, 30.0),
+    "DecayedAdagrad": Kind("Adagrad whose sum forgets old gradients.", optimizer.DecayedAdagrad, 0.12),
 }  # fmt: skip
 
 #: Name -> learning rate schedule, created from (learning rate).

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.png import png
-from fluidnb.viz.base.svg import FONT, new_uid
+from fluidnb.viz.base.svg import new_uid, svg_element
 from fluidnb.viz.lessons.optimizer.choices import SURFACES, Surface
 from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Point, Track, heights
 
@@ -24,28 +24,24 @@ _FAR = 3.0
 
 
 def optimizer_map_svg(lesson: OptimizerLesson, step: int, focus: int = 0) -> str:
-    """SVG map of a lesson.
-
-    Example:
-        >>> from fluidnb.viz.lessons.optimizer.model import Choice, read_optimizer_lesson
-        >>> svg = optimizer_map_svg(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 3), 2)
-        >>> svg.count('class="way"'), svg.count('class="dot"'), svg.count('class="here"')
-        (1, 2, 1)
-    """
+    """SVG map of a lesson."""
     surface, uid = SURFACES[lesson.surface], new_uid()
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'aria-label="{escape(f"{lesson.surface} after {step} steps")}" width="{WIDTH}" height="{HEIGHT + 22}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT + 22}" font-family="{FONT}" font-size="11" fill="currentColor">'
         f'<clipPath id="{uid}clip"><rect width="{WIDTH}" height="{HEIGHT}" rx="5"/></clipPath>'
         f'<g clip-path="url(#{uid}clip)"><image width="{WIDTH}" height="{HEIGHT}" preserveAspectRatio="none" '
         f'href="{_contours(lesson.surface)}"/>'
     ]
-    order = sorted(range(len(lesson.tracks)), key=lambda i: i == focus)
-    for i in order:
+    for i in sorted(range(len(lesson.tracks)), key=lambda i: i == focus):
         parts += _path(surface, lesson.tracks[i], step, PALETTE[i % len(PALETTE)], i == focus)
-    parts.append(f"{_cross(surface)}</g>{_axes(surface)}</svg>")
-    return "".join(parts)
+    (x0, x1), (y0, y1) = surface.x, surface.y
+    x, y = _at(surface, surface.start)
+    dim = 'fill-opacity=".75"'
+    parts.append(
+        f'<path d="M{x - 5:.1f} {y:.1f}h10M{x:.1f} {y - 5:.1f}v10" stroke="currentColor"><title>start</title></path>'
+        f'</g><text x="1" y="{HEIGHT + 15}" {dim}>x from {x0:g} to {x1:g}, y from {y0:g} to {y1:g}</text>'
+        f'<text x="{WIDTH - 1}" y="{HEIGHT + 15}" text-anchor="end" {dim}>bluer is lower</text>'
+    )
+    return svg_element(parts, f"{lesson.surface} after {step} steps", WIDTH, HEIGHT + 22, font=11)
 
 
 def _at(surface: Surface, point: Point) -> Point:
@@ -76,20 +72,6 @@ def _path(surface: Surface, track: Track, step: int, colour: str, focus: bool) -
             f'stroke="#fff" stroke-width="1.5"/>'
         )
     yield "</g>"
-
-
-def _cross(surface: Surface) -> str:
-    x, y = _at(surface, surface.start)
-    return f'<path d="M{x - 5:.1f} {y:.1f}h10M{x:.1f} {y - 5:.1f}v10" stroke="currentColor"><title>start</title></path>'
-
-
-def _axes(surface: Surface) -> str:
-    (x0, x1), (y0, y1) = surface.x, surface.y
-    dim = 'fill-opacity=".75"'
-    return (
-        f'<text x="1" y="{HEIGHT + 15}" {dim}>x from {x0:g} to {x1:g}, y from {y0:g} to {y1:g}</text>'
-        f'<text x="{WIDTH - 1}" y="{HEIGHT + 15}" text-anchor="end" {dim}>bluer is lower</text>'
-    )
 
 
 @lru_cache(maxsize=8)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from fluidnb.visible import escape
+from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.curves import PALETTE, Curve, bars
 from fluidnb.viz.base.curves_svg import curves_svg
-from fluidnb.viz.base.html import cells_html, pieces_html, wrapped_html
+from fluidnb.viz.base.html import cells_html, span_html, wrapped_html
 from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
 from fluidnb.viz.lessons.common import legend, nearest_step
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
@@ -27,18 +27,7 @@ WORDS = {
 
 
 def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int = 0) -> list[Line]:
-    """Text rendering.
-
-    Args:
-        step: number of steps; -1 for all.
-
-    Example:
-        >>> from fluidnb.viz import plain
-        >>> from fluidnb.viz.lessons.optimizer.model import Choice, read_optimizer_lesson
-        >>> print(plain(optimizer_lesson_lines(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 4))[2:4]))
-        after 4 steps  height                  at
-        SGD 0.5        █▂▁▁▁   3.442 → 0.5851  (-3.421, 0)
-    """
+    """Text rendering."""
     step, surface = nearest_step(step, lesson.steps + 1), SURFACES[lesson.surface]
     lines: list[Line] = [[(lesson.surface, "bold"), (f"  {surface.words}", "dim")], []]
     rows: list[list[Line]] = [
@@ -46,37 +35,30 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
     ]
     for track in lesson.tracks:
         change = f"{_number(track.heights[0])} → {_number(track.heights[step])}"
-        rows.append(
-            [[(track.choice.title, "name")], [(bars(_curve(track, step)), "forward")], [(change, "")],
-             [(_point(track.points[step]), "")], [(_lost(track, step), "warn")]]
-        )  # fmt: skip
+        rows.append([
+            [(track.choice.title, "name")], [(bars(_curve(track, step)), "forward")], [(change, "")],
+            [(_point(track.points[step]), "")], [(_lost(track, step), "warn")],
+        ])  # fmt: skip
     lines += columns(rows)
-    for track in lesson.tracks:
-        lines += [[], *_about(track, step)]
-    return wrapped(lines, width)
+    return wrapped(lines + [line for track in lesson.tracks for line in ([], *_about(track, step))], width)
 
 
 def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 0) -> str:
-    """HTML rendering: map, curves of the loss, a table, and details of one optimizer.
-
-    Args:
-        step: number of steps; -1 for all.
-    """
+    """HTML rendering: map, curves of the loss, a table, and details of one optimizer."""
     step, focus = nearest_step(step, lesson.steps + 1), nearest_step(focus, len(lesson.tracks))
     track = lesson.tracks[focus]
     curves = [_curve(t, lesson.steps) for t in lesson.tracks]
-    about = _about(track, step)
     return (
         f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
-        f'<div style="margin-bottom:6px">{pieces_html([(SURFACES[lesson.surface].words, "")])}</div>'
+        f'<div style="margin-bottom:6px">{escape(SURFACES[lesson.surface].words)}</div>'
         f'<div style="display:flex;flex-wrap:wrap;gap:0 16px">'
         f'<div style="flex:0 0 auto">{optimizer_map_svg(lesson, step, focus)}</div>'
         f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b>, the loss; '
         f"after {plural(step, 'step')} at the line<br>"
         f"{curves_svg(curves, lesson.steps + 1, first=0, width=380, mark=step)}"
         f"{_table(lesson, step, focus)}</div></div>"
-        f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'
-        f"{legend(WORDS)}</div>"
+        '<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">'
+        f"{wrapped_html(_about(track, step))}</div>{legend(WORDS)}</div>"
     )
 
 
@@ -84,12 +66,11 @@ def _table(lesson: OptimizerLesson, step: int, focus: int) -> str:
     """The position of each optimizer, with its colour."""
     rows = []
     for i, (track, colour) in enumerate(zip(lesson.tracks, PALETTE, strict=False)):
-        name = pieces_html([(track.choice.title, "bold" if i == focus else "")])
-        cells = [
+        name = span_html(track.choice.title, "bold" if i == focus else "")
+        rows.append([
             f'<span style="color:{colour}">●</span> {name}', escape(_number(track.heights[step])),
-            escape(_point(track.points[step])), pieces_html([(_lost(track, step), "warn")]),
-        ]  # fmt: skip
-        rows.append(cells)
+            escape(_point(track.points[step])), span_html(_lost(track, step), "warn"),
+        ])  # fmt: skip
     return cells_html(rows, ["", "height", "at", ""])
 
 
@@ -101,15 +82,13 @@ def _about(track: Track, step: int) -> list[Line]:
         lines.append([("schedule  ", "name"), (SCHEDULES[choice.schedule].words, "dim")])
     if choice.decay != "none":
         lines.append([("penalty  ", "name"), (DECAYS[choice.decay].words, "dim")])
-    rows: list[list[Line]] = []
+    facts = [(name, "name", _point(values[step])) for name, values in track.accumulators.items()]
     if step:
-        rows += [
-            [[(f"gradient of step {step}", "")], [(_point(track.gradients[step - 1]), "")]],
-            [[(f"learning rate of step {step}", "")], [(_number(track.rates[step - 1]), "")]],
+        facts[:0] = [
+            (f"gradient of step {step}", "", _point(track.gradients[step - 1])),
+            (f"learning rate of step {step}", "", _number(track.rates[step - 1])),
         ]
-    for name, values in track.accumulators.items():
-        rows.append([[(name, "name")], [(_point(values[step]), "")]])
-    lines += columns(rows)
+    lines += columns([[[(name, style)], [(value, "")]] for name, style, value in facts])
     lines.append([(f"{plural(len(track.ops), 'operator')} that it appended", "")])
     lines += [[("  ", ""), *op.pieces] for op in track.ops]
     return lines

@@ -1,25 +1,25 @@
-// The builder: what there is to build, the fields of a draft, its preview; it writes the line into a cell and runs it.
+// The builder: recipes, the fields of a draft, its preview; it writes the line into a cell and runs it.
 
 const SHOWN = 80; // rows of the list; the search finds the others
 
 function render({ model, el }) {
   const frame = framed(model, el, "builder", { "/": () => search.focus() });
-  const search = tag("input", { class: "fb-search", type: "search", placeholder: "search: name or what it does", "aria-label": "search" });
-  const list = tag("div", { class: "fb-list", role: "listbox", "aria-label": "what can be built" });
+  const search = tag("input", { class: "fb-search", type: "search", placeholder: "search names and descriptions", "aria-label": "search" });
+  const list = tag("div", { class: "fb-list", role: "listbox", "aria-label": "recipes" });
   const draft = tag("div", { class: "fb-draft" });
   frame.body.append(tag("div", { class: "fb-sides" }, tag("div", { class: "fb-side" }, search, list), draft));
 
   let form = null; // the form of the draft that is shown
-  let asked = 0; // which change of the draft the kernel was told last; the number makes each answer a new one
+  let serial = 0; // the number of the last request; it makes each response a new one
   const state = () => model.get("state");
   const busy = (is) => draft.setAttribute("aria-busy", String(is));
-  let waiting = null; // what changed while an answer is still to come: only the last of it is asked
+  let waiting = null; // the last change while a response is pending
   const request = (name, more) => {
     if (frame.root.classList.contains("fw-dead")) return;
     if (draft.getAttribute("aria-busy") === "true") waiting = [name, more];
     else {
       busy(true);
-      ask(model, name, { ...more, serial: ++asked });
+      ask(model, name, { ...more, serial: ++serial });
     }
   };
   const answered = () => {
@@ -33,12 +33,12 @@ function render({ model, el }) {
   let moving = false; // whether the cursor goes to the first field of the next draft
   const choose = (name) => {
     moving = true;
-    request("choose", { name, place: state().place, cell: state().cell });
+    request("choose", { name, location: state().location, cell: state().cell });
   };
   const drawList = () => {
-    const found = model.get("found");
+    const matches = model.get("matches");
     const chosen = state().recipe?.name;
-    const rows = found.slice(0, SHOWN).map(([name, group, about]) =>
+    const rows = matches.slice(0, SHOWN).map(([name, group, about]) =>
       tag(
         "div",
         { class: "fb-row", role: "option", "data-name": name, "aria-selected": String(name === chosen), title: about, onclick: () => choose(name) },
@@ -47,8 +47,8 @@ function render({ model, el }) {
         tag("span", { class: "fb-about" }, about),
       ),
     );
-    if (!found.length) rows.push(tag("div", { class: "fb-more" }, "nothing is called so or does that"));
-    if (found.length > SHOWN) rows.push(tag("div", { class: "fb-more" }, `${found.length - SHOWN} more: search for them`));
+    if (!matches.length) rows.push(tag("div", { class: "fb-more" }, "no match"));
+    if (matches.length > SHOWN) rows.push(tag("div", { class: "fb-more" }, `${matches.length - SHOWN} more; search narrows the list`));
     list.replaceChildren(...rows);
   };
   const mark = (name) => list.querySelectorAll(".fb-row").forEach((row) => row.setAttribute("aria-selected", String(row.dataset.name === name)));
@@ -69,13 +69,13 @@ function render({ model, el }) {
 
   const drawDraft = () => {
     const now = state();
-    asked = Math.max(asked, now.serial);
+    serial = Math.max(serial, now.serial);
     if (waiting) return answered();
     busy(false);
     mark(now.recipe?.name);
     if (!now.recipe) {
       form = null;
-      draft.replaceChildren(tag("div", { class: "fb-empty" }, "Choose a layer on the left: its line goes into a %%fluid cell."));
+      draft.replaceChildren(tag("div", { class: "fb-empty" }, "Choose a layer on the left; its line is inserted into a %%fluid cell."));
     } else if (form?.serves(now)) form.update(now);
     else {
       form = draftForm(model, now, el, request, () => draft.getAttribute("aria-busy") === "true");
@@ -87,18 +87,18 @@ function render({ model, el }) {
   };
   const drawPage = () => form?.page(model.get("page"));
 
-  model.on("change:found", drawList);
+  model.on("change:matches", drawList);
   model.on("change:state", drawDraft);
   model.on("change:page", drawPage);
   model.on("msg:custom", refused);
   drawList();
   drawDraft();
-  // Other cells may have run since: look again when the user comes back.
+  // Other cells may have run meanwhile: update when the widget gets the focus.
   frame.root.addEventListener("focusin", (event) => {
     if (!frame.root.contains(event.relatedTarget)) form?.again();
   });
   return () => {
-    model.off("change:found", drawList);
+    model.off("change:matches", drawList);
     model.off("change:state", drawDraft);
     model.off("change:page", drawPage);
     model.off("msg:custom", refused);
@@ -107,7 +107,7 @@ function render({ model, el }) {
 }
 
 /**
- * The form of a draft; `request(name, more)` asks the kernel, `busy()` says whether its answer is still to come.
+ * The form of a draft; `request(name, more)` sends a request to the kernel, `busy()`: whether a response is pending.
  * Gives { element, serves(state), update(state), again(), page(lines), focus() }.
  */
 function draftForm(model, first, el, request, busy) {
@@ -117,13 +117,13 @@ function draftForm(model, first, el, request, busy) {
   const optional = fields.filter((f) => !f.argument.required).length;
   const page = tag("pre", { class: "fb-page", hidden: true, tabindex: "0" });
   const result = tag("input", { "aria-label": "name of the result", spellcheck: "false" });
-  const place = tag("select", { "aria-label": "block", onchange: () => send({ cell: "" }) });
+  const location = tag("select", { "aria-label": "block", onchange: () => send({ cell: "" }) });
   const cell = tag("select", { "aria-label": "cell", onchange: () => send() });
   const wrongResult = tag("div", { class: "fb-wrong", hidden: true });
   const preview = tag("pre", { class: "fb-preview", role: "status", "aria-live": "polite" });
   const insert = tag("button", { class: "fb-insert", onclick: () => write() }, "Insert");
-  const said = tag("span", { class: "fb-said", role: "status" });
-  const more = tag("button", { class: "fb-all", onclick: () => showPage() }, "All about it");
+  const status = tag("span", { class: "fb-status", role: "status" });
+  const more = tag("button", { class: "fb-all", onclick: () => showPage() }, "Documentation");
   let typedResult = null; // null: as suggested
   let writing = false;
 
@@ -137,7 +137,7 @@ function draftForm(model, first, el, request, busy) {
     else ask(model, "page");
   };
   const values = () => Object.fromEntries(fields.map((f) => [f.argument.name, f.value()]));
-  const draft = (changes = {}) => ({ name: recipe.name, values: values(), result: typedResult, place: place.value, cell: cell.value, ...changes });
+  const draft = (changes = {}) => ({ name: recipe.name, values: values(), result: typedResult, location: location.value, cell: cell.value, ...changes });
   const send = (changes) => request("draft", draft(changes));
   result.addEventListener("input", () => {
     typedResult = result.value.trim() || null;
@@ -149,11 +149,11 @@ function draftForm(model, first, el, request, busy) {
     tag("div", { class: "fb-title", "data-name": recipe.name }, tag("code", {}, recipe.call), tag("span", {}, recipe.summary), more),
     page,
     tag("div", { class: "fb-fields" }, ...rows(true)),
-    optional ? tag("details", {}, tag("summary", {}, `${optional} more that may be left out`), tag("div", { class: "fb-fields" }, ...rows(false))) : null,
-    tag("div", { class: "fb-where" }, tag("label", {}, "result", result), tag("label", {}, "in", place), tag("label", {}, "cell", cell)),
+    optional ? tag("details", {}, tag("summary", {}, `${optional} optional arguments`), tag("div", { class: "fb-fields" }, ...rows(false))) : null,
+    tag("div", { class: "fb-where" }, tag("label", {}, "result", result), tag("label", {}, "in", location), tag("label", {}, "cell", cell)),
     wrongResult,
     preview,
-    tag("div", { class: "fb-actions" }, insert, said),
+    tag("div", { class: "fb-actions" }, insert, status),
   );
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches("input")) {
@@ -165,21 +165,21 @@ function draftForm(model, first, el, request, busy) {
   const write = async () => {
     if (writing) return;
     writing = insert.disabled = true;
-    said.textContent = "";
+    status.textContent = "";
     try {
       if (!(await eventually(() => !busy()))) {
-        said.textContent = "The kernel is busy: insert when the shapes are shown.";
+        status.textContent = "The kernel is busy; insert when the shapes are shown.";
         return;
       }
       const now = model.get("state");
       if (!now.line || now.refused) return;
       const [id, sentence] = await put(model, el, now);
-      said.textContent = sentence;
+      status.textContent = sentence;
       typedResult = null;
-      if (id) request("choose", { name: recipe.name, place: now.place, cell: id });
+      if (id) request("choose", { name: recipe.name, location: now.location, cell: id });
     } finally {
       insert.disabled = false;
-      // Back from the cell; still writing, so the kernel need not look again for that.
+      // Back from the cell; still writing, so that no update is requested.
       element.closest(".fw-builder").focus({ preventScroll: true });
       writing = false;
     }
@@ -194,20 +194,20 @@ function draftForm(model, first, el, request, busy) {
     update(now) {
       fields.forEach((f) => f.update(now));
       if (document.activeElement !== result) result.value = now.result;
-      options(place, now.places, now.place);
-      options(cell, [["", "a new one"], ...now.cells], now.cell);
-      place.closest("label").hidden = now.places.length < 2;
+      options(location, now.locations, now.location);
+      options(cell, [["", "new cell"], ...now.cells], now.cell);
+      location.closest("label").hidden = now.locations.length < 2;
       wrongResult.textContent = now.problems.result ?? "";
       wrongResult.hidden = !now.problems.result;
       const line = tag("span", { class: "fb-line" }, now.line ? now.line + "\n" : "");
-      const waits = now.line ? [] : [tag("span", { class: "p-dim" }, "The shapes show here when the fields above are filled.")];
+      const waits = now.line ? [] : [tag("span", { class: "p-dim" }, "The shapes are shown here when the fields above are filled.")];
       preview.replaceChildren(line, ...waits, ...now.preview.flatMap((row, i) => [...(i ? ["\n"] : []), ...pieces(row)]));
       insert.disabled = writing || !now.line || now.refused;
     },
   };
 }
 
-/** A field of the form: a choice among variables, a box to tick, or text. */
+/** A field of the form: a choice among variables, a check box, or text. */
 function field(argument, changed) {
   const id = `fb-${argument.name}-${Math.random().toString(36).slice(2)}`;
   const label = tag("label", { for: id, class: argument.required ? "fb-needed" : "" }, argument.name);
@@ -236,15 +236,15 @@ function field(argument, changed) {
     return several ? inputs().map((each) => each.value) : box.value;
   };
   const chooseAmong = (rows, chosen) => {
-    const wanted = several ? [...[].concat(chosen ?? []).filter(Boolean), ""] : [chosen ?? ""];
-    while (inputs().length < wanted.length) control.append(tag("select", { onchange: change, "aria-label": `another ${argument.name}` }));
-    inputs().slice(wanted.length).forEach((extra) => extra.remove());
+    const selected = several ? [...[].concat(chosen ?? []).filter(Boolean), ""] : [chosen ?? ""];
+    while (inputs().length < selected.length) control.append(tag("select", { onchange: change, "aria-label": `another ${argument.name}` }));
+    inputs().slice(selected.length).forEach((extra) => extra.remove());
     const first = rows.filter(([, , fits, named]) => fits && named);
     const others = rows.filter(([, , fits, named]) => !fits && named);
     const unnamed = rows.filter(([, , , named]) => !named);
     inputs().forEach((each, i) => {
       const nothing = i ? "add another" : argument.required ? "choose" : "none";
-      options(each, [["", nothing], ...first], wanted[i], { "others in reach": others, "without a Python name": unnamed });
+      options(each, [["", nothing], ...first], selected[i], { "others in reach": others, "without a Python name": unnamed });
     });
   };
   return {
@@ -254,12 +254,12 @@ function field(argument, changed) {
     value,
     focus: () => inputs()[0]?.focus({ preventScroll: true }),
     update(now) {
-      const given = now.values[argument.name];
-      if (argument.kind.startsWith("variable")) chooseAmong(now.choices[argument.name], given);
-      else if (argument.kind !== "bool" && document.activeElement !== inputs()[0] && given !== undefined) inputs()[0].value = given;
+      const typed = now.values[argument.name];
+      if (argument.kind.startsWith("variable")) chooseAmong(now.choices[argument.name], typed);
+      else if (argument.kind !== "bool" && document.activeElement !== inputs()[0] && typed !== undefined) inputs()[0].value = typed;
       if (now.fresh) clear();
       const problem = now.problems[argument.name] ?? "";
-      const shown = problem && (touched || given);
+      const shown = problem && (touched || typed);
       wrong.textContent = shown ? problem : "";
       wrong.hidden = !shown;
       element.classList.toggle("fb-bad", Boolean(shown));
@@ -272,14 +272,14 @@ function field(argument, changed) {
   }
 }
 
-/** Make a select show rows [value, text], and groups of them; what stays the same is left alone. */
+/** Set the options of a select: rows [value, text], and groups of them; equal options are not replaced. */
 function options(select, rows, chosen, groups = {}) {
   const key = JSON.stringify([rows, groups]);
   if (select.dataset.rows !== key) {
     select.dataset.rows = key;
-    const made = ([value, text]) => tag("option", { value }, text);
+    const option = ([value, text]) => tag("option", { value }, text);
     const grouped = Object.entries(groups).filter(([, inside]) => inside.length);
-    select.replaceChildren(...rows.map(made), ...grouped.map(([label, inside]) => tag("optgroup", { label }, ...inside.map(made))));
+    select.replaceChildren(...rows.map(option), ...grouped.map(([label, inside]) => tag("optgroup", { label }, ...inside.map(option))));
   }
   select.value = chosen ?? "";
 }
@@ -289,7 +289,7 @@ async function put(model, el, now) {
   const notebook = notebookOf(model);
   if (!notebook) {
     await navigator.clipboard?.writeText(`${now.head}\n${now.line}`);
-    return ["", "This front end lets no widget write into its cells: the cell's text is copied, paste it."];
+    return ["", "This front end does not let widgets write cells; the text of the cell is on the clipboard."];
   }
   let index = now.cell ? cellIndex(notebook, now.cell) : -1;
   let cell = notebook.cells[index];
@@ -299,8 +299,8 @@ async function put(model, el, now) {
     cell = notebook.insertCell(index || notebook.cells.length, { cell_type: "code", source: `${now.head}\n${now.line}`, metadata: { trusted: true } });
     index = index || notebook.cells.length - 1;
   }
-  const over = await runOver(cell, pressRun(el, index, notebook.cells.length));
-  return over ? [cell.getId ? cell.getId() : cell.id, ""] : ["", "The line is in its cell: run it."];
+  const finished = await runFinished(cell, pressRun(el, index, notebook.cells.length));
+  return finished ? [cell.getId ? cell.getId() : cell.id, ""] : ["", "The line is in its cell; run it."];
 }
 
 export default { render };

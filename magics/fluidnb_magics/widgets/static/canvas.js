@@ -3,16 +3,16 @@
 const ROLES = { forward: "#3b82f6", backward: "#e5484d", optimizer: "#30a46c" };
 
 /**
- * Make one. `draw(ctx, view, box)` draws what lies in `view` ([x0, x1, y0, y1] of the whole, which is 0 to 1) into `box`
- * ({ left, top, width, height } in pixels); `at(x, y)` gives what is under a pixel, `tip(it)` lines about it, `pick(it)`
+ * Make one. `draw(ctx, view, box)` draws `view` ([x0, x1, y0, y1] of the whole, which is 0 to 1) into `box`
+ * ({ left, top, width, height } in pixels); `at(x, y)` gives the object under a pixel, `tip(it)` lines about it, `pick(it)`
  * is called when it is clicked, `next(it, by)` gives the one beside it for keys. `flat` keeps the second axis whole.
  * Gives { element, redraw(), fit(), show(x0, x1), view, zoom(factor) }.
  */
 function zoomCanvas({ label, height, margin, flat = false, draw, at, tip, pick, next, moved = () => {} }) {
   const canvas = tag("canvas", { class: "fc-canvas", tabindex: "0", role: "application", "aria-label": label });
   const bubble = tag("div", { class: "fc-tip", hidden: true, role: "tooltip" });
-  const said = tag("div", { class: "fc-said", "aria-live": "polite" });
-  const element = tag("div", { class: "fc-zoom" }, canvas, bubble, said);
+  const live = tag("div", { class: "fc-status", "aria-live": "polite" });
+  const element = tag("div", { class: "fc-zoom" }, canvas, bubble, live);
   canvas.style.height = height + "px";
   const view = [0, 1, 0, 1];
   let waiting = false;
@@ -139,7 +139,7 @@ function zoomCanvas({ label, height, margin, flat = false, draw, at, tip, pick, 
   });
   const beside = (by) => {
     over = next(over, by);
-    said.textContent = over ? tip(over).join(", ") : "";
+    live.textContent = over ? tip(over).join(", ") : "";
     bubble.hidden = true;
     redraw();
   };
@@ -169,17 +169,17 @@ function zoomButtons(canvas) {
   return tag(
     "span",
     { class: "fc-buttons", role: "group", "aria-label": "zoom" },
-    tag("button", { "data-local": true, title: "closer (+)", "aria-label": "closer", onclick: () => canvas.zoom(0.6) }, "+"),
-    tag("button", { "data-local": true, title: "farther (-)", "aria-label": "farther", onclick: () => canvas.zoom(1 / 0.6) }, "−"),
-    tag("button", { "data-local": true, title: "all of it (0)", onclick: () => canvas.fit() }, "fit"),
+    tag("button", { "data-local": true, title: "zoom in (+)", "aria-label": "zoom in", onclick: () => canvas.zoom(0.6) }, "+"),
+    tag("button", { "data-local": true, title: "zoom out (-)", "aria-label": "zoom out", onclick: () => canvas.zoom(1 / 0.6) }, "−"),
+    tag("button", { "data-local": true, title: "fit (0)", onclick: () => canvas.fit() }, "fit"),
   );
 }
 
-/** A text inside a box, cut to its width; nothing where there is no room. */
+/** A text inside a box, cut to its width; nothing where it is too narrow. */
 function fitText(ctx, text, x, y, width) {
-  const room = Math.floor(width / 6.7);
-  if (room < 3) return;
-  ctx.fillText(text.length <= room ? text : text.slice(0, room - 1) + "…", x, y);
+  const length = Math.floor(width / 6.7);
+  if (length < 3) return;
+  ctx.fillText(text.length <= length ? text : text.slice(0, length - 1) + "…", x, y);
 }
 
 /**
@@ -239,8 +239,8 @@ function sortedTable({ label, columns, height, pick, draw = () => {}, by = 1 }) 
       }
       list.redraw();
     },
-    show(found) {
-      rows = [...found];
+    show(all) {
+      rows = [...all];
       active = Math.min(active, Math.max(rows.length - 1, 0));
       sort();
     },

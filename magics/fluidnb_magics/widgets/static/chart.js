@@ -1,4 +1,4 @@
-// What the live pictures share: small drawings of numbers, plots over the runs, and canvases that zoom and pan.
+// Shared by the live widgets: small charts, plots over the runs, formats of numbers.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -24,7 +24,7 @@ function timeText(ns) {
   return ns < 1e9 ? (ns / 1e6).toFixed(1) + " ms" : (ns / 1e9).toFixed(1) + " s";
 }
 
-/** A moment on an axis of time, exact enough to tell it from one that is `step` away. */
+/** A moment on an axis of time, exact enough to distinguish it from one that is `step` away. */
 function momentText(ns, step) {
   const [unit, name] = ns < 1e6 && step < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
   return `${(ns / unit).toFixed(Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / unit) + 0.3))))} ${name}`;
@@ -75,7 +75,7 @@ function plot(label, height = 110) {
     if (!last) return;
     const [series, { band = [], text = shortText, words = "run", zero = false }] = last;
     const width = element.clientWidth;
-    if (!width) return; // it is not shown now
+    if (!width) return; // hidden
     const ys = [...series.flatMap((s) => s.points.map((p) => p[1])), ...band.flatMap((b) => [b[1], b[2]])].filter(Number.isFinite);
     const xs = series.flatMap((s) => s.points.map((p) => p[0]));
     if (!ys.length) return element.replaceChildren();
@@ -104,8 +104,8 @@ function plot(label, height = 110) {
       const [d, dot] = one.points.length > 1 ? [path(one.points), ""] : [path(one.points) + "h0.1", "fc-dot"];
       inside.push(svgTag("path", { class: `fc-curve ${one.kind || ""} ${dot}`, d }, svgTag("title", {}, one.name)));
     }
-    const said = series.map((s) => `${s.name} ${text(s.points[s.points.length - 1][1] ?? NaN)}`).join(", ");
-    element.setAttribute("aria-label", `${label}: ${said}`);
+    const values = series.map((s) => `${s.name} ${text(s.points[s.points.length - 1][1] ?? NaN)}`).join(", ");
+    element.setAttribute("aria-label", `${label}: ${values}`);
     element.replaceChildren(svgTag("svg", { width, height }, ...inside));
   };
   new ResizeObserver(() => requestAnimationFrame(paint)).observe(element);
@@ -118,7 +118,7 @@ function plot(label, height = 110) {
   };
 }
 
-/** Follows what the kernel knows only while somebody looks; gives { call, dispose }. */
+/** Follows the kernel only while the widget is shown; gives { call, dispose }. */
 function watching(model) {
   const view = Math.random().toString(36).slice(2);
   const call = (name, more) => ask(model, name, more);

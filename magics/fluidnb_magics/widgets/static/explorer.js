@@ -1,8 +1,8 @@
 
-// The program explorer: the listing, search, folds, what is selected, the graph, and what lights up by itself.
+// The program explorer: listing, search, folding, selection, graph, and what is highlighted.
 
 const HEIGHT = 22; // pixels of a row
-const SOON = 80; // milliseconds before the kernel hears of a selection, so that a key held down does not flood it
+const SOON = 80; // milliseconds before a selection is sent, so that a key that is held down sends few requests
 
 function render({ model, el }) {
   const frame = framed(model, el, "explorer", {
@@ -16,8 +16,8 @@ function render({ model, el }) {
     off.push(() => model.off(name, act));
   };
 
-  /** Ask the kernel, if it is there: most of what follows does without. */
-  const tell = (name, more) => root.classList.contains("fw-dead") || ask(model, name, more);
+  /** A request to the kernel, if it runs; most functions do not need it. */
+  const request = (name, more) => root.classList.contains("fw-dead") || ask(model, name, more);
 
   let program = Program.read(model.get("table"));
   let items = [];
@@ -38,34 +38,34 @@ function render({ model, el }) {
   // ---- what there is to see
 
   const title = tag("span", { class: "fe-title" });
-  const search = tag("input", { type: "search", class: "fe-search", "data-local": true, placeholder: "search  /", "aria-label": "search operators", title: "A word is a part of an operator's type, of a variable, of attribute=value or of a cell; with * and ? all of it; op: var: attr: cell: in front say where to look.", oninput: () => look(search.value), spellcheck: "false" });
+  const search = tag("input", { type: "search", class: "fe-search", "data-local": true, placeholder: "search  /", "aria-label": "search operators", title: "A word is a part of an operator's type, of a variable, of attribute=value or of a cell; with * and ? it must match as a whole; the prefixes op: var: attr: cell: choose the field.", oninput: () => look(search.value), spellcheck: "false" });
   const count = tag("span", { class: "fe-count p-dim", "aria-live": "polite" });
   const button = (text, label, act, more = {}) => tag("button", { "data-local": true, title: label, "aria-label": label, onclick: act, ...more }, text);
-  const before = button("↑", "the match before (Shift-Enter)", () => stepHits(-1));
-  const after = button("↓", "the next match (Enter)", () => stepHits(1));
+  const before = button("↑", "previous match (Shift-Enter)", () => stepHits(-1));
+  const after = button("↓", "next match (Enter)", () => stepHits(1));
   const only = tag("input", { type: "checkbox", "data-local": true, onchange: () => relist() });
-  const finding = tag("span", { class: "fe-group", hidden: true }, before, after, count, tag("label", { class: "fe-only", title: "list only what is found" }, only, "only"));
+  const finding = tag("span", { class: "fe-group", hidden: true }, before, after, count, tag("label", { class: "fe-only", title: "list only matches" }, only, "only"));
   const chips = ROLES.map((role) => button(role, `only ${role}`, () => { roles.has(role) ? roles.delete(role) : roles.add(role); relist(); }, { class: `fe-chip fe-${role}`, "aria-pressed": "false" }));
   const folds = tag("select", { "data-local": true, "aria-label": "fold", onchange: () => { view.fold = folds.value; view.flipped.clear(); relist(); } },
     ...[["", "fold nothing"], ["blocks", "fold blocks"], ["cells", "fold cells"], ["layers", "fold layers"]].map(([key, text]) => tag("option", { value: key }, text)));
   const cells = tag("select", { "data-local": true, "aria-label": "cell", onchange: () => cells.value && chooseCell(Number(cells.value) - 1) });
   const listButton = button("List", "the listing", () => showGraph(null), { class: "fe-tab", "aria-pressed": "true" });
-  const graphButton = tag("button", { class: "fe-tab", title: "how data flows, a level at a time", "aria-pressed": "false", onclick: () => showGraph({ span: "", path: [] }) }, "Graph");
-  const stand = tag("div", { class: "fe-stand", hidden: true });
+  const graphButton = tag("button", { class: "fe-tab", title: "data flow, a level at a time", "aria-pressed": "false", onclick: () => showGraph({ span: "", path: [] }) }, "Graph");
+  const position = tag("div", { class: "fe-position", hidden: true });
   const back = button("←", "back (Alt-Left)", () => travel(-1));
   const forth = button("→", "forward (Alt-Right)", () => travel(1));
   const card = tag("div", { class: "fe-pane", tabindex: "-1" });
   const rows = virtualRows(HEIGHT, draw);
   const tree = rows.element;
   for (const [key, text] of Object.entries({ role: "tree", tabindex: "0", "aria-label": "operators", "data-local": "" })) tree.setAttribute(key, text);
-  const canvas = tag("div", { class: "fe-canvas", tabindex: "0", "aria-label": "graph; the wheel zooms once it has the focus, dragging moves it" });
+  const canvas = tag("div", { class: "fe-canvas", tabindex: "0", "aria-label": "graph; the wheel zooms when it has the focus, dragging moves it" });
   const path = tag("div", { class: "fe-path" });
   const zoomed = (by) => { zoom = by ? Math.min(4, Math.max(0.1, zoom * by)) : fit(); scale(); };
-  const zooms = tag("span", { class: "fe-group fe-zoom" }, button("−", "smaller", () => zoomed(0.8)), button("+", "larger", () => zoomed(1.25)), button("fit", "all of it", () => zoomed(0)));
+  const zooms = tag("span", { class: "fe-group fe-zoom" }, button("−", "zoom out", () => zoomed(0.8)), button("+", "zoom in", () => zoomed(1.25)), button("fit", "fit", () => zoomed(0)));
   const graphPane = tag("div", { class: "fe-graph", hidden: true }, path, canvas);
   body.append(
     tag("div", { class: "fe-bar" }, title, tag("span", { class: "fe-group" }, search, finding), tag("span", { class: "fe-group" }, ...chips), tag("span", { class: "fe-group" }, folds, cells), tag("span", { class: "fe-group fe-tabs" }, listButton, graphButton)),
-    stand,
+    position,
     tag("div", { class: "fe-main" }, tree, graphPane, tag("div", { class: "fe-side" }, tag("div", { class: "fe-travel" }, back, forth), card)),
   );
 
@@ -127,13 +127,13 @@ function render({ model, el }) {
   }
 
   function nowRow() {
-    const op = model.get("stand").op;
+    const op = model.get("position").op;
     return op ? program.find(op) : undefined;
   }
   const nowItem = () => (marks.now === undefined ? -1 : marks.item);
   const marks = {};
 
-  /** Make the listing anew and keep what the cursor is on. */
+  /** Rebuild the listing; the cursor stays at its operator. */
   function relist() {
     const wanted = (i) => (!roles.size || roles.has(program.role(i))) && (!(only.checked && search.value.trim()) || isHit.has(i));
     view.keep = roles.size || (only.checked && search.value.trim()) ? kept(program, wanted) : null;
@@ -163,7 +163,7 @@ function render({ model, el }) {
     return true;
   }
 
-  /** Bring an operator into view, whatever is folded around it. */
+  /** Scroll to an operator, and unfold the blocks around it. */
   function reveal(row) {
     for (let k = itemOf(row); k >= 0 && (items[k].row !== row || !items[k].isOp); k = itemOf(row)) if (!flip(k, true)) break;
     const k = itemOf(row);
@@ -175,16 +175,16 @@ function render({ model, el }) {
 
   function look(text, isNew = true) {
     if (search.value !== text) search.value = text;
-    hits = found(program, text.trim());
+    hits = matchingRows(program, text.trim());
     isHit = new Set(hits);
     relist();
     const from = Math.max(0, chosen && "row" in chosen ? chosen.row : 0);
-    tellHits();
+    showHits();
     markGraph();
     if (isNew && hits.length) rows.reveal(Math.max(0, itemOf(hits.find((row) => row >= from) ?? hits[0])));
   }
 
-  function tellHits() {
+  function showHits() {
     const at = chosen && "row" in chosen ? hits.indexOf(chosen.row) : -1;
     count.textContent = !search.value.trim() ? "" : at < 0 ? `${hits.length.toLocaleString("en")} found` : `${(at + 1).toLocaleString("en")} of ${hits.length.toLocaleString("en")}`;
     before.disabled = after.disabled = !hits.length;
@@ -212,35 +212,35 @@ function render({ model, el }) {
     }
   }
 
-  let telling = 0;
-  /** Select something; `isStep` takes the place of the step before, `isTold` is for what was selected elsewhere. */
-  function choose(next, { isStep = false, isTold = false, isTravel = false } = {}) {
+  let sharing = 0;
+  /** Select something; `isStep` takes the place of the step before, `isShared` is for what was selected elsewhere. */
+  function choose(next, { isStep = false, isShared = false, isTravel = false } = {}) {
     chosen = next;
     value = null;
     lit = new Set(next.rows ?? []);
     if ("row" in next) {
       cursor = reveal(next.row);
-      if (!sheets.has(program.word(next.row, TYPE))) soon("sheet", () => tell("sheet", { type: program.word(next.row, TYPE), width: wide() }));
-    } else if ("variable" in next) soon("value", () => tell("value", { name: next.variable }));
+      if (!sheets.has(program.word(next.row, TYPE))) soon("sheet", () => request("sheet", { type: program.word(next.row, TYPE), width: wide() }));
+    } else if ("variable" in next) soon("value", () => request("value", { name: next.variable }));
     else if (next.rows.length) reveal(next.rows[0]);
     if (!isTravel) {
       const replaces = isStep && past[present]?.isStep;
       past.splice(replaces ? present : present + 1, Infinity, { ...next, isStep });
       present = past.length - 1;
     }
-    clearTimeout(telling);
-    if (!isTold) telling = setTimeout(share, SOON, next);
+    clearTimeout(sharing);
+    if (!isShared) sharing = setTimeout(share, SOON, next);
     rows.redraw();
     active();
-    tellHits();
+    showHits();
     drawCard();
     markGraph();
   }
 
   function share(next) {
-    if ("row" in next) tell("select", { block: program.rows[next.row][BLOCK], index: program.rows[next.row][INDEX] });
-    else if ("variable" in next) tell("select_variable", { name: next.variable });
-    else tell("select_cell", { title: next.cell.title });
+    if ("row" in next) request("select", { block: program.rows[next.row][BLOCK], index: program.rows[next.row][INDEX] });
+    else if ("variable" in next) request("select_variable", { name: next.variable });
+    else request("select_cell", { title: next.cell.title });
   }
 
   /** Characters of a line in the card. */
@@ -271,13 +271,13 @@ function render({ model, el }) {
   }
 
   function rowsOf(cell) {
-    const found = [];
+    const rows = [];
     for (const [block, first, last] of cell.spans)
       for (let index = first; index <= last; index++) {
         const row = program.find([block, index]);
-        if (row !== undefined) found.push(row);
+        if (row !== undefined) rows.push(row);
       }
-    return found.sort((a, b) => a - b);
+    return rows.sort((a, b) => a - b);
   }
 
   function drawCard() {
@@ -285,7 +285,7 @@ function render({ model, el }) {
     forth.disabled = present >= past.length - 1;
     const go = (next) => choose(next);
     const hadFocus = card.contains(document.activeElement);
-    if (!chosen) card.replaceChildren(tag("p", { class: "fe-empty p-dim" }, "Select an operator: what it computes, where its inputs come from and where its outputs go."));
+    if (!chosen) card.replaceChildren(tag("p", { class: "fe-empty p-dim" }, "Select an operator to see its operation, the origin of its inputs and the uses of its outputs."));
     else if ("row" in chosen) card.replaceChildren(opCard(program, chosen.row, sheets.get(program.word(chosen.row, TYPE)), go));
     else if ("variable" in chosen) card.replaceChildren(varCard(program, chosen.v, value, go));
     else card.replaceChildren(cellCard(program, chosen.cell, chosen.rows, go));
@@ -332,7 +332,7 @@ function render({ model, el }) {
   // ---- the graph
 
   function showGraph(next) {
-    if (graph && !next) tell("cancel");
+    if (graph && !next) request("cancel");
     graph = next;
     tree.hidden = Boolean(graph);
     graphPane.hidden = !graph;
@@ -347,9 +347,9 @@ function render({ model, el }) {
     path.replaceChildren(
       ...parts.map((span, k) => tag("button", { class: "fe-link", disabled: k === parts.length - 1, onclick: () => showGraph({ span, path: parts.slice(1, k) }) }, span || program.title)),
       tag("span", { class: "p-dim fe-drawing" }, "drawing … "),
-      tag("button", { class: "fe-cancel", onclick: () => tell("cancel") }, "Cancel"),
+      tag("button", { class: "fe-cancel", onclick: () => request("cancel") }, "Cancel"),
     );
-    tell("graph", { span: graph.span });
+    request("graph", { span: graph.span });
   }
 
   function drawGraph(drawn) {
@@ -455,7 +455,7 @@ function render({ model, el }) {
     cells.disabled = !known.length;
   }
 
-  /** Another version of the program: keep what still means something in it. */
+  /** Another version of the program: keep the selections that still exist. */
   function renew() {
     const old = program;
     program = Program.read(model.get("table"));
@@ -471,12 +471,12 @@ function render({ model, el }) {
       const cell = model.get("cells").find(({ title: other }) => other === next.cell.title);
       return { ...next, cell, rows: cell ? rowsOf(cell) : [] };
     };
-    const means = (next) => !("row" in next && next.row === undefined) && next.v !== -1 && !("cell" in next && !next.cell);
+    const exists = (next) => !("row" in next && next.row === undefined) && next.v !== -1 && !("cell" in next && !next.cell);
     const kept = past.map(again);
-    present = kept.slice(0, present + 1).filter(means).length - 1;
-    past.splice(0, Infinity, ...kept.filter(means));
+    present = kept.slice(0, present + 1).filter(exists).length - 1;
+    past.splice(0, Infinity, ...kept.filter(exists));
     const next = chosen && again(chosen);
-    chosen = next && means(next) ? next : null;
+    chosen = next && exists(next) ? next : null;
     lit = new Set(chosen?.rows ?? [...lit].map(same).filter((row) => row !== undefined));
     drawHead();
     look(search.value, false);
@@ -485,10 +485,10 @@ function render({ model, el }) {
   }
 
   function follow() {
-    const now = model.get("stand");
-    stand.hidden = !now.state;
-    stand.textContent = now.state ? now.text : "";
-    stand.classList.toggle("fe-running", now.state === "running");
+    const now = model.get("position");
+    position.hidden = !now.state;
+    position.textContent = now.state ? now.text : "";
+    position.classList.toggle("fe-running", now.state === "running");
     mark();
     if (marks.now !== undefined) reveal(marks.now);
     mark();
@@ -496,7 +496,7 @@ function render({ model, el }) {
     markGraph();
   }
 
-  function hear(message) {
+  function onMessage(message) {
     if (message.sheet) {
       sheets.set(message.sheet, message.lines);
       if (chosen && "row" in chosen && program.word(chosen.row, TYPE) === message.sheet) drawCard();
@@ -509,18 +509,18 @@ function render({ model, el }) {
   }
 
   function chooseElsewhere({ ops, variable, cell }) {
-    const found = ops.map((op) => program.find(op)).filter((row) => row !== undefined);
+    const rows = ops.map((op) => program.find(op)).filter((row) => row !== undefined);
     const known = model.get("cells").find(({ title: other }) => other === cell);
     const v = variable ? program.vars.findIndex(([name]) => name === variable) : -1;
-    if (known) choose({ cell: known, rows: found }, { isTold: true });
-    else if (v >= 0) choose({ variable, v }, { isTold: true });
-    else if (found.length === 1) choose({ row: found[0] }, { isTold: true });
-    else if (found.length) light(found);
+    if (known) choose({ cell: known, rows }, { isShared: true });
+    else if (v >= 0) choose({ variable, v }, { isShared: true });
+    else if (rows.length === 1) choose({ row: rows[0] }, { isShared: true });
+    else if (rows.length) light(rows);
   }
 
-  function light(found) {
-    lit = new Set(found);
-    reveal(found[0]);
+  function light(selected) {
+    lit = new Set(selected);
+    reveal(selected[0]);
     rows.redraw();
   }
 
@@ -534,8 +534,8 @@ function render({ model, el }) {
       if (prompt === last) return;
       last = prompt;
       const cell = model.get("cells").find(({ number }) => prompt.trim() === `[${number}]:`);
-      const made = cell ? rowsOf(cell) : [];
-      if (made.length) light(made);
+      const rows = cell ? rowsOf(cell) : [];
+      if (rows.length) light(rows);
     };
     let due = 0;
     const watcher = new MutationObserver(() => (due ||= setTimeout(() => ((due = 0), see()), 100)));
@@ -546,19 +546,19 @@ function render({ model, el }) {
   root.id = `fluidnb-explorer-${Math.random().toString(36).slice(2)}`;
   listen("change:table", renew);
   listen("change:cells", drawHead);
-  listen("change:stand", follow);
-  listen("msg:custom", hear);
+  listen("change:position", follow);
+  listen("msg:custom", onMessage);
   drawHead();
   relist();
-  tellHits();
+  showHits();
   drawCard();
   follow();
   setTimeout(watchCells); // once it is in the page
-  tell("shown");
+  request("shown");
   if (model.get("graph")) showGraph({ span: "", path: [] });
   return () => {
     off.forEach((act) => act());
-    tell("hidden");
+    request("hidden");
     frame.dispose();
   };
 }

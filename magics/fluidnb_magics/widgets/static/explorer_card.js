@@ -1,5 +1,5 @@
 
-// What the explorer tells of one operator, one variable, one cell. `go` is called with what a link leads to.
+// Cards of the explorer about an operator, a variable, a cell. `go` is called with the target of a link.
 
 const MOST_LINKS = 12;
 
@@ -16,8 +16,8 @@ function varLink(program, v, go) {
   return tag("button", { class: "fe-link p-name", "data-local": true, title: program.vars[v][4], onclick: () => go({ variable: program.vars[v][0], v }) }, program.vars[v][0]);
 }
 
-/** Links to some operators; the rest is only counted until it is wanted. */
-function opLinks(program, rows, go, none = "nobody") {
+/** Links to some operators; the others are only counted until the user expands them. */
+function opLinks(program, rows, go, none = "none") {
   const box = tag("span", { class: "fe-links" });
   const fill = (all) => {
     const shown = all ? rows : rows.slice(0, MOST_LINKS);
@@ -35,16 +35,16 @@ function slotTable(program, slots, rowsOf, go) {
     slot.slice(1).map((v, k) => [
       tag("span", { class: "p-dim" }, k ? "" : program.words[slot[0]]),
       tag("span", {}, varLink(program, v, go), " ", tag("span", { class: "p-dim" }, program.vars[v][1])),
-      tag("span", { class: "fe-way" }, ...rowsOf(v)),
+      tag("span", { class: "fe-uses" }, ...rowsOf(v)),
     ]),
   );
   return tag("div", { class: "fe-slots" }, ...lines.flat());
 }
 
-/** Where an input comes from, in words, when no operator writes it. */
+/** The origin of an input that no operator writes, as text. */
 function source(program, v) {
   const kind = program.vars[v][2];
-  return kind === "data" ? "fed" : kind ? "kept from run to run" : "nobody writes it";
+  return kind === "data" ? "fed" : kind ? "kept between runs" : "no operator writes it";
 }
 
 function opCard(program, row, sheet, go) {
@@ -57,16 +57,16 @@ function opCard(program, row, sheet, go) {
   card.append(
     tag("h3", {}, tag("span", { class: "p-dim" }, program.name(row) + " "), tag("span", { class: "p-" + program.role(row) }, program.word(row, TYPE)), tag("span", { class: "fe-badge fe-" + program.role(row) }, program.role(row))),
   );
-  if (place) card.append(tag("div", { class: "fe-made" }, tag("span", { class: "p-place" }, place), tag("code", {}, program.word(row, SOURCE))));
+  if (place) card.append(tag("div", { class: "fe-source" }, tag("span", { class: "p-place" }, place), tag("code", {}, program.word(row, SOURCE))));
   const [ins, outs] = [program.rows[row][INS], program.rows[row][OUTS]];
-  const ways = (way, rows, none) => {
+  const links = (label, rows, none) => {
     const others = rows.filter((other) => other !== row);
-    return others.length ? [tag("span", { class: "p-dim" }, way + " "), opLinks(program, others, go)] : [tag("span", { class: "p-dim" }, none)];
+    return others.length ? [tag("span", { class: "p-dim" }, label + " "), opLinks(program, others, go)] : [tag("span", { class: "p-dim" }, none)];
   };
   const isKept = (v) => ["kept", "parameter"].includes(program.vars[v][2]);
-  const origin = (v) => (isKept(v) && program.uses(v).writers.every((other) => other >= row) ? "from the run before," : "from");
-  if (ins.length) card.append(section("reads", slotTable(program, ins, (v) => ways(origin(v), program.uses(v).writers, source(program, v)), go)));
-  if (outs.length) card.append(section("writes", slotTable(program, outs, (v) => ways("to", program.uses(v).readers, "nobody reads it"), go)));
+  const origin = (v) => (isKept(v) && program.uses(v).writers.every((other) => other >= row) ? "from the previous run," : "from");
+  if (ins.length) card.append(section("reads", slotTable(program, ins, (v) => links(origin(v), program.uses(v).writers, source(program, v)), go)));
+  if (outs.length) card.append(section("writes", slotTable(program, outs, (v) => links("to", program.uses(v).readers, "no operator reads it"), go)));
   if (attributes.length)
     card.append(section("with", tag("div", { class: "fe-slots fe-two" }, ...attributes.flatMap(([name, text]) => [tag("span", { class: "p-dim" }, name), tag("span", {}, text)]))));
   if (inner.length) card.append(section("runs", ...inner.map((block) => tag("button", { class: "fe-link", "data-local": true, onclick: () => go({ row: program.find([block, 0]) }) }, `block ${block}`))));
@@ -99,6 +99,6 @@ function cellCard(program, cell, rows, go) {
     { class: "fe-card" },
     tag("h3", {}, tag("span", { class: "p-name" }, `cell ${cell.title}`), cell.number ? tag("span", { class: "fe-badge" }, `[${cell.number}]`) : null),
     tag("div", { class: "p-dim" }, counts.map(([n, role]) => `${n} ${role}`).join(", ")),
-    section("made", opLinks(program, rows, go)),
+    section("operators", opLinks(program, rows, go)),
   );
 }

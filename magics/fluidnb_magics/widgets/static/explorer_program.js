@@ -115,7 +115,7 @@ function wordsOf(search) {
 }
 
 /** The rows that fit all words of a search, as %fluid show --search has it. */
-function found(program, search) {
+function matchingRows(program, search) {
   const tests = wordsOf(search).map((word) => {
     const [, field, rest] = /^(?:(op|var|attr|cell):)?(.*)$/s.exec(word);
     const plain = rest.toLowerCase();

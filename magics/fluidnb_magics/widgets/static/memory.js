@@ -1,4 +1,4 @@
-// The memory widget: the map of an arena that zooms, the pool over the runs, who holds what.
+// The memory widget: the map of an arena that zooms, the pool over the runs, the owners of its memory.
 
 function render({ model, el }) {
   const frame = framed(model, el, "memory");
@@ -17,7 +17,7 @@ function render({ model, el }) {
     margin: { left: 78, right: 12, top: 18, bottom: 40 },
     draw: drawMap,
     at: under,
-    tip: told,
+    tip: describe,
     pick,
     next: (it, by) => arena && arena.buffers.length ? arena.buffers[(arena.buffers.indexOf(it) + by + arena.buffers.length) % arena.buffers.length] : null,
   });
@@ -41,7 +41,7 @@ function render({ model, el }) {
       { title: "bytes", text: (b) => bytesText(b[2]), number: (b) => b[2], class: "fc-right", wide: "76px" },
       { title: "from", text: (b) => opShort(maker(b[3])), number: (b) => -b[3], wide: "minmax(60px, 1fr)", class: "fc-dim" },
       { title: "until", text: (b) => opShort(maker(b[4])), number: (b) => -b[4], wide: "minmax(60px, 1fr)", class: "fc-dim" },
-      { title: "made in", text: (b) => maker(b[3])[3].replace(/^cell /, ""), wide: "minmax(60px, 0.9fr)", class: "fc-dim fm-cell" },
+      { title: "cell", text: (b) => maker(b[3])[3].replace(/^cell /, ""), wide: "minmax(60px, 0.9fr)", class: "fc-dim fm-cell" },
     ],
     "buffers of the arena",
     (b) => (pick(b), canvas.show(edges[b[3]], edges[b[4] + 1])),
@@ -49,12 +49,12 @@ function render({ model, el }) {
   );
   const holders = sorted(
     [
-      { title: "held by", text: (h) => h[0], wide: "minmax(70px, 1.6fr)" },
+      { title: "owner", text: (h) => h[0], wide: "minmax(70px, 1.6fr)" },
       { title: "bytes", text: (h) => bytesText(h[1]), number: (h) => h[1], class: "fc-right", wide: "76px" },
       { title: "blocks", text: (h) => h[2].toLocaleString("en"), number: (h) => h[2], class: "fc-right", wide: "46px" },
-      { title: "what", text: (h) => h[3], wide: "minmax(60px, 92px)", class: "fc-dim" },
+      { title: "kind", text: (h) => h[3], wide: "minmax(60px, 92px)", class: "fc-dim" },
     ],
-    "who holds the pool's memory",
+    "owners of the pool's memory",
     (h) => call("pick", { block: 0, index: -1, name: h[0] }),
     (element, h) => element.classList.toggle("fc-picked", h[0] === (model.get("picked_things").name || null)),
   );
@@ -62,8 +62,8 @@ function render({ model, el }) {
   const poolWords = tag("div", { class: "fm-pool-words p-dim" });
   const device = tag("div", { class: "fm-pool-words fm-device p-dim", hidden: true });
   const places = tag("select", { "data-local": true, "aria-label": "place" });
-  let place = ""; // the one that somebody chose; else where the program ran
-  places.onchange = () => ((place = places.value), held());
+  let place = ""; // the selected one; else where the program ran
+  places.onchange = () => ((place = places.value), drawPools());
   const empty = tag("div", { class: "fm-empty p-dim", hidden: true });
   frame.body.append(
     tag("div", { class: "fm-bar" }, tag("b", {}, "memory"), choice, words, state, zoomButtons(canvas)),
@@ -80,7 +80,7 @@ function render({ model, el }) {
   function pick(buffer) {
     call("pick", { block: arena.block, index: maker(buffer[3])[0], name: buffer[5] ? name(buffer) : "" });
   }
-  function told(buffer) {
+  function describe(buffer) {
     const [from, to] = [maker(buffer[3]), maker(buffer[4])];
     return [
       buffer[0].join(", "),
@@ -97,8 +97,8 @@ function render({ model, el }) {
     const time = view[0] + ((x - box.left) / box.width) * (view[1] - view[0]);
     const byte = (view[2] + ((box.top + box.height - y) / box.height) * (view[3] - view[2])) * arena.size;
     const slack = ((view[3] - view[2]) * arena.size) / box.height; // a pixel
-    const found = arena.buffers.filter((b) => edges[b[3]] <= time && time < edges[b[4] + 1] && b[1] - slack <= byte && byte < b[1] + b[2] + slack);
-    return found.sort((a, b) => a[2] - b[2])[0] || null;
+    const hits = arena.buffers.filter((b) => edges[b[3]] <= time && time < edges[b[4] + 1] && b[1] - slack <= byte && byte < b[1] + b[2] + slack);
+    return hits.sort((a, b) => a[2] - b[2])[0] || null;
   }
 
   function drawMap(ctx, view, box, over) {
@@ -144,14 +144,14 @@ function render({ model, el }) {
         fitText(ctx, name(buffer), start, high + tall / 2 + 4, Math.min(right, box.left + box.width) - start - 2);
       }
     }
-    // what is held at each moment, and when that is most
+    // the bytes in use at each moment, and the peak
     ctx.globalAlpha = 0.85;
     ctx.strokeStyle = ink;
     ctx.lineWidth = 1.3;
     ctx.beginPath();
-    arena.live.forEach((held, i) => {
-      ctx.lineTo(x(edges[i]), y(held));
-      ctx.lineTo(x(edges[i + 1]), y(held));
+    arena.live.forEach((bytes, i) => {
+      ctx.lineTo(x(edges[i]), y(bytes));
+      ctx.lineTo(x(edges[i + 1]), y(bytes));
     });
     ctx.stroke();
     ctx.restore();
@@ -204,7 +204,7 @@ function render({ model, el }) {
     const drawn = Boolean(arena && arena.buffers.length);
     canvas.element.hidden = !drawn;
     empty.hidden = drawn;
-    empty.textContent = arena ? "Nothing lies in the arena of this block." : "The map comes with the first run.";
+    empty.textContent = arena ? "The arena of this block is empty." : "The map is drawn after the first run.";
     choice.hidden = all.length < 2;
     choice.replaceChildren(...all.map((one, i) => tag("option", { value: i, selected: i === at }, `block ${one.block}`)));
     words.textContent = arena ? arena.words : "";
@@ -220,7 +220,7 @@ function render({ model, el }) {
     buffers.show(arena ? arena.buffers : []);
     canvas.redraw();
   }
-  const held = () => {
+  const drawPools = () => {
     const all = model.get("pools");
     const { points = [], peak = 0, words: text = "", device: named = "", holders: rows = [], ...one } = all.find((p) => p.place === place) || all[0] || {};
     const options = all.map((p) => tag("option", { value: p.place, selected: p.place === one.place }, p.place));
@@ -238,17 +238,17 @@ function render({ model, el }) {
     if (arena) buffers.reveal(isPicked);
     holders.redraw();
   };
-  const said = () => (state.textContent = model.get("state"));
-  const heard = { arenas: draw, pools: held, picked_things: picked, state: said };
-  for (const [what, hear] of Object.entries(heard)) {
-    model.on(`change:${what}`, hear);
-    hear();
+  const drawState = () => (state.textContent = model.get("state"));
+  const observers = { arenas: draw, pools: drawPools, picked_things: picked, state: drawState };
+  for (const [trait, update] of Object.entries(observers)) {
+    model.on(`change:${trait}`, update);
+    update();
   }
   return () => {
     dispose();
     frame.dispose();
     canvas.dispose();
-    for (const [what, hear] of Object.entries(heard)) model.off(`change:${what}`, hear);
+    for (const [trait, update] of Object.entries(observers)) model.off(`change:${trait}`, update);
   };
 }
 

@@ -6,34 +6,34 @@ function notebookOf(model) {
   return typeof shared?.insertCell === "function" ? shared : null;
 }
 
-/** The place of the cell with an id, -1 when there is none. */
+/** The index of the cell with an id, -1 without one. */
 function cellIndex(notebook, id) {
   return notebook.cells.findIndex((cell) => (cell.getId ? cell.getId() : cell.id) === id);
 }
 
-/** Wait until `there()` gives something, at most so long; gives it, or null. */
-async function eventually(there, milliseconds = 4000) {
+/** Wait for a true value of `check()`, for some time at most; gives it, or null. */
+async function eventually(check, milliseconds = 4000) {
   const end = Date.now() + milliseconds;
   while (Date.now() < end) {
-    const found = there();
-    if (found) return found;
+    const value = check();
+    if (value) return value;
     await new Promise((go) => setTimeout(go, 25));
   }
   return null;
 }
 
-/** A promise that holds when the cell's next run is over: true; false when it did not begin. */
-function runOver(cell, begun) {
+/** A promise of the end of the cell's next run: true; false when it did not begin. */
+function runFinished(cell, begun) {
   return new Promise((done) => {
-    const heard = (_, change) => {
+    const changed = (_, change) => {
       if (typeof change.executionCountChange?.newValue === "number") finish(true);
     };
-    const finish = (over) => {
-      cell.changed.disconnect(heard);
-      done(over);
+    const finish = (finished) => {
+      cell.changed.disconnect(changed);
+      done(finished);
     };
-    cell.changed.connect(heard);
-    begun.then((really) => really || finish(false));
+    cell.changed.connect(changed);
+    begun.then((began) => began || finish(false));
   });
 }
 

@@ -7,41 +7,41 @@ function render({ model, el }) {
   root.setAttribute("aria-label", "debugger of a fluid program");
   root.setAttribute("role", "region");
 
-  // ---- what is asked, and whether it is heard
-  let asked = 0;
-  const unheard = new Map();
-  const deaf = tag("div", { class: "fp-note", role: "status", hidden: true });
-  const tell = (name, more = {}) => {
-    const n = ++asked;
+  // ---- requests, and whether the kernel responds
+  let requests = 0;
+  const pending = new Map();
+  const busy = tag("div", { class: "fp-note", role: "status", hidden: true });
+  const request = (name, more = {}) => {
+    const n = ++requests;
     say("");
-    unheard.set(n, setTimeout(() => {
-      deaf.textContent = "The kernel is busy with a cell and hears the panel when that ends; interrupting it pauses the program.";
-      deaf.hidden = false;
+    pending.set(n, setTimeout(() => {
+      busy.textContent = "The kernel is busy with a cell and handles the panel when it ends; interrupting it pauses the program.";
+      busy.hidden = false;
     }, 3000));
-    ask(model, name, { asked: n, ...more });
+    ask(model, name, { request: n, ...more });
   };
-  const hear = (message) => {
-    if ("heard" in message) {
-      clearTimeout(unheard.get(message.heard));
-      unheard.delete(message.heard);
-      if (!unheard.size) deaf.hidden = true;
+  const onMessage = (message) => {
+    if ("response" in message) {
+      clearTimeout(pending.get(message.response));
+      pending.delete(message.response);
+      if (!pending.size) busy.hidden = true;
     }
     if ("ask" in message) ask(model, "answer");
   };
-  model.on("msg:custom", hear);
+  model.on("msg:custom", onMessage);
 
   // ---- buttons
-  const stand = () => model.get("stand") || {};
+  const position = () => model.get("position") || {};
   const stopped = () => model.get("ended") || root.classList.contains("fw-dead");
   const can = (button) => {
-    const { state, can_back } = stand();
+    const { state, can_back } = position();
     if (stopped() || !state || state === "idle") return false;
     if (button.pauses) return state === "running";
     if (state === "running") return false;
     return button.back ? can_back : state !== "done";
   };
-  const press = (button) => can(button) && tell("move", { word: button.word });
-  const bar = tag("div", { class: "fp-bar", role: "toolbar", "aria-label": "walk" });
+  const press = (button) => can(button) && request("move", { word: button.word });
+  const bar = tag("div", { class: "fp-bar", role: "toolbar", "aria-label": "steps" });
   const buttons = model.get("buttons").map((move) => {
     const button = tag(
       "button", { type: "button", class: `fp-move fp-${move.word}`, title: move.tip, "aria-keyshortcuts": move.key },
@@ -66,51 +66,51 @@ function render({ model, el }) {
   slider.onpointerdown = () => (dragging = true);
   slider.onpointerup = () => (dragging = false);
   slider.onchange = () => (dragging = false);
-  slider.oninput = () => tell("go", { at: Number(slider.value) });
+  slider.oninput = () => request("go", { at: Number(slider.value) });
 
   // ---- notes
   const note = tag("div", { class: "fp-note", role: "status", hidden: true });
   const waits = tag(
     "div", { class: "fp-note fp-waits", role: "status", hidden: true },
-    tag("span", {}, "A cell waits for this run: continue to its end, and the cell goes on. "),
-    tag("button", { type: "button", onclick: () => tell("leave") }, "stop the cell"),
+    tag("span", {}, "A cell waits for this run: continue to its end, and the cell continues. "),
+    tag("button", { type: "button", onclick: () => request("leave") }, "stop the cell"),
   );
   const wrong = tag("pre", { class: "fp-wrong", role: "alert", hidden: true });
 
   // ---- parts
   const listing = programListing({
-    mark: (block, index) => !stopped() && tell("mark", { block, index }),
-    until: (block, index) => can(byWord.get("step")) && tell("until", { block, index }),
+    mark: (block, index) => !stopped() && request("mark", { block, index }),
+    until: (block, index) => can(byWord.get("step")) && request("until", { block, index }),
   });
   const counts = tag("span", { class: "fp-dim" });
   const stack = tag("div", { class: "fp-stack", role: "group", "aria-label": "call stack" });
   const values = tag("div", { class: "fp-list" });
   let chosen = -1;
   const scope = scopeList({
-    window: (first, size, part) => !stopped() && tell("window", { first, count: size, part }),
-    open: (name) => tell("open", { name, frame: chosen }),
+    window: (first, size, part) => !stopped() && request("window", { first, count: size, part }),
+    open: (name) => request("open", { name, frame: chosen }),
     edit: (name) => edit(name, chosen),
   });
   const edit = (name, from) => {
     opened.edit();
-    tell("open", { name, frame: from });
+    request("open", { name, frame: from });
   };
   const opened = openedValue({
-    close: () => tell("open", { name: "" }),
-    view: (at, row, column, rows, columns, axes) => tell("view", { at, row, column, rows, columns, axes }),
-    edit: (name, text, from) => tell("edit", { name, text, frame: from }),
-    against: (step) => tell("against", { step }),
+    close: () => request("open", { name: "" }),
+    view: (at, row, column, rows, columns, axes) => request("view", { at, row, column, rows, columns, axes }),
+    edit: (name, text, from) => request("edit", { name, text, frame: from }),
+    against: (step) => request("against", { step }),
   });
-  const stops = addable("Breakpoints", "op mul, var loss, nan, when loss.mean() > 3", "add a breakpoint", (text) => tell("break", { text }));
-  const watches = addable("Watches", "a variable, or an expression", "add a watch", (text) => tell("watch", { text }));
+  const stops = addable("Breakpoints", "op mul, var loss, nan, when loss.mean() > 3", "add a breakpoint", (text) => request("break", { text }));
+  const watches = addable("Watches", "a variable, or an expression", "add a watch", (text) => request("watch", { text }));
   const source = sourceLines();
   const marker = cellMarker(model, root);
   const around = tag("section", { class: "fp-part" }, tag("h4", {}, "Here"), values);
   body.append(
     bar,
-    tag("div", { class: "fp-said" }, state, count, reason),
+    tag("div", { class: "fp-status" }, state, count, reason),
     tag("div", { class: "fp-timeline" }, slider, runs),
-    waits, note, deaf, wrong,
+    waits, note, busy, wrong,
     tag(
       "div", { class: "fp-main" },
       tag("div", { class: "fp-left" },
@@ -127,16 +127,16 @@ function render({ model, el }) {
     counts.textContent = words;
     listing.load(rows);
     listing.stops(model.get("stops"));
-    listing.stand(stand());
+    listing.position(position());
   };
-  const drawStand = () => {
-    const s = stand();
+  const drawPosition = () => {
+    const s = position();
     const running = s.state === "running";
     const word = model.get("ended") ? "ended" : s.error?.length ? "failed" : s.state;
     root.dataset.state = word;
     state.textContent = word;
     count.textContent = s.state === "idle" ? "" : `step ${s.at.toLocaleString("en")}`;
-    reason.title = reason.textContent = running ? s.reason : [s.reason, s.place, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
+    reason.title = reason.textContent = running ? s.reason : [s.reason, s.location, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
     for (const [move, button] of buttons) button.setAttribute("aria-disabled", String(!can(move)));
     slider.min = s.first;
     slider.max = Math.max(s.reached, s.at);
@@ -150,17 +150,17 @@ function render({ model, el }) {
     if (running) return;
     wrong.hidden = !s.error?.length;
     wrong.replaceChildren(...s.error.flatMap((line) => [...pieces(line), "\n"]));
-    listing.stand(s);
+    listing.position(s);
     drawStack();
   };
   const drawSource = () => {
-    const s = stand();
+    const s = position();
     const paused = s.state === "paused" && !stopped();
     marker.show(paused ? model.get("cell") : "", s.source);
-    if (s.state !== "running") source.show(s.source, s.place);
+    if (s.state !== "running") source.show(s.source, s.location);
   };
   const drawStack = () => {
-    const frames = stand().frames || [];
+    const frames = position().frames || [];
     const current = model.get("scope").frame ?? frames.length - 1;
     stack.replaceChildren(...frames.map((line, i) => {
       const button = tag("button", { type: "button", class: "fp-frame", "aria-pressed": String(i === current) },
@@ -168,7 +168,7 @@ function render({ model, el }) {
       button.onclick = () => {
         chosen = i === frames.length - 1 ? -1 : i;
         if (line.index >= 0) listing.reveal(line.block, line.index);
-        tell("frame", { frame: chosen });
+        request("frame", { frame: chosen });
       };
       return button;
     }).reverse());
@@ -179,44 +179,44 @@ function render({ model, el }) {
     around.hidden = !lines.length;
     values.replaceChildren(...lines.map(([what, line]) => {
       const row = tag("button", { type: "button", class: `fp-value fp-${what}` }, ...valueCells(line, what));
-      row.onclick = () => tell("open", { name: line.name });
+      row.onclick = () => request("open", { name: line.name });
       row.ondblclick = () => edit(line.name, -1);
       return row;
     }));
   };
   const drawScope = () => {
     const now = model.get("scope");
-    if (now.rows) scope.show(now, stand().wrote || [], model.get("opened")?.line.name || "");
+    if (now.rows) scope.show(now, position().wrote || [], model.get("opened")?.line.name || "");
     drawStack();
   };
   const drawStops = () => {
     const all = model.get("stops");
     listing.stops(all);
     const times = (n) => (n === 1 ? "hit 1 time" : `hit ${n} times`);
-    stops.show(all.map((stop) => [stop.text, times(stop.hits), () => tell("clear", { number: stop.number })]));
+    stops.show(all.map((stop) => [stop.text, times(stop.hits), () => request("clear", { number: stop.number })]));
   };
   const drawWatches = () =>
-    watches.show(model.get("watches").map(([text, value]) => [text, value, () => tell("unwatch", { text }), /\b(nan|inf)\b/.test(value)]));
+    watches.show(model.get("watches").map(([text, value]) => [text, value, () => request("unwatch", { text }), /\b(nan|inf)\b/.test(value)]));
   const drawNotes = () => {
-    note.textContent = [model.get("note"), model.get("ended") ? "" : model.get("deaf")].filter(Boolean).join(" ");
+    note.textContent = [model.get("note"), model.get("ended") ? "" : model.get("unanswered")].filter(Boolean).join(" ");
     note.hidden = !note.textContent;
     waits.hidden = !model.get("waits");
   };
   const changes = {
-    "change:listing": drawListing, "change:stand": drawStand, "change:scope": drawScope, "change:values": drawValues,
+    "change:listing": drawListing, "change:position": drawPosition, "change:scope": drawScope, "change:values": drawValues,
     "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
-    "change:cell": drawSource, "change:note": drawNotes, "change:deaf": drawNotes, "change:waits": drawNotes,
-    "change:ended": () => (drawNotes(), drawStand()),
+    "change:cell": drawSource, "change:note": drawNotes, "change:unanswered": drawNotes, "change:waits": drawNotes,
+    "change:ended": () => (drawNotes(), drawPosition()),
   };
   drawListing();
   drawNotes();
-  if (stand().state) Object.values(changes).forEach((draw) => draw());
+  if (position().state) Object.values(changes).forEach((draw) => draw());
   for (const [event, draw] of Object.entries(changes)) model.on(event, draw);
   ask(model, "shown");
   return () => {
     for (const [event, draw] of Object.entries(changes)) model.off(event, draw);
-    model.off("msg:custom", hear);
-    unheard.forEach(clearTimeout);
+    model.off("msg:custom", onMessage);
+    pending.forEach(clearTimeout);
     marker.clear();
     if (!stopped()) ask(model, "hidden");
     frame.dispose();

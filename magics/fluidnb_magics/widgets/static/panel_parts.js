@@ -1,6 +1,6 @@
 // Parts of the debugger panel: the listing of the program, bars, lines of values, lists with a box to add to them.
 
-/** A histogram as bars; `bad` where there are numbers that are none. */
+/** A histogram as bars. */
 function bars(counts) {
   const top = Math.max(...counts, 1);
   const step = 64 / counts.length;
@@ -31,37 +31,37 @@ function valueCells(line, what = "") {
 
 /**
  * The listing of the program. `act` has mark(block, index) and until(block, index).
- * Gives { element, load(rows), stand(stand), stops(stops), reveal(block, index) }.
+ * Gives { element, load(rows), position(position), stops(stops), reveal(block, index) }.
  */
 function programListing(act) {
   let rows = [];
   let places = new Map();
-  let stand = {};
+  let position = {};
   let dots = new Map();
   let cursor = -1;
   const key = (block, index) => block + ":" + index;
   const mine = "fp-" + Math.random().toString(36).slice(2) + "-"; // several panels may be on a page
   const is = (spot, row) => spot && spot[0] === row[1] && spot[1] === row[2];
-  const atEnd = () => stand.state !== "idle" && !stand.here && stand.frames?.length && stand.frames[stand.frames.length - 1].block;
+  const atEnd = () => position.state !== "idle" && !position.here && position.frames?.length && position.frames[position.frames.length - 1].block;
   const draw = (i) => {
     const [depth, block, index, role, text, facts, place] = rows[i];
     if (index < 0) return tag("div", { class: "fp-op fp-title" }, ...pieces(text));
     const stops = dots.get(key(block, index)) || [];
     const sure = stops.some((stop) => stop.spot);
     const dot = sure ? "●" : stops.length ? "○" : "";
-    const here = is(stand.here, rows[i]);
+    const here = is(position.here, rows[i]);
     const last = atEnd() === block && !places.has(key(block, index + 1));
     const gutter = tag("span", { class: "fp-gutter", title: stops.map((s) => s.text).join(", ") || "stop here" }, dot);
     gutter.onclick = (event) => {
       event.stopPropagation();
       act.mark(block, index);
     };
-    const marks = `${here ? " fp-here" : ""}${is(stand.ran, rows[i]) ? " fp-ran" : ""}${last ? " fp-end" : ""}`;
-    const said = `${here ? "next: " : ""}${dot ? "breakpoint, " : ""}${block}:${index} ${text.map((p) => p[0]).join("")}`;
+    const marks = `${here ? " fp-here" : ""}${is(position.ran, rows[i]) ? " fp-ran" : ""}${last ? " fp-end" : ""}`;
+    const label = `${here ? "next: " : ""}${dot ? "breakpoint, " : ""}${block}:${index} ${text.map((p) => p[0]).join("")}`;
     const row = tag(
       "div",
       { class: `fp-op${marks}${i === cursor ? " fp-cursor" : ""}`, role: "option", id: mine + key(block, index),
-        "aria-selected": String(i === cursor), "aria-label": said, title: [text.map((p) => p[0]).join(""), facts, place].filter(Boolean).join("\n") },
+        "aria-selected": String(i === cursor), "aria-label": label, title: [text.map((p) => p[0]).join(""), facts, place].filter(Boolean).join("\n") },
       gutter,
       tag("span", { class: "fp-arrow" }, here ? "▶" : ""),
       tag("span", { class: "fp-number" }, String(index)),
@@ -105,7 +105,7 @@ function programListing(act) {
     const at = places.get(key(block, index));
     if (at !== undefined) view.reveal(at);
   };
-  new ResizeObserver(() => stand.here && reveal(...stand.here)).observe(view.element);
+  new ResizeObserver(() => position.here && reveal(...position.here)).observe(view.element);
   return {
     element: view.element,
     reveal,
@@ -116,9 +116,9 @@ function programListing(act) {
       view.element.style.height = Math.min(Math.max(rows.length, 4), 21) * 20 + 2 + "px";
       view.show(rows.length);
     },
-    stand(now) {
-      const moved = String(now.here) !== String(stand.here);
-      stand = now;
+    position(now) {
+      const moved = String(now.here) !== String(position.here);
+      position = now;
       if (moved && now.here) reveal(...now.here);
       view.redraw();
     },

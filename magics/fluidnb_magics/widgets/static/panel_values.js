@@ -5,14 +5,14 @@ function scopeList(act) {
   let scope = { count: 0, first: 0, rows: [] };
   let wrote = new Set();
   let opened = "";
-  let asked = 0;
+  let timer = 0;
   const high = 40;
   const seen = () => {
     const top = Math.floor(view.element.scrollTop / high);
     const last = Math.min(scope.count, top + Math.ceil(view.element.clientHeight / high) + 4);
-    clearTimeout(asked);
+    clearTimeout(timer);
     if (Math.max(0, top - 4) < scope.first || last > scope.first + scope.rows.length)
-      asked = setTimeout(() => act.window(Math.max(0, top - 8), 24, part.value.trim()), 40);
+      timer = setTimeout(() => act.window(Math.max(0, top - 8), 24, part.value.trim()), 40);
   };
   const draw = (i) => {
     const line = scope.rows[i - scope.first];
@@ -52,7 +52,7 @@ function openedValue(act) {
   const head = tag("div", { class: "fp-head" });
   const body = tag("div");
   const box = tag("input", { type: "text", placeholder: "a number, or an expression", "aria-label": "new value" });
-  const form = tag("form", { class: "fp-add" }, box, tag("button", { type: "submit", title: "Give it this value; going back undoes it" }, "set"));
+  const form = tag("form", { class: "fp-add" }, box, tag("button", { type: "submit", title: "Set the value; stepping back undoes it" }, "set"));
   const element = tag("section", { class: "fp-part fp-opened", hidden: true }, head, body, form);
   const rows = 12;
   const columns = 10;
@@ -172,7 +172,7 @@ function openedValue(act) {
         line.histogram.length ? bars(line.histogram) : null, tag("span", { class: "fp-dim" }, `${line.nbytes.toLocaleString("en")} bytes`)));
     if (opened.sequences) {
       const sequences = tag("div", { class: "fp-sequences", title: line.lod });
-      sequences.innerHTML = opened.sequences; // made by the kernel from offsets alone
+      sequences.innerHTML = opened.sequences; // drawn by the kernel from offsets alone
       parts.push(sequences);
     }
     if (page) {

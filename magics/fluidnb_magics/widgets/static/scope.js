@@ -4,7 +4,7 @@ const ROW = 24;
 const CELL = { width: 92, height: 21, head: 64 };
 const TALLEST = 4e6; // pixels of a list that a browser scrolls well
 
-/** A place as commands call it. */
+/** A place as commands name it. */
 const placeText = (where) => where.replace(/^CUDAPlace\((\d+)\)$/, "cuda:$1");
 
 function render({ model, el }) {
@@ -17,7 +17,7 @@ function render({ model, el }) {
   const known = new Map();
   let items = [];
   let active = 0;
-  let asked = "";
+  let requested = "";
 
   // The bar.
   const search = tag("input", { "data-local": true, type: "search", class: "fs-search", placeholder: "search variables", "aria-label": "search variables" });
@@ -72,7 +72,7 @@ function render({ model, el }) {
     active = Math.min(active, Math.max(items.length - 1, 0));
     count.textContent = words.length ? `${shown.toLocaleString("en")} of ${all.toLocaleString("en")}` : `${all.toLocaleString("en")} variable${all === 1 ? "" : "s"}`;
     empty.hidden = items.length > 0 && all > 0;
-    empty.textContent = words.length && all ? "No variable fits." : "Nothing is held yet: run a program.";
+    empty.textContent = words.length && all ? "No match." : "No values yet: run a program.";
     list.element.style.setProperty("--tall", Math.max(4, Math.min(items.length + 1, 16)) * ROW + "px");
     list.show(items.length);
     see();
@@ -91,23 +91,23 @@ function render({ model, el }) {
       row.onclick = () => (point(index), turn(item));
       return row;
     }
-    const held = known.get(item.key) || {};
+    const facts = known.get(item.key) || {};
     const row = tag(
       "div",
       { class: "fs-row fs-var", role: "treeitem", id, "aria-level": item.depth + 1, title: item.name, "data-key": item.key },
       tag("span", { class: "fs-name" }, item.name),
-      tag("span", { class: "fs-facts", title: held.where ? `${held.facts} on ${held.where}` : "" }, held.facts || "", held.where ? tag("i", {}, placeText(held.where)) : null),
-      tag("span", { class: "fs-spark" }, held.line && held.line.length > 1 ? sparkLine(held.line) : null),
-      tag("span", { class: "fs-histogram" }, held.histogram && held.histogram.length ? histogramBars(held.histogram) : null),
-      tag("span", { class: "fs-statistics" + (held.warn ? " p-warn" : "") }, held.statistics ? (held.about ? "≈ " : "") + held.statistics : ""),
+      tag("span", { class: "fs-facts", title: facts.where ? `${facts.facts} on ${facts.where}` : "" }, facts.facts || "", facts.where ? tag("i", {}, placeText(facts.where)) : null),
+      tag("span", { class: "fs-spark" }, facts.line && facts.line.length > 1 ? sparkLine(facts.line) : null),
+      tag("span", { class: "fs-histogram" }, facts.histogram && facts.histogram.length ? histogramBars(facts.histogram) : null),
+      tag("span", { class: "fs-statistics" + (facts.warn ? " p-warn" : "") }, facts.statistics ? (facts.about ? "≈ " : "") + facts.statistics : ""),
     );
     row.style.setProperty("--depth", item.depth);
     row.classList.toggle("fs-active", index === active);
-    row.classList.toggle("fs-new", Boolean(held.changed));
+    row.classList.toggle("fs-new", Boolean(facts.changed));
     row.classList.toggle("fs-picked", (chosen.names || []).includes(item.name));
     row.classList.toggle("fs-open", model.get("opened").key === item.key);
     row.setAttribute("aria-selected", String(model.get("opened").key === item.key));
-    if (held.changed) row.setAttribute("aria-description", "changed");
+    if (facts.changed) row.setAttribute("aria-description", "changed");
     row.onclick = () => (point(index), call("open", { key: item.key }));
     return row;
   }
@@ -139,13 +139,13 @@ function render({ model, el }) {
     event.preventDefault();
   });
 
-  /** Tell the kernel which rows are in view, when that changed. */
+  /** Request the rows in view, when they changed. */
   function see() {
     const first = Math.max(0, Math.floor(list.element.scrollTop / ROW) - 2);
     const last = Math.ceil((list.element.scrollTop + (list.element.clientHeight || 360)) / ROW) + 2;
     const keys = items.slice(first, last).flatMap((item) => item.key || []);
-    if (JSON.stringify(keys) === asked) return;
-    asked = JSON.stringify(keys);
+    if (JSON.stringify(keys) === requested) return;
+    requested = JSON.stringify(keys);
     call("see", { keys });
   }
   let later = 0;
@@ -154,9 +154,9 @@ function render({ model, el }) {
     later = setTimeout(see, 40);
   });
 
-  // The foot, and all of it.
+  // The foot.
   const empty = tag("div", { class: "fs-empty p-dim" });
-  const growth = plot("bytes held", 76);
+  const growth = plot("bytes", 76);
   const words = tag("span", { class: "p-dim" });
   const foot = tag("details", { class: "fs-growth" }, tag("summary", {}, tag("b", {}, "growth "), words), growth.element);
   const detail = tensorPane(model, call);
@@ -168,9 +168,9 @@ function render({ model, el }) {
     list.redraw();
   };
   const opened = () => {
-    const found = model.get("opened");
-    main.classList.toggle("fs-split", Boolean(found.key));
-    detail.show(found);
+    const opened = model.get("opened");
+    main.classList.toggle("fs-split", Boolean(opened.key));
+    detail.show(opened);
     list.redraw();
   };
   const picked = () => {
@@ -183,27 +183,27 @@ function render({ model, el }) {
     }
     list.redraw();
   };
-  const told = () => {
+  const drawState = () => {
     state.textContent = model.get("state");
     const { bytes = [], words: text = "" } = model.get("growth");
     words.textContent = text;
     if (bytes.length) growth.show([{ name: "bytes", points: bytes, kind: "p-forward" }], { text: bytesText, zero: true });
   };
-  const heard = { outline: layOut, rows, opened, picked_names: picked, state: told, growth: told };
-  for (const [name, hear] of Object.entries(heard)) model.on(`change:${name}`, hear);
+  const observers = { outline: layOut, rows, opened, picked_names: picked, state: drawState, growth: drawState };
+  for (const [name, update] of Object.entries(observers)) model.on(`change:${name}`, update);
   rows();
   layOut();
   opened();
   picked();
-  told();
+  drawState();
   return () => {
     dispose();
     frame.dispose();
-    for (const [name, hear] of Object.entries(heard)) model.off(`change:${name}`, hear);
+    for (const [name, update] of Object.entries(observers)) model.off(`change:${name}`, update);
   };
 }
 
-/** One tensor: facts, pictures, its way so far, and its elements page by page. Gives { element, show(opened) }. */
+/** One tensor: facts, pictures, its history, and its elements page by page. Gives { element, show(opened) }. */
 function tensorPane(model, call) {
   const element = tag("section", { class: "fs-detail", "aria-label": "the opened tensor", hidden: true });
   const name = tag("b", { class: "fs-title" });
@@ -213,23 +213,23 @@ function tensorPane(model, call) {
   const parts = tag("label", { class: "fs-parts" });
   const bars = tag("div", { class: "fs-figure" });
   const history = plot("mean and deviation", 96);
-  const way = tag("div", { class: "fs-figure fs-way" }, tag("div", { class: "p-dim" }, "mean ± deviation"), history.element);
+  const trend = tag("div", { class: "fs-figure fs-way" }, tag("div", { class: "p-dim" }, "mean ± deviation"), history.element);
   const pictures = tag("div", { class: "fs-pictures" });
   const axes = tag("div", { class: "fs-axes" });
   const grid = valueGrid((row, column, rows, columns) => look({ row, column, rows, columns }));
-  element.append(tag("div", { class: "fs-head" }, name, shut), facts, lod, parts, tag("div", { class: "fs-figures" }, bars, way, pictures), axes, grid.element);
+  element.append(tag("div", { class: "fs-head" }, name, shut), facts, lod, parts, tag("div", { class: "fs-figures" }, bars, trend, pictures), axes, grid.element);
   let now = {};
-  let held = "";
+  let drawnAxes = "";
 
   function look(change) {
-    const size = grid.room();
+    const size = grid.visibleSize();
     call("view", { axes: now.axes || null, at: now.at || [], row: 0, column: 0, ...size, ...change });
   }
 
   function drawAxes() {
     const key = JSON.stringify([now.key, now.part, now.shape, now.axes]);
-    if (key === held) return;
-    held = key;
+    if (key === drawnAxes) return;
+    drawnAxes = key;
     const shape = now.shape || [];
     if (shape.length < 2) return axes.replaceChildren();
     const select = (which) => {
@@ -263,7 +263,7 @@ function tensorPane(model, call) {
   }
 
   function drawPictures() {
-    const found = Object.entries(now.pictures || {}).map(([what, { url, size, range }]) => {
+    const figures = Object.entries(now.pictures || {}).map(([what, { url, size, range }]) => {
       const [rows, columns] = what === "plane" ? now.size : size;
       const scale = Math.min(12, 120 / rows, 240 / columns);
       const image = tag("img", { src: url, alt: `${what}, ${rows} by ${columns}, ${shortText(range[0])} to ${shortText(range[1])}` });
@@ -283,7 +283,7 @@ function tensorPane(model, call) {
       }
       return tag("div", { class: "fs-figure" }, tag("div", { class: "p-dim" }, what === "plane" ? "heat map" : "image"), box);
     });
-    pictures.replaceChildren(...found);
+    pictures.replaceChildren(...figures);
   }
 
   return {
@@ -295,8 +295,8 @@ function tensorPane(model, call) {
       now = opened;
       name.textContent = opened.part >= 0 ? `${opened.name} [${opened.part}]` : opened.name;
       element.classList.toggle("fs-gone", opened.gone);
-      const said = [opened.gone ? "it is gone" : opened.facts, opened.bytes, opened.scope, opened.where].filter(Boolean).join("  ·  ");
-      facts.replaceChildren(tag("div", { class: "p-dim" }, said), tag("div", { class: "fs-numbers" + (opened.warn ? " p-warn" : "") + (opened.changed ? " fs-new" : "") }, opened.statistics || ""));
+      const text = [opened.gone ? "removed" : opened.facts, opened.bytes, opened.scope, opened.where].filter(Boolean).join("  ·  ");
+      facts.replaceChildren(tag("div", { class: "p-dim" }, text), tag("div", { class: "fs-numbers" + (opened.warn ? " p-warn" : "") + (opened.changed ? " fs-new" : "") }, opened.statistics || ""));
       lod.innerHTML = opened.lod || ""; // boxes that the kernel drew of numbers
       lod.hidden = !opened.lod;
       if (fresh) {
@@ -312,7 +312,7 @@ function tensorPane(model, call) {
         bars.replaceChildren(tag("div", { class: "p-dim" }, "histogram"), histogramBars(counts, 160, 72), ends);
       }
       const track = opened.history || [];
-      way.hidden = !track.length;
+      trend.hidden = !track.length;
       const band = track.filter((p) => p[1] !== null).map(([x, mean, std]) => [x, mean - std, mean + std]);
       if (track.length) history.show([{ name: "mean", points: track.map((p) => [p[0], p[1] ?? NaN]), kind: "p-forward" }], { band });
       drawPictures();
@@ -323,7 +323,7 @@ function tensorPane(model, call) {
   };
 }
 
-/** The elements of a plane of any size: only those in view are here. */
+/** The elements of a plane of any size, of which only those in view exist. */
 function valueGrid(want) {
   const pane = tag("table", { class: "fs-cells" });
   const inner = tag("div", { class: "fs-grid-all" }, pane);
@@ -335,13 +335,13 @@ function valueGrid(want) {
   let [row, column] = [0, 0];
   let waiting = false;
 
-  const room = () => ({
+  const visibleSize = () => ({
     rows: Math.max(4, Math.floor((element.clientHeight || 300) / CELL.height)),
     columns: Math.max(2, Math.ceil(((element.clientWidth || 600) - CELL.head) / CELL.width) + 1),
   });
   const tall = () => Math.min((height + 1) * CELL.height, TALLEST);
   const spot = () => {
-    const { rows, columns } = room();
+    const { rows, columns } = visibleSize();
     const most = Math.max(tall() - element.clientHeight, 1);
     const down = Math.max(height - rows + 2, 0);
     const at = tall() < TALLEST ? Math.round(element.scrollTop / CELL.height) : Math.round((element.scrollTop / most) * down);
@@ -350,7 +350,7 @@ function valueGrid(want) {
 
   function paint() {
     waiting = false;
-    const { rows, columns } = room();
+    const { rows, columns } = visibleSize();
     const heads = [];
     for (let c = column; c < Math.min(width, column + columns); c++) heads.push(tag("th", { scope: "col" }, opened.wraps ? `+${c}` : String(c)));
     const lines = [tag("tr", {}, tag("td", { class: "fs-corner" }), ...heads)];
@@ -383,32 +383,32 @@ function valueGrid(want) {
       if (r === row && c === column) return;
       [row, column] = [r, c];
       paint();
-      want(row, column, room().rows, room().columns);
+      want(row, column, visibleSize().rows, visibleSize().columns);
     });
   });
   new ResizeObserver(() => opened.cells && requestAnimationFrame(paint)).observe(element);
 
   return {
     element,
-    room,
+    visibleSize,
     go(r, c) {
       const most = tall() - element.clientHeight;
-      element.scrollTop = tall() < TALLEST ? r * CELL.height : (r / Math.max(height - room().rows + 2, 1)) * most;
+      element.scrollTop = tall() < TALLEST ? r * CELL.height : (r / Math.max(height - visibleSize().rows + 2, 1)) * most;
       element.scrollLeft = c * CELL.width;
     },
-    show(found, fresh) {
-      element.hidden = !found.cells;
-      if (!found.cells) return;
-      const same = JSON.stringify([found.key, found.part, found.axes, found.at, found.size]) === JSON.stringify([opened.key, opened.part, opened.axes, opened.at, opened.size]);
-      if (found.update !== opened.update || !same) [before, texts] = [same ? texts : new Map(), new Map()];
-      opened = found;
-      [height, width] = found.size;
+    show(value, fresh) {
+      element.hidden = !value.cells;
+      if (!value.cells) return;
+      const same = JSON.stringify([value.key, value.part, value.axes, value.at, value.size]) === JSON.stringify([opened.key, opened.part, opened.axes, opened.at, opened.size]);
+      if (value.update !== opened.update || !same) [before, texts] = [same ? texts : new Map(), new Map()];
+      opened = value;
+      [height, width] = value.size;
       inner.style.height = tall() + "px";
       inner.style.width = CELL.head + width * CELL.width + "px";
       element.style.height = Math.min(height + 1.8, 15) * CELL.height + "px";
       if (fresh || !same) element.scrollTo(0, 0);
       if (fresh || !same) [row, column] = [0, 0];
-      found.cells.forEach((line, i) => line.forEach((text, j) => texts.set((found.row + i) * width + found.column + j, text)));
+      value.cells.forEach((line, i) => line.forEach((text, j) => texts.set((value.row + i) * width + value.column + j, text)));
       paint();
     },
   };

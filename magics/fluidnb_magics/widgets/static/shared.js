@@ -1,4 +1,4 @@
-// What all widgets share. Each widget's own file follows in the same module and exports `{ render }`.
+// Shared by all widgets. Each widget's own file follows in the same module and exports `{ render }`.
 
 /** Make an element: `tag("button", { class: "x", onclick: f }, "text", otherElement)`; text never becomes markup. */
 function tag(name, attributes = {}, ...children) {
@@ -17,27 +17,27 @@ function pieces(line) {
   return line.map(([text, style]) => (style ? tag("span", { class: "p-" + style }, text) : document.createTextNode(text)));
 }
 
-/** Ask the kernel to do something: calls `do_<name>` of the widget's Python class. A kernel that is gone is not asked. */
+/** A request to the kernel: calls `do_<name>` of the widget's Python class; without a kernel nothing happens. */
 function ask(model, name, more = {}) {
   try {
     model.send({ do: name, ...more });
   } catch (gone) {
-    console.debug("fluidnb:", gone); // the frame says that the kernel is gone
+    console.debug("fluidnb:", gone); // the frame shows that the kernel is not running
   }
 }
 
 /**
- * The frame of a widget: an element whose keys stay in it, a bar for sentences, and a mark when the kernel is gone.
- * `keys` maps a key, as KeyboardEvent.key, to a function; keys typed into inputs are left to them.
+ * The frame of a widget: an element whose keys stay in it, a bar for messages, and a mark without a kernel.
+ * `keys` maps a key, as KeyboardEvent.key, to a function; keys typed into inputs are not handled.
  * Gives { root, body, say, dispose }.
  */
 function framed(model, el, name, keys = {}) {
   const bar = tag("div", { class: "fw-problem", role: "status", "aria-live": "polite", hidden: true });
   const body = tag("div", { class: "fw-body" });
   const root = tag("div", { class: `fluidnb-widget fw-${name}`, tabindex: "0", "data-lm-suppress-shortcuts": "true" }, body, bar);
-  // The static face beside the widget is for when there is no widget; it leaves no gap where the front end is JupyterLab.
-  const still = `[data-fluidnb-face="${model.get("face_id")}"]`;
-  root.prepend(tag("style", {}, `${still}, .jp-OutputArea-child:has(${still}) { display: none; }`));
+  // The static rendering beside the widget is hidden; in JupyterLab without a gap.
+  const rendering = `[data-fluidnb-static="${model.get("widget_id")}"]`;
+  root.prepend(tag("style", {}, `${rendering}, .jp-OutputArea-child:has(${rendering}) { display: none; }`));
   const say = (sentence) => {
     bar.textContent = sentence;
     bar.hidden = !sentence;
@@ -52,29 +52,29 @@ function framed(model, el, name, keys = {}) {
       act(event);
     }
   });
-  const hear = (message) => {
+  const onMessage = (message) => {
     if ("problem" in message) say(message.problem);
   };
-  // What a render function gets of the model does not say whether its kernel is there; the widget manager's does.
-  const look = async () => {
-    const own = await model.widget_manager?.get_model?.(model.get("face_id"))?.catch(() => null);
+  // The model of a render function does not show whether its kernel runs; that of the widget manager does.
+  const checkKernel = async () => {
+    const own = await model.widget_manager?.get_model?.(model.get("widget_id"))?.catch(() => null);
     const dead = own?.comm_live === false;
     root.classList.toggle("fw-dead", dead);
-    if (dead) say("The kernel is gone; its last state is shown.");
-    // what needs no kernel says so with data-local
+    if (dead) say("The kernel is not running; the last state is shown.");
+    // controls that need no kernel have data-local
     root.querySelectorAll(":is(button, input, select):not([data-local])").forEach((control) => (control.disabled ||= dead));
   };
-  model.on("msg:custom", hear);
-  model.on("comm_live_update", look);
+  model.on("msg:custom", onMessage);
+  model.on("comm_live_update", checkKernel);
   el.append(root);
-  look();
+  checkKernel();
   return {
     root,
     body,
     say,
     dispose() {
-      model.off("msg:custom", hear);
-      model.off("comm_live_update", look);
+      model.off("msg:custom", onMessage);
+      model.off("comm_live_update", checkKernel);
     },
   };
 }

@@ -1,4 +1,4 @@
-// The timeline widget: operators over time in lanes, and the sums of what is in view.
+// The timeline widget: operators over time in lanes, and sums of the visible part.
 
 const LANE = 26;
 const MOST_LANES = 14;
@@ -33,7 +33,7 @@ function render({ model, el }) {
     flat: true,
     draw,
     at: under,
-    tip: told,
+    tip: describe,
     pick,
     next: (it, step) => {
       if (!count) return null;
@@ -44,16 +44,16 @@ function render({ model, el }) {
     moved: () => soon(),
   });
   const sums = sortedTable({
-    label: "sums of what is in view",
+    label: "sums of the visible part",
     height: 198,
     by: 2,
     columns: [
       { title: "group", text: (row) => row.name, wide: "minmax(90px, 1.4fr)" },
       { title: "share", text: (row) => `${(100 * row.share).toFixed(1)}%`, number: (row) => row.share, wide: "minmax(90px, 1.6fr)", class: "ft-share" },
       { title: "time", text: (row) => timeText(row.own), number: (row) => row.own, wide: "76px", class: "fc-right" },
-      { title: "ran", text: (row) => row.calls.toLocaleString("en"), number: (row) => row.calls, wide: "56px", class: "fc-right" },
+      { title: "calls", text: (row) => row.calls.toLocaleString("en"), number: (row) => row.calls, wide: "56px", class: "fc-right" },
       { title: "longest", text: (row) => timeText(data.end[row.longest] - data.start[row.longest]), number: (row) => data.end[row.longest] - data.start[row.longest], wide: "76px", class: "fc-right" },
-      { title: "made in", text: (row) => data.ops[data.op[row.longest]][5].replace(/^cell /, ""), wide: "minmax(70px, 1.2fr)", class: "fc-dim" },
+      { title: "cell", text: (row) => data.ops[data.op[row.longest]][5].replace(/^cell /, ""), wide: "minmax(70px, 1.2fr)", class: "fc-dim" },
     ],
     pick: (row) => {
       canvas.show(data.start[row.longest] / length, data.end[row.longest] / length);
@@ -109,14 +109,14 @@ function render({ model, el }) {
     const op = data.ops[data.op[i]];
     ask(model, "pick", { block: op[2], index: op[3] });
   }
-  function told({ i }) {
+  function describe({ i }) {
     const op = data.ops[data.op[i]];
     const whole = data.end[i] - data.start[i];
-    const own = data.own[i] < whole ? `, ${timeText(data.own[i])} of it its own` : "";
+    const own = data.own[i] < whole ? `, ${timeText(data.own[i])} self` : "";
     const where = data.clocks.length ? ` on ${op[7] === "host" ? "the host" : op[7]}` : "";
     return [op[4], timeText(whole) + where + own, `at ${timeText(data.start[i])}`, op[5]].filter(Boolean);
   }
-  /** The first operator that may end after a moment; they are in the order in which they began. */
+  /** The first operator that may end after a moment; operators are in the order of their starts. */
   function from(moment) {
     let [low, high] = [0, count];
     while (low < high) {
@@ -211,7 +211,7 @@ function render({ model, el }) {
     ctx.globalAlpha = 1;
   }
 
-  /** The sums of what is in view; of what is cut by its edges, the part inside counts. */
+  /** The sums of the visible part; of operators that its edges cut, the part inside counts. */
   function add() {
     const [begin, end] = [canvas.view[0] * length, canvas.view[1] * length];
     const group = GROUPS[by === "depth" ? "type" : by].of;
@@ -234,7 +234,7 @@ function render({ model, el }) {
     }
     for (const row of rows.values()) row.share = row.own / (whole || 1);
     sums.show(rows.values());
-    const part = end - begin < length * 0.999 ? `in view ${timeText(end - begin)}, ` : "";
+    const part = end - begin < length * 0.999 ? `visible ${timeText(end - begin)}, ` : "";
     const left = hidden > 0 ? `, ${hidden} smaller group${hidden > 1 ? "s" : ""} not drawn` : "";
     total.textContent = `${part}${timeText(whole)} in operators${left}`;
   }

@@ -1,0 +1,1 @@
+"""Source locations in user code, and escapes of control characters."""
