@@ -161,6 +161,11 @@ def _one_line(value: object) -> object:
     return " ".join(text.split()) if "\n" in text else value
 
 
+def typed(value: object) -> str:
+    """A value and the name of its type, for ``received``."""
+    return f"{value!r} ({type(value).__name__})"[:200]
+
+
 def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:
     """One operand as text, for example ``x  float32[-1, 13]``."""
     if shape is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fluidnb.arguments import Checked, Count, Rule
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.initializer import Initializer, check_initializer
 from fluidnb.regularizer import WeightDecayRegularizer
 
@@ -106,8 +106,7 @@ class ParamAttr(Checked):
             return ParamAttr(regularizer=arg)
         raise OpTypeError(
             "This does not describe a parameter.",
-            expected="ParamAttr, a name, an initializer, a regularizer, None, True or False",
-            received=f"{arg!r} ({type(arg).__name__})",
+            expected="ParamAttr, a name, an initializer, a regularizer, None, True or False", received=typed(arg),
             hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
         )  # fmt: skip
 

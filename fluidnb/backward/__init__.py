@@ -16,7 +16,7 @@ from fluidnb.arguments import Rule, checked
 from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
 from fluidnb.backward.path import Wanted, dependents, is_floating, names_of
 from fluidnb.backward.walk import Part, Walk
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, typed
 from fluidnb.op import GRAD, check_desc, get_op
 from fluidnb.program import Block, Parameter, Variable, origin
 from fluidnb.program.constants import OpRole
@@ -156,7 +156,7 @@ _NOT_INSIDE = "gradients inside loops and branches are not part of fluidnb yet."
 def _check_loss(loss: object) -> Block:
     if not isinstance(loss, Variable):
         raise OpTypeError(
-            "loss should be a Variable.", expected="a Variable", received=f"{loss!r} ({type(loss).__name__})",
+            "loss should be a Variable.", expected="a Variable", received=typed(loss),
             hint="program.global_block().var(name) gives the Variable of a name.",
         )  # fmt: skip
     slots = [("loss", loss.name, dtypes.dtype_name(loss.dtype), loss.shape)]
@@ -222,9 +222,7 @@ def _variables(value: Variable | Sequence[Variable], argument: str) -> list[Vari
     variables = [value] if isinstance(value, Variable) else list(value)
     for v in variables:
         if not isinstance(v, Variable):
-            raise OpTypeError(
-                f"{argument} holds Variables.", expected="a Variable", received=f"{v!r} ({type(v).__name__})"
-            )
+            raise OpTypeError(f"{argument} holds Variables.", expected="a Variable", received=typed(v))
     if not variables:
         raise OpValueError(f"{argument} is empty.", expected="at least one Variable")
     return variables

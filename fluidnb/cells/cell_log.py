@@ -374,9 +374,7 @@ class CellLog:
             return True
         if run.attempt is None:
             return same and not run.edited
-        return run.attempt.hold_in_python(self._namespace) and (
-            same or run.attempt.hold(self.lineage, self._namespace)
-        )
+        return run.attempt.hold_in_python(self._namespace) and (same or run.attempt.hold(self.lineage, self._namespace))
 
     def _fits(self, run: CellRun, same: bool) -> bool:
         """Whether a cell would build what it built; if all before it is the ``same``, Python values decide."""
@@ -549,9 +547,7 @@ class CellLog:
         collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in saved])
         counters = {(generator, key): generator.ids.get(key, 0) for generator, key in recorder.counters}
         settings = build_state.settings()
-        return CellRun(
-            task, recorder.origin, deltas, collected, counters, settings, bound, saved, recorder.ran, loose
-        )  # fmt: skip
+        return CellRun(task, recorder.origin, deltas, collected, counters, settings, bound, saved, recorder.ran, loose)
 
 
 def _fate(title: str, why: str) -> str:

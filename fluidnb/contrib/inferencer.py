@@ -9,7 +9,7 @@ from typing import Any
 from fluidnb import io
 from fluidnb.arguments import checked
 from fluidnb.contrib.trainer import check_and_get_place
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.parallel_executor import ParallelExecutor
 from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor, Scope, scope_guard
@@ -60,7 +60,7 @@ class Inferencer:
             if not isinstance(variable, Variable):
                 raise OpTypeError(
                     "infer_func of Inferencer returns the prediction, or a list of variables.",
-                    expected="a Variable", received=f"{variable!r} ({type(variable).__name__})"[:200],
+                    expected="a Variable", received=typed(variable),
                 )  # fmt: skip
         self._names = [variable.name for variable in outputs]
         self.inference_program = program.clone(for_test=True)

@@ -16,7 +16,7 @@ from fluidnb import core, io
 from fluidnb.arguments import checked
 from fluidnb.data import DataFeeder
 from fluidnb.data.reader.decorators import Reader, samples_of
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.optimizer import Optimizer
 from fluidnb.parallel_executor import ParallelExecutor
@@ -95,9 +95,8 @@ class CheckpointConfig:
         step_interval: int = 10,
     ) -> None:
         numbers = {
-            "max_num_checkpoints": max_num_checkpoints, "epoch_interval": epoch_interval,
-            "step_interval": step_interval,
-        }  # fmt: skip
+            "max_num_checkpoints": max_num_checkpoints, "epoch_interval": epoch_interval, "step_interval": step_interval
+        }
         for name, number in numbers.items():
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise OpValueError(f"{name} of CheckpointConfig is a count.", expected="1 or more", received=number)
@@ -172,7 +171,7 @@ class Trainer:
             if not isinstance(optimizer, Optimizer):
                 raise OpTypeError(
                     "The optimizer should be an instance of Optimizer.", expected="fluid.optimizer.SGD(0.1), say",
-                    received=f"{optimizer!r} ({type(optimizer).__name__})"[:200],
+                    received=typed(optimizer),
                 )  # fmt: skip
             optimizer.minimize(self.train_func_outputs[0])
         self._executor = Executor(self.place)

@@ -11,9 +11,7 @@ from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import LoDRankTable, LoDTensor, LoDTensorArray, SelectedRows, VarType, var_type
 
 _KINDS = {
-    SelectedRows: VarType.SELECTED_ROWS,
-    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
-    LoDRankTable: VarType.LOD_RANK_TABLE,
+    SelectedRows: VarType.SELECTED_ROWS, LoDTensorArray: VarType.LOD_TENSOR_ARRAY, LoDRankTable: VarType.LOD_RANK_TABLE
 }
 
 

@@ -211,9 +211,7 @@ def _facts(item: Expandable, references: References, summary: TensorSummary | No
     if summary is None:
         return []
     rows = [
-        _fact("dtype", summary.dtype),
-        _fact("shape", str(list(summary.shape))),
-        _fact("bytes", f"{summary.nbytes:,}"),
+        _fact("dtype", summary.dtype), _fact("shape", str(list(summary.shape))), _fact("bytes", f"{summary.nbytes:,}")
     ]
     numbers = (("mean", summary.mean), ("std", summary.std), ("min", summary.low), ("max", summary.high))
     rows += [_fact(name, f"{number:.6g}") for name, number in numbers if number is not None]

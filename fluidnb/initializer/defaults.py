@@ -10,8 +10,7 @@ from fluidnb.initializer.draws import Uniform, Xavier
 
 #: name of a set of defaults -> (for weights, for biases)
 _DEFAULTS: dict[str, tuple[Initializer, Initializer]] = {
-    "fluid": (Xavier(), Constant(0.0)),
-    "seed": (Uniform(-1.0, 1.0), Constant(0.0)),
+    "fluid": (Xavier(), Constant(0.0)), "seed": (Uniform(-1.0, 1.0), Constant(0.0))
 }
 _chosen = "fluid"
 

@@ -183,10 +183,9 @@ def prelu(x: Variable, mode: str, param_attr: ParamAttrLike = None, name: str | 
     rank = len(x.shape)
     if mode not in ("all", "channel", "element"):
         raise OpValueError(
-            "mode should be one of all, channel, element.",
-            expected="'all', 'channel' or 'element'",
+            "mode should be one of all, channel, element.", expected="'all', 'channel' or 'element'",
             received=repr(mode),
-        )
+        )  # fmt: skip
     shape = [1] * (1 if mode == "all" else rank)
     if mode == "channel":
         shape[1:2] = x.shape[1:2]

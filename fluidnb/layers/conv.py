@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError, OpValueError, near
+from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.initializer import Normal
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import family, one_op, several
@@ -26,9 +26,8 @@ def per_axis(value: int | Sequence[int], rank: int, argument: str, layer: str) -
     values = [value] * rank if isinstance(value, int) else list(value)
     if any(isinstance(v, bool) for v in values):
         raise OpTypeError(
-            f"The {layer}'s {argument} must be whole numbers.",
-            expected=f"an int, or {rank} of them", received=f"{value!r} ({type(value).__name__})",
-            argument=argument,
+            f"The {layer}'s {argument} must be whole numbers.", expected=f"an int, or {rank} of them",
+            received=typed(value), argument=argument,
         )  # fmt: skip
     if len(values) != rank:
         raise OpValueError(
@@ -225,9 +224,7 @@ def _conv_transpose(
     return _convolved(helper, "depthwise_conv2d_transpose" if depthwise else op_type, input, weight, attrs)
 
 
-conv2d_transpose = _conv_transpose(
-    "conv2d_transpose", "images", shape="[3, 8, 8]", result="(-1, 2, 16, 16)", **_IMAGES
-)
+conv2d_transpose = _conv_transpose("conv2d_transpose", "images", shape="[3, 8, 8]", result="(-1, 2, 16, 16)", **_IMAGES)
 conv3d_transpose = _conv_transpose(
     "conv3d_transpose", "volumes", shape="[3, 4, 8, 8]", result="(-1, 2, 8, 16, 16)", **_VOLUMES
 )

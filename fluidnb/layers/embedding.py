@@ -51,16 +51,14 @@ def embedding(
     """
     if len(size) != 2 or any(int(n) <= 0 for n in size):
         raise OpValueError(
-            "size of embedding must be two positive numbers.",
-            expected="[rows of the table, width]",
+            "size of embedding must be two positive numbers.", expected="[rows of the table, width]",
             received=list(size),
-        )
+        )  # fmt: skip
     rows = int(size[0])
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise OpValueError(
-            "padding_idx of embedding is outside the table.",
-            expected=f"{-rows} to {rows - 1}", received=padding_idx,
-        )  # fmt: skip
+            "padding_idx of embedding is outside the table.", expected=f"{-rows} to {rows - 1}", received=padding_idx
+        )
     helper = LayerHelper("embedding", param_attr=param_attr)
     table = helper.create_parameter(helper.param_attr or False, [rows, int(size[1])], dtype)
     attrs = {

@@ -78,9 +78,8 @@ def fc(
             )  # fmt: skip
         if not 0 < num_flatten_dims < len(x.shape):
             raise OpValueError(
-                f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.",
-                slots=operands([x]), expected=f"num_flatten_dims from 1 to {len(x.shape) - 1}",
-                received=num_flatten_dims,
+                f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.", slots=operands([x]),
+                expected=f"num_flatten_dims from 1 to {len(x.shape) - 1}", received=num_flatten_dims,
                 hint="axis 0 is the batch; the axes from num_flatten_dims on become the weight's rows.",
             )  # fmt: skip
         width = product(x.shape[num_flatten_dims:])

@@ -416,7 +416,5 @@ def pad2d(
         (-1, 3, 35, 35)
     """
     inputs = {"X": input, "Paddings": as_input(paddings)}
-    attrs = {
-        "mode": mode, "pad_value": float(pad_value), "data_format": data_format, "paddings": as_attr(paddings),
-    }  # fmt: skip
+    attrs = {"mode": mode, "pad_value": float(pad_value), "data_format": data_format, "paddings": as_attr(paddings)}
     return one_op("pad2d", inputs, attrs, name=name)

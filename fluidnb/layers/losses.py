@@ -104,9 +104,8 @@ def softmax_with_cross_entropy(
         (-1, 1)
     """
     attrs: dict[str, Any] = {
-        "soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode,
-        "axis": axis,
-    }  # fmt: skip
+        "soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode, "axis": axis
+    }
     outputs = {"Softmax": logits.dtype, "Loss": logits.dtype}
     softmax, loss = several("softmax_with_cross_entropy", {"Logits": logits, "Label": label}, outputs, attrs)
     return (loss, softmax) if return_softmax else loss

@@ -222,9 +222,7 @@ def _reduction(
     else:
         attrs = {"dim": [dim] if isinstance(dim, int) else list(dim), "keep_dim": keep_dim, "reduce_all": False}
     logical = op_type in ("reduce_all", "reduce_any")
-    return one_op(
-        op_type, {"X": input}, attrs, name=name, dtype="bool" if logical else None, stop_gradient=logical
-    )
+    return one_op(op_type, {"X": input}, attrs, name=name, dtype="bool" if logical else None, stop_gradient=logical)
 
 
 _NUMBERS = {"input": "any shape", "dtype": "float32"}

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Annotated, Any
 
 from fluidnb.arguments import Rule
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.activation import softmax
 from fluidnb.layers.conv import Sizes, conv2d
@@ -39,14 +39,9 @@ def numbers(value: Any, argument: str, layer: str, *, count: int | None = None, 
     values = [value] if one and isinstance(value, Real) else value
     expected = f"{'a number, or ' * one}a list of {'' if count is None else f'{count} '}numbers"
     if not isinstance(values, Sequence) or not all(isinstance(v, Real) for v in values):
-        raise OpTypeError(
-            f"{argument} of {layer} must be numbers.", expected=expected,
-            received=f"{value!r} ({type(value).__name__})",
-        )  # fmt: skip
+        raise OpTypeError(f"{argument} of {layer} must be numbers.", expected=expected, received=typed(value))
     if count is not None and len(values) != count:
-        raise OpValueError(
-            f"{argument} of {layer} must be {count} numbers.", expected=expected, received=repr(value)
-        )  # fmt: skip
+        raise OpValueError(f"{argument} of {layer} must be {count} numbers.", expected=expected, received=repr(value))
     return [float(v) for v in values]
 
 
@@ -602,9 +597,8 @@ def roi_perspective_transform(
     Source: Liu et al., "FOTS" (2018).
     """
     attrs = {
-        "transformed_height": transformed_height, "transformed_width": transformed_width,
-        "spatial_scale": spatial_scale,
-    }  # fmt: skip
+        "transformed_height": transformed_height, "transformed_width": transformed_width, "spatial_scale": spatial_scale
+    }
     return one_op("roi_perspective_transform", {"X": input, "ROIs": rois}, attrs)
 
 
@@ -786,9 +780,7 @@ def generate_proposal_labels(
             "generate_proposal_labels needs class_nums.", expected="how many classes there are, with that of no object",
             received="None", hint="class_nums=81 for the 80 classes of COCO.",
         )  # fmt: skip
-    inputs = {
-        "RpnRois": rpn_rois, "GtClasses": gt_classes, "IsCrowd": is_crowd, "GtBoxes": gt_boxes, "ImInfo": im_info,
-    }  # fmt: skip
+    inputs = {"RpnRois": rpn_rois, "GtClasses": gt_classes, "IsCrowd": is_crowd, "GtBoxes": gt_boxes, "ImInfo": im_info}
     float_type = rpn_rois.dtype
     outputs = {"Rois": float_type, "LabelsInt32": "int32", "BboxTargets": float_type, "BboxInsideWeights": float_type,
                "BboxOutsideWeights": float_type}  # fmt: skip
@@ -918,9 +910,7 @@ def box_decoder_and_assign(
 
     Source: Dai et al., "R-FCN" (2016).
     """
-    inputs = {
-        "PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score,
-    }  # fmt: skip
+    inputs = {"PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score}
     outputs = {"DecodeBox": prior_box.dtype, "OutputAssignBox": prior_box.dtype}
     boxes, best = several("box_decoder_and_assign", inputs, outputs, {"box_clip": box_clip}, name=name)
     return boxes, best

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import input_spec
 from fluidnb.program import Variable
@@ -112,8 +112,7 @@ def check_variable(value: object, argument: str, layer: str) -> None:
     """Raise unless an argument of a layer is a Variable."""
     if not isinstance(value, Variable):
         raise OpTypeError(
-            f"{argument} of {layer} must be a Variable.", expected="a Variable",
-            received=f"{value!r} ({type(value).__name__})",
+            f"{argument} of {layer} must be a Variable.", expected="a Variable", received=typed(value),
             hint="layers.fill_constant() makes a variable that holds a number, layers.data() one to feed.",
             argument=argument,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.io import data
 from fluidnb.op import takes
@@ -31,8 +31,7 @@ def check_reader_variable(reader: Variable, layer: str) -> None:
     """Refuse what is no reader variable."""
     if reader.type != VarType.READER:
         raise OpTypeError(
-            f"{layer} takes a reader variable.", expected="what layers.py_reader gives",
-            received=f"{reader!r} ({type(reader).__name__})"[:200],
+            f"{layer} takes a reader variable.", expected="what layers.py_reader gives", received=typed(reader),
             hint="a Python reader goes into reader.decorate_paddle_reader(...).",
         )  # fmt: skip
 
@@ -144,9 +143,7 @@ def random_data_generator(
         (8, 3)
     """
     startup = default_startup_program().current_block()
-    made = startup.create_var(
-        name=unique_name.generate("random_data_generator"), type=VarType.READER, persistable=True
-    )  # fmt: skip
+    made = startup.create_var(name=unique_name.generate("random_data_generator"), type=VarType.READER, persistable=True)
     startup.append_op(
         type="create_random_data_generator",
         outputs={"Out": [made]},
@@ -240,8 +237,7 @@ def py_reader(
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise OpTypeError(
                 f"{what} of py_reader is a list with an entry for each tensor.",
-                expected='for example shapes=[(-1, 784), (-1, 1)], dtypes=["float32", "int64"]',
-                received=f"{value!r} ({type(value).__name__})"[:200],
+                expected='for example shapes=[(-1, 784), (-1, 1)], dtypes=["float32", "int64"]', received=typed(value),
             )  # fmt: skip
     levels = [0] * len(shapes) if lod_levels is None else list(lod_levels)
     if not len(shapes) == len(dtypes) == len(levels):
@@ -280,9 +276,8 @@ def create_py_reader_by_data(
     """
     if not feed_list:
         raise OpTypeError(
-            "feed_list should be a list of Variable.", expected="data variables",
-            received=f"{feed_list!r} ({type(feed_list).__name__})"[:200],
-        )  # fmt: skip
+            "feed_list should be a list of Variable.", expected="data variables", received=typed(feed_list)
+        )
     return reader_of(capacity, list(feed_list), name, use_double_buffer)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declared
@@ -167,11 +167,8 @@ class Attr:
         except (TypeError, ValueError, OverflowError, OpTypeError, OpValueError):
             raise OpTypeError(
                 f"Cannot get attribute {name} of {op_type} by type {self.kind}, its type is {type(value).__name__}.",
-                attrs={name: value},
-                expected=self.kind,
-                received=f"{value!r} ({type(value).__name__})",
-                hint=self._hint(name),
-            ) from None
+                attrs={name: value}, expected=self.kind, received=typed(value), hint=self._hint(name),
+            ) from None  # fmt: skip
         self._check_value(op_type, name, value)
         return value
 

@@ -350,9 +350,8 @@ class Binder(Context):
             hint = f"no operator before this one has written {name}, and it was not fed."
         dtype, shape = (None, None) if var is None else (dtypes.dtype_name(var.dtype()), tuple(var.shape()))
         raise EnforceNotMet(
-            f"Input {slot} of {self.definition.type} holds no memory: {name} has no value yet.",
-            op=self.text(), slots=[(slot, name, dtype, shape)], where=self.where(),
-            expected="a value", received="nothing", hint=hint,
+            f"Input {slot} of {self.definition.type} holds no memory: {name} has no value yet.", op=self.text(),
+            slots=[(slot, name, dtype, shape)], where=self.where(), expected="a value", received="nothing", hint=hint,
         )  # fmt: skip
 
     # ---- data transforms

@@ -47,8 +47,7 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], names_of:
         if name not in slots and names_of[name]:
             have = ", ".join(slots) or "none"
             raise NotFound(
-                f"{definition.type} has no {side.lower()} {name}.",
-                expected=f"{side.lower()}s {have}", received=name,
+                f"{definition.type} has no {side.lower()} {name}.", expected=f"{side.lower()}s {have}", received=name,
                 hint=near(name, slots) or f"{definition.type} takes {_signature(slots)}.",
             )  # fmt: skip
     for name, slot in slots.items():

@@ -68,7 +68,4 @@ def from_blocked(src: Any, dst: Any) -> None:
 
 
 #: layout -> (from NCHW, to NCHW)
-LAYOUT_COPIES: dict[str, tuple[Copy, Copy]] = {
-    "NHWC": (to_nhwc, from_nhwc),
-    "nChw8c": (to_blocked, from_blocked),
-}
+LAYOUT_COPIES: dict[str, tuple[Copy, Copy]] = {"NHWC": (to_nhwc, from_nhwc), "nChw8c": (to_blocked, from_blocked)}

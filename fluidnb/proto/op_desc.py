@@ -142,11 +142,9 @@ class OpDesc:
             return slots[slot]
         except KeyError:
             raise OpValueError(
-                f'There is no {side} slot "{slot}".',
-                op=self.label(),
-                expected=f"one of {', '.join(slots) or 'none'}",
+                f'There is no {side} slot "{slot}".', op=self.label(), expected=f"one of {', '.join(slots) or 'none'}",
                 hint=near(slot, slots),
-            ) from None
+            ) from None  # fmt: skip
 
     def set_input(self, slot: str, names: Sequence[str]) -> None:
         """Replaces the variables of an input slot; a single name may be a str.

@@ -17,9 +17,7 @@ from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, SelectedRows, Va
 from fluidnb.values.rank_table import LoDRankTable
 
 _KINDS = {
-    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
-    SelectedRows: VarType.SELECTED_ROWS,
-    LoDRankTable: VarType.LOD_RANK_TABLE,
+    LoDTensorArray: VarType.LOD_TENSOR_ARRAY, SelectedRows: VarType.SELECTED_ROWS, LoDRankTable: VarType.LOD_RANK_TABLE
 }
 
 

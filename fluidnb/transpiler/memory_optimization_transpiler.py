@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
-from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.passes.lifetimes import Life, lives, size_of
 from fluidnb.passes.memory_report import Line, Report
 from fluidnb.passes.memory_reuse import Cell, cells
@@ -159,7 +159,7 @@ def _names(program: Program, given: Any) -> set[str]:
         if not isinstance(name, str):
             raise OpTypeError(
                 "skip_opt_set has variables and names.", expected="Variables or names",
-                received=f"{each!r} ({type(each).__name__})"[:200], hint="for example skip_opt_set=[loss].",
+                received=typed(each), hint="for example skip_opt_set=[loss].",
             )  # fmt: skip
         known = [n for block in program.desc.blocks for n in block.vars]
         if name not in known:

@@ -38,10 +38,9 @@ class Variable:
         """The value, which must exist and have a type."""
         if self.value is None:
             raise EnforceNotMet(
-                f'Variable "{self.name}" must hold some thing.',
-                expected=kind.__name__,
+                f'Variable "{self.name}" must hold some thing.', expected=kind.__name__,
                 hint="feed it, or run the startup program or the operator that writes it first.",
-            )
+            )  # fmt: skip
         if not isinstance(self.value, kind):
             raise EnforceNotMet(
                 f'Variable "{self.name}" must be type {kind.__name__}, the holding type is {type(self.value).__name__}.'

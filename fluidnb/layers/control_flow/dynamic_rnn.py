@@ -299,8 +299,7 @@ class DynamicRNN:
         for name in self._memories:
             if name not in self._updates:
                 raise OpAssertionError(
-                    f"{name} should be updated in every step.",
-                    slots=[operand("memory", body.var(name))],
+                    f"{name} should be updated in every step.", slots=[operand("memory", body.var(name))],
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
                     hint="what stays the same in every step is a static_input.",
                 )  # fmt: skip

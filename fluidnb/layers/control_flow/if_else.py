@@ -357,9 +357,8 @@ class IfElse:
                 continue
             if name in writes:
                 raise OpValueError(
-                    f"The {side.name} writes {name}, of which it has only some rows.",
-                    slots=[operand(name, x)], expected="results by ie.output(…)",
-                    received=f"a write to block {x.block.idx}",
+                    f"The {side.name} writes {name}, of which it has only some rows.", slots=[operand(name, x)],
+                    expected="results by ie.output(…)", received=f"a write to block {x.block.idx}",
                     hint="assign() without output creates a new variable.",
                 )  # fmt: skip
             rows.read_instead(body, name, self._parts_of(x)[not side.holds].name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
+from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError, typed
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import (
@@ -225,8 +225,7 @@ class StaticRNN:
         for link in self.memories.values():
             if link.mem is None:
                 raise OpAssertionError(
-                    f"{link.init.name} should be updated in every step.",
-                    slots=[operand("memory", link.pre_mem)],
+                    f"{link.init.name} should be updated in every step.", slots=[operand("memory", link.pre_mem)],
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
                     hint="what stays the same in every step needs no memory.",
                 )  # fmt: skip
@@ -309,7 +308,7 @@ class BlockGuardWithCompletion(BodyGuard):
         if not isinstance(rnn, StaticRNN):
             raise OpTypeError(
                 "BlockGuardWithCompletion takes a StaticRNN", expected="a StaticRNN",
-                received=f"{rnn!r} ({type(rnn).__name__})", hint="or write: with rnn.step(): …",
+                received=typed(rnn), hint="or write: with rnn.step(): …",
             )  # fmt: skip
         if rnn.status != StaticRNN.BEFORE_RNN_BLOCK:
             raise OpValueError(

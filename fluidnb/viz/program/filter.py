@@ -61,9 +61,8 @@ def _tests(search: str) -> Iterator[Test]:
         words = shlex.split(search)
     except ValueError:
         raise OpValueError(
-            "unterminated quotation in the search.", expected='words, for example "attr:shape=[1, 2]"',
-            received=search,
-        ) from None  # fmt: skip
+            "unterminated quotation in the search.", expected='words, for example "attr:shape=[1, 2]"', received=search
+        ) from None
     for word in words:
         field, colon, rest = word.partition(":")
         known = bool(colon) and field in FIELDS

@@ -47,9 +47,8 @@ class Progress:
     ) -> None:  # fmt: skip
         if not callable(reader) and not hasattr(reader, "__iter__"):
             raise OpTypeError(
-                "progress needs a reader.", expected="a reader, or an iterable of batches",
-                received=repr(reader)[:80],
-            )  # fmt: skip
+                "progress needs a reader.", expected="a reader, or an iterable of batches", received=repr(reader)[:80]
+            )
         watched = watch if isinstance(watch, list | tuple) else [watch]
         self._probes = [_probe(w) for w in watched]
         before = State(title, 0, None, 0, passes, 0.0) if start is None else start
