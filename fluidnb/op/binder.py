@@ -8,28 +8,47 @@ and never hide in a closure.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
+from fluidnb.op.define import OpDef
 from fluidnb.op.forward_rule import check_operands
 from fluidnb.op.memory_policy import Memory
-from fluidnb.op.op_view import OpView
 from fluidnb.op.rng import Stream
 from fluidnb.op.rule_evaluation import evaluate, is_array
 from fluidnb.op.scalar_fast_path import assign
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
 from fluidnb.op.ufunc_rewrites import ufunc_calls
+from fluidnb.proto.desc import OpDesc
 from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import dtypes
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+
+
+class OpView(Protocol):
+    """View of a lowered operator for a binder; ``guard`` is None where that of its type does not apply."""
+
+    desc: OpDesc
+    definition: OpDef
+    guard: Any
+    inputs: dict[str, list[str]]
+    number: int
+    outputs: dict[str, list[str]]
+
+    def text(self) -> str:
+        """The operator as text."""
+
+    def where(self) -> SourceLocation | None:
+        """The user's line."""
+
 
 #: An array of any place: numpy's on a CPU, cupy's on a GPU.
 Array = Any
