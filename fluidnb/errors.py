@@ -41,19 +41,10 @@ class FluidError(Exception):
     """
 
     def __init__(
-        self,
-        summary: str,
-        *,
-        op: str | None = None,
-        slots: Iterable[Operand] = (),
-        attrs: Mapping[str, Any] | None = None,
-        where: SourceLocation | None = None,
-        expected: object = None,
-        received: object = None,
-        hint: str | None = None,
-        batch: Iterable[str] = (),
-        argument: str | None = None,
-    ) -> None:
+        self, summary: str, *, op: str | None = None, slots: Iterable[Operand] = (),
+        attrs: Mapping[str, Any] | None = None, where: SourceLocation | None = None, expected: object = None,
+        received: object = None, hint: str | None = None, batch: Iterable[str] = (), argument: str | None = None,
+    ) -> None:  # fmt: skip
         self.summary = summary
         self.op = op
         self.slots = list(slots)

@@ -193,14 +193,9 @@ class ChunkEvaluator(Evaluator):
     """
 
     def __init__(
-        self,
-        input: Variable,
-        label: Variable,
-        chunk_scheme: str,
-        num_chunk_types: int,
-        excluded_chunk_types: Sequence[int] | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int,
+        excluded_chunk_types: Sequence[int] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__("chunk_eval", **kwargs)
         main, startup = self.helper.main_program, self.helper.startup_program
         with program_guard(main, startup), all_or_nothing(main, startup):

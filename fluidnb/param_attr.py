@@ -46,17 +46,10 @@ class ParamAttr(Checked):
     argument_hint = 'for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).'
 
     def __init__(
-        self,
-        name: str | None = None,
-        initializer: Initializer | None = None,
-        learning_rate: float | Variable = 1.0,
-        regularizer: WeightDecayRegularizer | None = None,
-        trainable: bool = True,
-        gradient_clip: Any = None,
-        do_model_average: bool = False,
-        *,
-        clip: Any = None,
-    ) -> None:
+        self, name: str | None = None, initializer: Initializer | None = None, learning_rate: float | Variable = 1.0,
+        regularizer: WeightDecayRegularizer | None = None, trainable: bool = True, gradient_clip: Any = None,
+        do_model_average: bool = False, *, clip: Any = None,
+    ) -> None:  # fmt: skip
         if clip is not None and gradient_clip is not None:
             raise OpValueError("clip is another name for gradient_clip: give one of them.")
         if initializer is not None:
@@ -165,18 +158,10 @@ class WeightNormParamAttr(ParamAttr):
     """
 
     def __init__(
-        self,
-        dim: int | None = None,
-        name: str | None = None,
-        initializer: Initializer | None = None,
-        learning_rate: float | Variable = 1.0,
-        regularizer: WeightDecayRegularizer | None = None,
-        trainable: bool = True,
-        gradient_clip: Any = None,
-        do_model_average: bool = False,
-        *,
-        clip: Any = None,
-    ) -> None:
+        self, dim: int | None = None, name: str | None = None, initializer: Initializer | None = None,
+        learning_rate: float | Variable = 1.0, regularizer: WeightDecayRegularizer | None = None,
+        trainable: bool = True, gradient_clip: Any = None, do_model_average: bool = False, *, clip: Any = None,
+    ) -> None:  # fmt: skip
         arguments = (name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
         super().__init__(*arguments, clip=clip)
         self.dim = dim

@@ -40,11 +40,9 @@ Loss = Annotated[
 
 @checked
 def append_backward(
-    loss: Loss,
-    parameter_list: Names | None = None,
-    no_grad_set: Names | None = None,
+    loss: Loss, parameter_list: Names | None = None, no_grad_set: Names | None = None,
     callbacks: Sequence[Callback] | None = None,
-) -> list[tuple[Parameter, Variable]]:
+) -> list[tuple[Parameter, Variable]]:  # fmt: skip
     """Append the operators that compute the gradient of a loss with respect to the parameters.
 
     Every variable ``x`` on the way gets a gradient ``x@GRAD``; where several operators read ``x`` their contributions
@@ -89,11 +87,9 @@ append_backward_ops = append_backward  # version 0.10's name
 
 @checked
 def gradients(
-    targets: Variable | Sequence[Variable],
-    inputs: Variable | Sequence[Variable],
-    target_gradients: Variable | Sequence[Variable | None] | None = None,
-    no_grad_set: Names | None = None,
-) -> list[Variable | None]:
+    targets: Variable | Sequence[Variable], inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None, no_grad_set: Names | None = None,
+) -> list[Variable | None]:  # fmt: skip
     """Append the operators that compute the gradient of some variables with respect to others.
 
     Args:
@@ -137,11 +133,9 @@ def gradients(
 
 @checked
 def calc_gradient(
-    targets: Variable | Sequence[Variable],
-    inputs: Variable | Sequence[Variable],
-    target_gradients: Variable | Sequence[Variable | None] | None = None,
-    no_grad_set: Names | None = None,
-) -> Variable | list[Variable | None] | None:
+    targets: Variable | Sequence[Variable], inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None, no_grad_set: Names | None = None,
+) -> Variable | list[Variable | None] | None:  # fmt: skip
     """As `gradients`, with the gradient itself, or None, where there is one input.
 
     Source: fluid.backward.calc_gradient.

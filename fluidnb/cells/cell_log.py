@@ -57,15 +57,10 @@ class CellLog:
     """
 
     def __init__(
-        self,
-        execute: Callable[[Task], object],
-        namespace: MutableMapping[str, Any] | None = None,
-        uses: Callable[[Task], Iterable[str]] | None = None,
-        binds: Callable[[Task], Iterable[str]] | None = None,
-        depth: int = 50,
-        split: Split | None = None,
-        kept: Callable[[same_result.Pairs], object] | None = None,
-    ) -> None:
+        self, execute: Callable[[Task], object], namespace: MutableMapping[str, Any] | None = None,
+        uses: Callable[[Task], Iterable[str]] | None = None, binds: Callable[[Task], Iterable[str]] | None = None,
+        depth: int = 50, split: Split | None = None, kept: Callable[[same_result.Pairs], object] | None = None,
+    ) -> None:  # fmt: skip
         self._execute = execute
         self._namespace: MutableMapping[str, Any] = {} if namespace is None else namespace
         self._uses = uses
@@ -131,13 +126,9 @@ class CellLog:
         return report
 
     def drop(
-        self,
-        *keys: Hashable,
-        cause: str = "",
-        others: Mapping[Hashable, Any] = NOTHING,
-        order: Mapping[Hashable, int] = NOTHING,
-        apart: Sequence[tuple[Task, str]] = (),
-    ) -> Report:
+        self, *keys: Hashable, cause: str = "", others: Mapping[Hashable, Any] = NOTHING,
+        order: Mapping[Hashable, int] = NOTHING, apart: Sequence[tuple[Task, str]] = (),
+    ) -> Report:  # fmt: skip
         """Remove cells; later cells that cannot be built without them become stale.
 
         Args:

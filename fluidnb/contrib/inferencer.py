@@ -44,12 +44,9 @@ class Inferencer:
     """
 
     def __init__(
-        self,
-        infer_func: Callable[[], Any],
-        param_path: str | os.PathLike[str],
-        place: Place | None = None,
+        self, infer_func: Callable[[], Any], param_path: str | os.PathLike[str], place: Place | None = None,
         parallel: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.param_path, self.parallel, self.place = param_path, parallel, check_and_get_place(place)
         self.scope = Scope()
         program = Program()

@@ -88,12 +88,9 @@ class CheckpointConfig:
     """
 
     def __init__(
-        self,
-        checkpoint_dir: str | os.PathLike[str] | None = None,
-        max_num_checkpoints: int = 3,
-        epoch_interval: int = 1,
-        step_interval: int = 10,
-    ) -> None:
+        self, checkpoint_dir: str | os.PathLike[str] | None = None, max_num_checkpoints: int = 3,
+        epoch_interval: int = 1, step_interval: int = 10,
+    ) -> None:  # fmt: skip
         numbers = {
             "max_num_checkpoints": max_num_checkpoints, "epoch_interval": epoch_interval, "step_interval": step_interval
         }
@@ -146,14 +143,10 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        train_func: Callable[[], Any],
-        optimizer_func: Callable[[], Any],
-        param_path: str | os.PathLike[str] | None = None,
-        place: Place | None = None,
-        parallel: bool = False,
+        self, train_func: Callable[[], Any], optimizer_func: Callable[[], Any],
+        param_path: str | os.PathLike[str] | None = None, place: Place | None = None, parallel: bool = False,
         checkpoint_config: CheckpointConfig | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.parallel, self.place, self.checkpoint_cfg = parallel, check_and_get_place(place), checkpoint_config
         self.scope, self.startup_program, self.train_program = Scope(), Program(), Program()
         self._stop = False
@@ -193,12 +186,9 @@ class Trainer:
         self._stop = True
 
     def train(
-        self,
-        num_epochs: int,
-        event_handler: Callable[[Any], object],
-        reader: Reader | None = None,
+        self, num_epochs: int, event_handler: Callable[[Any], object], reader: Reader | None = None,
         feed_order: Sequence[str] | Mapping[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Trains.
 
         Args:

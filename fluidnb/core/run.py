@@ -29,13 +29,9 @@ class Executor:
         self._executor = _Executor(place)
 
     def run(
-        self,
-        desc: ProgramDesc,
-        scope: Scope,
-        block_id: int = 0,
-        create_local_scope: bool = True,
+        self, desc: ProgramDesc, scope: Scope, block_id: int = 0, create_local_scope: bool = True,
         create_vars: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Run every operator of a block; feed and fetch operators read and write their variables in the scope.
 
         Args:

@@ -51,10 +51,7 @@ class ClientBreakpoints:
     """
 
     def __init__(
-        self,
-        sources: Sources,
-        log: Callable[[str, Source, int], None],
-        around: Callable[[], Mapping[str, Any]] = dict,
+        self, sources: Sources, log: Callable[[str, Source, int], None], around: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
         self._sources, self._log, self._around = sources, log, around
         self._lines: dict[str, list[SourceBreakpoint]] = {}

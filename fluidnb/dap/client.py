@@ -33,14 +33,9 @@ class Client:
     """
 
     def __init__(
-        self,
-        reader: BinaryIO,
-        writer: BinaryIO,
-        token: str,
-        join: Callable[[Callable[[Message], None]], Adapter],
-        left: Callable[[Client, bool], None],
-        hang_up: Callable[[], None],
-    ) -> None:
+        self, reader: BinaryIO, writer: BinaryIO, token: str, join: Callable[[Callable[[Message], None]], Adapter],
+        left: Callable[[Client, bool], None], hang_up: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._reader, self._writer, self._token = reader, writer, token
         self._join, self._left, self._hang_up = join, left, hang_up
         self._out: queue.Queue[bytes | None] = queue.Queue(_WAITING)

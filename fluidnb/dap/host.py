@@ -38,12 +38,9 @@ class Host:
     """
 
     def __init__(
-        self,
-        session: Callable[[], Session | None],
-        token: str = "",
-        stays: bool = False,
+        self, session: Callable[[], Session | None], token: str = "", stays: bool = False,
         interrupt: Callable[[], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._session, self._token, self._stays, self._interrupt = session, token, stays, interrupt
         self._clients: list[Client] = []
         self._changed = threading.Condition()

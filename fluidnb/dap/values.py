@@ -70,13 +70,9 @@ def frame_scopes(debugger: Debugger, depth: int, references: References) -> list
 
 
 def children(
-    thing: Expandable | VariableGroup,
-    references: References,
-    kind: str = "",
-    start: int = 0,
-    count: int = 0,
+    thing: Expandable | VariableGroup, references: References, kind: str = "", start: int = 0, count: int = 0,
     pages: bool = False,
-) -> list[Row]:
+) -> list[Row]:  # fmt: skip
     """The ``Variable`` rows of a value or a group: ``indexed``, ``named``, or an empty kind for both."""
     if isinstance(thing, VariableGroup):
         rows = [] if kind == "indexed" else list(_named(thing, references))

@@ -58,11 +58,9 @@ class Flow:
 
 
 def gradient_flow(
-    program: Program | None = None,
-    feed: Mapping[str, Any] | None = None,
-    scope: Scope | None = None,
+    program: Program | None = None, feed: Mapping[str, Any] | None = None, scope: Scope | None = None,
     place: Place | None = None,
-) -> list[Flow]:
+) -> list[Flow]:  # fmt: skip
     """Run a program once and judge the gradient of each parameter.
 
     Parameters are restored afterwards.

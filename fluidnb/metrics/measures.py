@@ -324,17 +324,10 @@ class DetectionMAP:
     """
 
     def __init__(
-        self,
-        input: Variable,
-        gt_label: Variable,
-        gt_box: Variable,
-        gt_difficult: Variable | None = None,
-        class_num: int | None = None,
-        background_label: int = 0,
-        overlap_threshold: float = 0.5,
-        evaluate_difficult: bool = True,
-        ap_version: str = "integral",
-    ) -> None:
+        self, input: Variable, gt_label: Variable, gt_box: Variable, gt_difficult: Variable | None = None,
+        class_num: int | None = None, background_label: int = 0, overlap_threshold: float = 0.5,
+        evaluate_difficult: bool = True, ap_version: str = "integral",
+    ) -> None:  # fmt: skip
         if class_num is None:
             raise OpValueError(
                 "DetectionMAP needs class_num.", expected="the number of classes, with the background", received="None"

@@ -24,11 +24,9 @@ OprAttr = dict[str, Any]
 
 
 def op_def(
-    type: str,
-    inputs: Mapping[str, str | Sequence[str]] | None = None,
-    outputs: Mapping[str, str | Sequence[str]] | None = None,
-    attrs: OprAttr | None = None,
-) -> OpDef:
+    type: str, inputs: Mapping[str, str | Sequence[str]] | None = None,
+    outputs: Mapping[str, str | Sequence[str]] | None = None, attrs: OprAttr | None = None,
+) -> OpDef:  # fmt: skip
     """An operator of a network.
 
     Args:

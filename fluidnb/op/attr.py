@@ -132,16 +132,9 @@ class Attr:
     )  # fmt: skip
 
     def __init__(
-        self,
-        kind: str,
-        default: Any = REQUIRED,
-        doc: str = "",
-        *,
-        ge: float | None = None,
-        gt: float | None = None,
-        enum: Collection[Any] | None = None,
-        check: Callable[[Any], str | None] | None = None,
-    ) -> None:
+        self, kind: str, default: Any = REQUIRED, doc: str = "", *, ge: float | None = None, gt: float | None = None,
+        enum: Collection[Any] | None = None, check: Callable[[Any], str | None] | None = None,
+    ) -> None:  # fmt: skip
         self.kind, self.default, self.doc = kind, default, doc
         self.ge, self.gt, self.enum, self.check = ge, gt, enum, check
         self.number, self._convert = _KINDS[kind]

@@ -193,13 +193,9 @@ class ModelAverage(Average):
     """
 
     def __init__(
-        self,
-        average_window_rate: float,
-        min_average_window: int = 10000,
-        max_average_window: int = 10000,
-        regularization: Any = None,
-        name: str | None = None,
-    ) -> None:
+        self, average_window_rate: float, min_average_window: int = 10000, max_average_window: int = 10000,
+        regularization: Any = None, name: str | None = None,
+    ) -> None:  # fmt: skip
         for argument, value in (("min", min_average_window), ("max", max_average_window)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise OpTypeError(

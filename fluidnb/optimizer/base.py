@@ -97,13 +97,9 @@ class Optimizer(Checked):
             cls.__doc__ = document(cls.__doc__, inspect.signature(cls.__init__).parameters, SHARED)
 
     def __init__(
-        self,
-        learning_rate: float | Variable,
-        regularization: WeightDecayRegularizer | None = None,
-        name: str | None = None,
-        *,
-        global_step: Variable | None = None,
-    ) -> None:
+        self, learning_rate: float | Variable, regularization: WeightDecayRegularizer | None = None,
+        name: str | None = None, *, global_step: Variable | None = None,
+    ) -> None:  # fmt: skip
         if isinstance(learning_rate, bool):
             raise OpTypeError(
                 f"learning rate should be float or Variable, got {type(learning_rate).__name__} here",
@@ -166,13 +162,10 @@ class Optimizer(Checked):
     # The parts of minimize.
 
     def backward(
-        self,
-        loss: Loss,
-        startup_program: Program | None = None,
-        parameter_list: Iterable[Variable | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        self, loss: Loss, startup_program: Program | None = None,
+        parameter_list: Iterable[Variable | str] | None = None, no_grad_set: Iterable[Variable | str] | None = None,
         callbacks: Sequence[Callback] | None = None,
-    ) -> list[ParamGrad]:
+    ) -> list[ParamGrad]:  # fmt: skip
         """The first part of `minimize`: gradients, with the error clips that variables have.
 
         Args:
@@ -260,13 +253,10 @@ class Optimizer(Checked):
             return self.apply_gradients(params_grads)
 
     def minimize(
-        self,
-        loss: Loss,
-        startup_program: Program | None = None,
-        parameter_list: Iterable[Variable | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        self, loss: Loss, startup_program: Program | None = None,
+        parameter_list: Iterable[Variable | str] | None = None, no_grad_set: Iterable[Variable | str] | None = None,
         grad_clip: BaseGradientClipAttr | None = None,
-    ) -> tuple[list[Operator], list[ParamGrad]]:
+    ) -> tuple[list[Operator], list[ParamGrad]]:  # fmt: skip
         """Append all that one training step needs: backward, error clips, gradient clips, weight decay, updates.
 
         Args:
@@ -308,13 +298,9 @@ class Optimizer(Checked):
         return found
 
     def add_accumulator(
-        self,
-        name: str,
-        param: Parameter,
-        dtype: Any = None,
-        fill_value: float = 0.0,
+        self, name: str, param: Parameter, dtype: Any = None, fill_value: float = 0.0,
         shape: Sequence[int] | None = None,
-    ) -> Variable:
+    ) -> Variable:  # fmt: skip
         """A persistable variable for one parameter, which the startup program fills.
 
         Args:

@@ -55,19 +55,10 @@ class Parameter(Variable):
 
     @checked
     def __init__(
-        self,
-        block: Block,
-        shape: Sequence[int] | None = None,
-        dtype: Any = None,
-        name: str | None = None,
-        *,
-        trainable: bool = True,
-        optimize_attr: dict[str, Any] | None = None,
-        regularizer: Any = None,
-        gradient_clip_attr: Any = None,
-        do_model_average: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, block: Block, shape: Sequence[int] | None = None, dtype: Any = None, name: str | None = None, *,
+        trainable: bool = True, optimize_attr: dict[str, Any] | None = None, regularizer: Any = None,
+        gradient_clip_attr: Any = None, do_model_average: bool | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         declare.check_parameter(name, shape, dtype)
         super().__init__(block.program.global_block(), name=name, shape=shape, dtype=dtype, persistable=True, **kwargs)
         self.desc.set_is_parameter(True)

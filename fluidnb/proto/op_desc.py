@@ -56,13 +56,10 @@ class OpDesc:
     saved: Any
 
     def __init__(
-        self,
-        optype: str = "",
-        ins: Mapping[str, Sequence[str]] | None = None,
-        outs: Mapping[str, Sequence[str]] | None = None,
-        attrs: Mapping[str, Any] | None = None,
+        self, optype: str = "", ins: Mapping[str, Sequence[str]] | None = None,
+        outs: Mapping[str, Sequence[str]] | None = None, attrs: Mapping[str, Any] | None = None,
         types: Mapping[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         pb = self.pb = pb2.OpDesc()
         self.block = self.view = self.saved = None
         if optype:

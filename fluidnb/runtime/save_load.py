@@ -71,13 +71,9 @@ def _program_of(vars: Sequence[Variable]) -> Program:
 
 @checked
 def save_vars(
-    executor: Executor,
-    dirname: str,
-    main_program: Program | None = None,
-    vars: Iterable[Variable | str] | None = None,
-    predicate: Predicate | None = None,
-    filename: str | None = None,
-) -> None:
+    executor: Executor, dirname: str, main_program: Program | None = None, vars: Iterable[Variable | str] | None = None,
+    predicate: Predicate | None = None, filename: str | None = None,
+) -> None:  # fmt: skip
     """Save variables of the global scope: a file for each, or all in one.
 
     An interrupted save leaves the former file.
@@ -120,13 +116,9 @@ def save_vars(
 
 @checked
 def load_vars(
-    executor: Executor,
-    dirname: str,
-    main_program: Program | None = None,
-    vars: Iterable[Variable | str] | None = None,
-    predicate: Predicate | None = None,
-    filename: str | None = None,
-) -> None:
+    executor: Executor, dirname: str, main_program: Program | None = None, vars: Iterable[Variable | str] | None = None,
+    predicate: Predicate | None = None, filename: str | None = None,
+) -> None:  # fmt: skip
     """Load variables into the global scope: all of them, or, when one does not fit, none.
 
     Args:

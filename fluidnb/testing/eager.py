@@ -53,12 +53,9 @@ def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def run_op(
-    type: str,
-    inputs: Mapping[str, Any] | None = None,
-    attrs: Mapping[str, Any] | None = None,
-    outputs: Mapping[str, int] | Iterable[str] | None = None,
-    seed: int = 0,
-) -> dict[str, Any]:
+    type: str, inputs: Mapping[str, Any] | None = None, attrs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, int] | Iterable[str] | None = None, seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
     """Run one operator.
 
     Args:

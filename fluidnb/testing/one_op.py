@@ -110,12 +110,9 @@ class OneOp:
     # ---- runs
 
     def run(
-        self,
-        program: Program,
-        fetch: Sequence[str] | None = None,
-        feed: Mapping[str, Any] | None = None,
+        self, program: Program, fetch: Sequence[str] | None = None, feed: Mapping[str, Any] | None = None,
         keep_scopes: bool = False,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Run a program with the inputs fed; all outputs are fetched by default."""
         names = list(fetch or [n for row in self.outputs.values() for n in row if n != EMPTY])
         feeds = {n: v for n, v in self._values() if isinstance(v, LoDTensor)} | {

@@ -65,12 +65,9 @@ Names = Iterable["Variable | str"]
 
 @checked
 def memory_optimize(
-    input_program: Program,
-    skip_opt_set: Names | Variable | str | bool | None = None,
-    print_log: bool = False,
-    level: int = 0,
-    skip_grads: bool = True,
-) -> None:
+    input_program: Program, skip_opt_set: Names | Variable | str | bool | None = None, print_log: bool = False,
+    level: int = 0, skip_grads: bool = True,
+) -> None:  # fmt: skip
     """Rewrite a program so that it needs less memory: variables share memory, and go after their last use.
 
     Where one variable's life is over before another's begins, the second takes the name of the first; ``delete_var``

@@ -69,12 +69,9 @@ class LoDTensor:
     __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
 
     def __init__(
-        self,
-        array: Array | np.generic | list[Any] | tuple[Any, ...] | None = None,
-        lod_: Offsets | list[Any] = (),
-        place: Place = _CPU,
-        name: str = "",
-    ) -> None:
+        self, array: Array | np.generic | list[Any] | tuple[Any, ...] | None = None, lod_: Offsets | list[Any] = (),
+        place: Place = _CPU, name: str = "",
+    ) -> None:  # fmt: skip
         # Arrays of other devices are recognized by attributes: a device may have a separate class.
         if isinstance(array, np.generic):
             array = np.asarray(array)

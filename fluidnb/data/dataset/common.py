@@ -83,11 +83,9 @@ def cached(url: str, module_name: str, checksum: str, save_name: str | None = No
 
 @checked
 def split(
-    reader: Reader,
-    line_count: int,
-    suffix: str = "%05d.pickle",
+    reader: Reader, line_count: int, suffix: str = "%05d.pickle",
     dumper: Callable[[list[Any], BinaryIO], Any] = pickle.dump,
-) -> None:
+) -> None:  # fmt: skip
     """Write the samples of a reader into files of `line_count` samples each; the last may have fewer.
 
     Args:

@@ -148,13 +148,9 @@ def simple_transform(
 
 
 def load_and_transform(
-    filename: str,
-    resize_size: int,
-    crop_size: int,
-    is_train: bool,
-    is_color: bool = True,
+    filename: str, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True,
     mean: ArrayLike | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """`load_image` and `simple_transform` in one go."""
     return simple_transform(load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean)
 

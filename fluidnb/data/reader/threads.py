@@ -101,12 +101,9 @@ class Ahead:
 
 
 def _read(
-    source: Callable[[], Iterable[Any]],
-    ready: queue.SimpleQueue[_Item],
-    arrived: threading.Lock,
-    slots: queue.SimpleQueue[None] | None,
-    left: list[bool],
-) -> None:
+    source: Callable[[], Iterable[Any]], ready: queue.SimpleQueue[_Item], arrived: threading.Lock,
+    slots: queue.SimpleQueue[None] | None, left: list[bool],
+) -> None:  # fmt: skip
     """Runs the thread. It references no `Ahead`, so that deleting the last reference to one ends its thread."""
     last: _Item = (None, None, False)
     try:

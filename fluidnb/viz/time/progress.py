@@ -175,12 +175,9 @@ class Progress:
 
 
 def progress(
-    reader: Callable[[], Iterable[Any]] | Iterable[Any],
-    watch: Any = (),
-    passes: int = 1,
-    total: int | None = None,
+    reader: Callable[[], Iterable[Any]] | Iterable[Any], watch: Any = (), passes: int = 1, total: int | None = None,
     title: str = "training",
-) -> Progress:
+) -> Progress:  # fmt: skip
     """Iterates over a reader and displays progress: bar, rate, time left, and a live plot of watched values.
 
     The display is updated at most five times a second and takes less than 1% of the run. It is a plot in a
