@@ -56,14 +56,9 @@ def iou_similarity(x: Variable, y: Variable, name: str | None = None) -> Variabl
 
 @naming.layer
 def box_coder(
-    prior_box: Variable,
-    prior_box_var: Variable | Sequence[float] | None,
-    target_box: Variable,
-    code_type: str = "encode_center_size",
-    box_normalized: bool = True,
-    name: str | None = None,
-    axis: int = 0,
-) -> Variable:
+    prior_box: Variable, prior_box_var: Variable | Sequence[float] | None, target_box: Variable,
+    code_type: str = "encode_center_size", box_normalized: bool = True, name: str | None = None, axis: int = 0,
+) -> Variable:  # fmt: skip
     """Encodes boxes relative to priors, or decodes such codes to boxes.
 
     With center (x, y), size (w, h) and variances v, the code of target t relative to prior p is
@@ -140,13 +135,9 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
 
 @naming.layer
 def box_decoder_and_assign(
-    prior_box: Variable,
-    prior_box_var: Variable,
-    target_box: Variable,
-    box_score: Variable,
-    box_clip: float,
+    prior_box: Variable, prior_box_var: Variable, target_box: Variable, box_score: Variable, box_clip: float,
     name: str | None = None,
-) -> tuple[Variable, Variable]:
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Boxes of all classes from their deltas, and for each prior the box of its likeliest class.
 
     Args:
@@ -176,17 +167,10 @@ def box_decoder_and_assign(
 
 @naming.layer
 def multiclass_nms(
-    bboxes: Variable,
-    scores: Variable,
-    score_threshold: float,
-    nms_top_k: int,
-    keep_top_k: int,
-    nms_threshold: float = 0.3,
-    normalized: bool = True,
-    nms_eta: float = 1.0,
-    background_label: int = 0,
+    bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
+    nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0, background_label: int = 0,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Non-maximum suppression, class by class: of boxes that overlap, the one with the highest score.
 
     Args:

@@ -61,20 +61,10 @@ Sizes = int | Sequence[int]
 
 @family
 def _conv(
-    op_type: str,
-    input: Variable,
-    num_filters: int,
-    filter_size: Sizes,
-    stride: Sizes = 1,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
-    groups: int | None = None,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    use_cudnn: bool = True,
-    act: Any = None,
-    name: str | None = None,
-) -> Variable:
+    op_type: str, input: Variable, num_filters: int, filter_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+    dilation: Sizes = 1, groups: int | None = None, param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None,
+    use_cudnn: bool = True, act: Any = None, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Convolution of {summary}: ``act(input * filters + bias)``.
 
     Args:
@@ -160,21 +150,11 @@ def _check_counts(layer: str, filters: int, channels: int, groups: int) -> None:
 
 @family
 def _conv_transpose(
-    op_type: str,
-    input: Variable,
-    num_filters: int,
-    output_size: Sizes | None = None,
-    filter_size: Sizes | None = None,
-    padding: Sizes = 0,
-    stride: Sizes = 1,
-    dilation: Sizes = 1,
-    groups: int | None = None,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    use_cudnn: bool = True,
-    act: Any = None,
+    op_type: str, input: Variable, num_filters: int, output_size: Sizes | None = None, filter_size: Sizes | None = None,
+    padding: Sizes = 0, stride: Sizes = 1, dilation: Sizes = 1, groups: int | None = None,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, use_cudnn: bool = True, act: Any = None,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Transposed convolution of {summary}: each element adds a filter, times itself, to a window of the output.
 
     Args:
@@ -232,18 +212,10 @@ conv3d_transpose = _conv_transpose(
 
 @family
 def _pool(
-    op_type: str,
-    input: Variable,
-    pool_size: Sizes = -1,
-    pool_type: str = "max",
-    pool_stride: Sizes = 1,
-    pool_padding: Sizes = 0,
-    global_pooling: bool = False,
-    use_cudnn: bool = True,
-    ceil_mode: bool = False,
-    name: str | None = None,
-    exclusive: bool = True,
-) -> Variable:
+    op_type: str, input: Variable, pool_size: Sizes = -1, pool_type: str = "max", pool_stride: Sizes = 1,
+    pool_padding: Sizes = 0, global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False,
+    name: str | None = None, exclusive: bool = True,
+) -> Variable:  # fmt: skip
     """The largest element, or the mean, of each window of {summary}.
 
     Args:
@@ -296,13 +268,9 @@ pool3d = _pool(
 
 @family
 def _adaptive_pool(
-    op_type: str,
-    input: Variable,
-    pool_size: Sizes,
-    pool_type: str = "max",
-    require_index: bool = False,
+    op_type: str, input: Variable, pool_size: Sizes, pool_type: str = "max", require_index: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Adaptive max or average pooling of {summary} to a given number of windows.
 
     Window i of n along an axis goes from ``floor(i · size / n)`` to before ``ceil((i + 1) · size / n)``.

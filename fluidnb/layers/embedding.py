@@ -20,14 +20,9 @@ __all__ = ["continuous_value_model", "data_norm", "embedding", "hash"]
 @naming.layer
 @takes(input="lookup_table.Ids")
 def embedding(
-    input: Variable,
-    size: Sequence[int],
-    is_sparse: bool = False,
-    is_distributed: bool = False,
-    padding_idx: int | None = None,
-    param_attr: ParamAttrLike = None,
-    dtype: Any = "float32",
-) -> Variable:
+    input: Variable, size: Sequence[int], is_sparse: bool = False, is_distributed: bool = False,
+    padding_idx: int | None = None, param_attr: ParamAttrLike = None, dtype: Any = "float32",
+) -> Variable:  # fmt: skip
     """Embedding lookup: rows of a learned table by index.
 
     Args:
@@ -94,17 +89,10 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
 @naming.layer
 @takes(data_layout=("NCHW", "NHWC"))
 def data_norm(
-    input: Variable,
-    act: Any = None,
-    epsilon: float = 1e-05,
-    param_attr: Any = None,
-    data_layout: str = "NCHW",
-    in_place: bool = False,
-    name: str | None = None,
-    moving_mean_name: str | None = None,
-    moving_variance_name: str | None = None,
-    do_model_average_for_mean_and_var: bool = False,
-) -> Variable:
+    input: Variable, act: Any = None, epsilon: float = 1e-05, param_attr: Any = None, data_layout: str = "NCHW",
+    in_place: bool = False, name: str | None = None, moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = False,
+) -> Variable:  # fmt: skip
     """Columns normalised by sums over all that has been seen: ``(input - sum / size) · sqrt(size / squares)``.
 
     Args:

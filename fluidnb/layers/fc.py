@@ -25,15 +25,10 @@ def operands(variables: Sequence[Variable]) -> list[Operand]:
 @naming.layer
 @takes(input="mul.X")
 def fc(
-    input: Variable | Sequence[Variable],
-    size: int,
-    num_flatten_dims: int = 1,
-    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None,
-    bias_attr: ParamAttrLike = None,
-    act: Any = None,
-    is_test: bool = False,
-    name: str | None = None,
-) -> Variable:
+    input: Variable | Sequence[Variable], size: int, num_flatten_dims: int = 1,
+    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None, bias_attr: ParamAttrLike = None, act: Any = None,
+    is_test: bool = False, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Fully connected layer: ``act(sum_i(input_i · weight_i) + bias)``.
 
     Args:
@@ -98,14 +93,9 @@ def fc(
 
 @naming.layer
 def bilinear_tensor_product(
-    x: Variable,
-    y: Variable,
-    size: int,
-    act: Any = None,
-    name: str | None = None,
-    param_attr: ParamAttrLike = None,
+    x: Variable, y: Variable, size: int, act: Any = None, name: str | None = None, param_attr: ParamAttrLike = None,
     bias_attr: ParamAttrLike = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Features that are linear in each of two inputs: ``act(x · weight[i] · y + bias[i])`` for each feature i.
 
     Args:

@@ -222,15 +222,10 @@ _METHODS = {"BILINEAR": "bilinear", "NEAREST": "nearest"}
 @naming.layer
 @takes(input="bilinear_interp.X", actual_shape="bilinear_interp.OutSize", resample=("BILINEAR", "NEAREST"))
 def image_resize(
-    input: Variable,
-    out_shape: Sequence[int] | Variable | None = None,
-    scale: float | None = None,
-    name: str | None = None,
-    resample: str = "BILINEAR",
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-) -> Variable:
+    input: Variable, out_shape: Sequence[int] | Variable | None = None, scale: float | None = None,
+    name: str | None = None, resample: str = "BILINEAR", actual_shape: Variable | None = None,
+    align_corners: bool = True, align_mode: int = 1,
+) -> Variable:  # fmt: skip
     """Images in another size.
 
     Args:
@@ -265,14 +260,9 @@ def image_resize(
 @naming.layer
 @takes(input="bilinear_interp.X", actual_shape="bilinear_interp.OutSize")
 def resize_bilinear(
-    input: Variable,
-    out_shape: Sequence[int] | Variable | None = None,
-    scale: float | None = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-) -> Variable:
+    input: Variable, out_shape: Sequence[int] | Variable | None = None, scale: float | None = None,
+    name: str | None = None, actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1,
+) -> Variable:  # fmt: skip
     """Images in another size, each pixel of the four around its place, by how near they are.
 
     Args:
@@ -295,13 +285,9 @@ def resize_bilinear(
 @naming.layer
 @takes(input="nearest_interp.X", actual_shape="nearest_interp.OutSize")
 def resize_nearest(
-    input: Variable,
-    out_shape: Sequence[int] | Variable | None = None,
-    scale: float | None = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-) -> Variable:
+    input: Variable, out_shape: Sequence[int] | Variable | None = None, scale: float | None = None,
+    name: str | None = None, actual_shape: Variable | None = None, align_corners: bool = True,
+) -> Variable:  # fmt: skip
     """Images in another size, each pixel the nearest one to its place.
 
     Args:
@@ -390,13 +376,9 @@ def _pair(layer: str, out_shape: Sequence[int]) -> tuple[int, int]:
 @naming.layer
 @takes(input="float[n, c, h, w]")
 def pad2d(
-    input: Variable,
-    paddings: Sequence[int] | Variable = (0, 0, 0, 0),
-    mode: str = "constant",
-    pad_value: float = 0.0,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Variable:
+    input: Variable, paddings: Sequence[int] | Variable = (0, 0, 0, 0), mode: str = "constant", pad_value: float = 0.0,
+    data_format: str = "NCHW", name: str | None = None,
+) -> Variable:  # fmt: skip
     """Images with a border.
 
     Args:

@@ -19,14 +19,9 @@ __all__ = ["Print", "data", "load", "py_func"]
 
 @naming.layer
 def data(
-    name: str,
-    shape: Sequence[int | None],
-    append_batch_size: bool = True,
-    dtype: Any = "float32",
-    lod_level: int = 0,
-    type: int = VarType.LOD_TENSOR,
-    stop_gradient: bool = True,
-) -> Variable:
+    name: str, shape: Sequence[int | None], append_batch_size: bool = True, dtype: Any = "float32", lod_level: int = 0,
+    type: int = VarType.LOD_TENSOR, stop_gradient: bool = True,
+) -> Variable:  # fmt: skip
     """A variable that a run must feed.
 
     Args:
@@ -84,16 +79,10 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
 
 @naming.layer
 def Print(
-    input: Variable,
-    first_n: int = -1,
-    message: str | None = None,
-    summarize: int = -1,
-    print_tensor_name: bool = True,
-    print_tensor_type: bool = True,
-    print_tensor_shape: bool = True,
-    print_tensor_lod: bool = True,
+    input: Variable, first_n: int = -1, message: str | None = None, summarize: int = -1, print_tensor_name: bool = True,
+    print_tensor_type: bool = True, print_tensor_shape: bool = True, print_tensor_lod: bool = True,
     print_phase: str = "both",
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Print a variable whenever the program comes by, and hand it on.
 
     Args:
@@ -128,12 +117,9 @@ Variables = Variable | Sequence[Variable] | None
 
 @naming.layer
 def py_func(
-    func: Callable[..., Any],
-    x: Variables,
-    out: Variables,
-    backward_func: Callable[..., Any] | None = None,
+    func: Callable[..., Any], x: Variables, out: Variables, backward_func: Callable[..., Any] | None = None,
     skip_vars_in_backward_input: Variables = None,
-) -> Variables:
+) -> Variables:  # fmt: skip
     """Call a Python function in every run, in the place of an operator.
 
     Args:

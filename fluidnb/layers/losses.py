@@ -78,14 +78,9 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
 
 @naming.layer
 def softmax_with_cross_entropy(
-    logits: Variable,
-    label: Variable,
-    soft_label: bool = False,
-    ignore_index: int = -100,
-    numeric_stable_mode: bool = True,
-    return_softmax: bool = False,
-    axis: int = -1,
-) -> Variable | tuple[Variable, Variable]:
+    logits: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100,
+    numeric_stable_mode: bool = True, return_softmax: bool = False, axis: int = -1,
+) -> Variable | tuple[Variable, Variable]:  # fmt: skip
     """Cross entropy of the softmax of logits: ``-log(softmax(logits)[label])``.
 
     Args:
@@ -163,12 +158,9 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     outside_weight="smooth_l1_loss.OutsideWeight",
 )  # fmt: skip
 def smooth_l1(
-    x: Variable,
-    y: Variable,
-    inside_weight: Variable | None = None,
-    outside_weight: Variable | None = None,
+    x: Variable, y: Variable, inside_weight: Variable | None = None, outside_weight: Variable | None = None,
     sigma: float | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """The sum over a row of squared differences where they are small, of absolute ones where they are large.
 
     Args:
@@ -327,12 +319,9 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Var
 @naming.layer
 @takes(label="label_smooth.X")
 def label_smooth(
-    label: Variable,
-    prior_dist: Variable | None = None,
-    epsilon: float = 0.1,
-    dtype: Any = "float32",
+    label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, dtype: Any = "float32",
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Labels mixed with a distribution that says less.
 
     Args:
@@ -467,19 +456,10 @@ _SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
 @naming.layer
 @takes(sampler=("uniform", "log_uniform", "custom_dist"))
 def nce(
-    input: Variable,
-    label: Variable,
-    num_total_classes: int,
-    sample_weight: Variable | None = None,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    num_neg_samples: int | None = None,
-    name: str | None = None,
-    sampler: str = "uniform",
-    custom_dist: Any = None,
-    seed: int = 0,
-    is_sparse: bool = False,
-) -> Variable:
+    input: Variable, label: Variable, num_total_classes: int, sample_weight: Variable | None = None,
+    param_attr: Any = None, bias_attr: Any = None, num_neg_samples: int | None = None, name: str | None = None,
+    sampler: str = "uniform", custom_dist: Any = None, seed: int = 0, is_sparse: bool = False,
+) -> Variable:  # fmt: skip
     """Noise-contrastive estimation: discriminates the true class from sampled negatives.
 
     Args:
@@ -543,17 +523,10 @@ def _weighed(
     path_code="hierarchical_sigmoid.PathCode",
 )  # fmt: skip
 def hsigmoid(
-    input: Variable,
-    label: Variable,
-    num_classes: int | None,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    name: str | None = None,
-    path_table: Variable | None = None,
-    path_code: Variable | None = None,
-    is_custom: bool = False,
-    is_sparse: bool = False,
-) -> Variable:
+    input: Variable, label: Variable, num_classes: int | None, param_attr: Any = None, bias_attr: Any = None,
+    name: str | None = None, path_table: Variable | None = None, path_code: Variable | None = None,
+    is_custom: bool = False, is_sparse: bool = False,
+) -> Variable:  # fmt: skip
     """Hierarchical sigmoid: a class is a way through a binary tree, and costs as much as its turns.
 
     Args:
@@ -602,16 +575,10 @@ def hsigmoid(
     customized_probabilities="sample_logits.CustomizedProbabilities",
 )  # fmt: skip
 def sampled_softmax_with_cross_entropy(
-    logits: Variable,
-    label: Variable,
-    num_samples: int,
-    num_true: int = 1,
-    remove_accidental_hits: bool = True,
-    use_customized_samples: bool = False,
-    customized_samples: Variable | None = None,
-    customized_probabilities: Variable | None = None,
-    seed: int = 0,
-) -> Variable:
+    logits: Variable, label: Variable, num_samples: int, num_true: int = 1, remove_accidental_hits: bool = True,
+    use_customized_samples: bool = False, customized_samples: Variable | None = None,
+    customized_probabilities: Variable | None = None, seed: int = 0,
+) -> Variable:  # fmt: skip
     """The softmax loss over the true classes and a few that are drawn, instead of all: for training.
 
     Small classes are drawn most often, by a log-uniform law, so classes should be numbered by falling frequency.

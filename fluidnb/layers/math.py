@@ -45,13 +45,9 @@ def mul(
 
 @naming.layer
 def matmul(
-    x: Variable,
-    y: Variable,
-    transpose_x: bool = False,
-    transpose_y: bool = False,
-    alpha: float = 1.0,
+    x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Matrix product over the last two axes, with the axes before them broadcast.
 
     Args:
@@ -75,13 +71,9 @@ def matmul(
 
 @naming.layer
 def scale(
-    x: Variable,
-    scale: float = 1.0,
-    bias: float = 0.0,
-    bias_after_scale: bool = True,
-    act: Any = None,
+    x: Variable, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Linear function of each element: ``scale · x + bias``, or ``scale · (x + bias)``.
 
     Args:
@@ -197,12 +189,9 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 @family
 def _reduction(
-    op_type: str,
-    input: Variable,
-    dim: int | Sequence[int] | None = None,
-    keep_dim: bool = False,
+    op_type: str, input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """{summary} over some axes.
 
     Args:

@@ -73,13 +73,9 @@ def accuracy(
 @naming.layer
 @takes(input="auc.Predict")
 def auc(
-    input: Variable,
-    label: Variable,
-    curve: str = "ROC",
-    num_thresholds: int = 4095,
-    topk: int = 1,
+    input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
     slide_steps: int = 1,
-) -> tuple[Variable, Variable, list[Variable]]:
+) -> tuple[Variable, Variable, list[Variable]]:  # fmt: skip
     """The area under the curve of true against false positives, over all batches and over the last ones.
 
     How many rows have a score between two thresholds is counted in persistable variables; a run adds its batch.
@@ -150,17 +146,10 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
 @naming.layer
 @takes(ap_version=("integral", "11point"))
 def detection_map(
-    detect_res: Variable,
-    label: Variable,
-    class_num: int,
-    background_label: int = 0,
-    overlap_threshold: float = 0.3,
-    evaluate_difficult: bool = True,
-    has_state: Variable | None = None,
-    input_states: Sequence[Variable] | None = None,
-    out_states: Sequence[Variable] | None = None,
-    ap_version: str = "integral",
-) -> Variable:
+    detect_res: Variable, label: Variable, class_num: int, background_label: int = 0, overlap_threshold: float = 0.3,
+    evaluate_difficult: bool = True, has_state: Variable | None = None, input_states: Sequence[Variable] | None = None,
+    out_states: Sequence[Variable] | None = None, ap_version: str = "integral",
+) -> Variable:  # fmt: skip
     """Mean average precision (mAP) of detections.
 
     Args:

@@ -27,19 +27,12 @@ def _pair(
 
 @naming.layer
 def prior_box(
-    input: Variable,
-    image: Variable,
-    min_sizes: float | Sequence[float],
-    max_sizes: float | Sequence[float] | None = None,
-    aspect_ratios: float | Sequence[float] = (1.0,),
-    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-    flip: bool = False,
-    clip: bool = False,
-    steps: Sequence[float] = (0.0, 0.0),
-    offset: float = 0.5,
-    name: str | None = None,
+    input: Variable, image: Variable, min_sizes: float | Sequence[float],
+    max_sizes: float | Sequence[float] | None = None, aspect_ratios: float | Sequence[float] = (1.0,),
+    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2), flip: bool = False, clip: bool = False,
+    steps: Sequence[float] = (0.0, 0.0), offset: float = 0.5, name: str | None = None,
     min_max_aspect_ratios_order: bool = False,
-) -> tuple[Variable, Variable]:
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Prior boxes of some sizes and aspect ratios at every place of a feature map, for SSD.
 
     Args:
@@ -79,18 +72,11 @@ def prior_box(
 
 @naming.layer
 def density_prior_box(
-    input: Variable,
-    image: Variable,
-    densities: Sequence[int] | None = None,
-    fixed_sizes: Sequence[float] | None = None,
-    fixed_ratios: Sequence[float] | None = None,
-    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-    clip: bool = False,
-    steps: Sequence[float] = (0.0, 0.0),
-    offset: float = 0.5,
-    flatten_to_2d: bool = False,
-    name: str | None = None,
-) -> tuple[Variable, Variable]:
+    input: Variable, image: Variable, densities: Sequence[int] | None = None,
+    fixed_sizes: Sequence[float] | None = None, fixed_ratios: Sequence[float] | None = None,
+    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2), clip: bool = False, steps: Sequence[float] = (0.0, 0.0),
+    offset: float = 0.5, flatten_to_2d: bool = False, name: str | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Prior boxes of some sizes and aspect ratios at several points of every place of a feature map, for FaceBoxes.
 
     Args:
@@ -131,14 +117,10 @@ def density_prior_box(
 
 @naming.layer
 def anchor_generator(
-    input: Variable,
-    anchor_sizes: float | Sequence[float] | None = None,
-    aspect_ratios: float | Sequence[float] | None = None,
-    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-    stride: Sequence[float] | None = None,
-    offset: float = 0.5,
-    name: str | None = None,
-) -> tuple[Variable, Variable]:
+    input: Variable, anchor_sizes: float | Sequence[float] | None = None,
+    aspect_ratios: float | Sequence[float] | None = None, variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    stride: Sequence[float] | None = None, offset: float = 0.5, name: str | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Anchors of some sizes and aspect ratios at every place of a feature map, for Faster R-CNN.
 
     Args:

@@ -29,20 +29,11 @@ Level = Annotated[int, Rule("an int from 0 to 1,000", lambda n: 0 <= n <= 1000)]
     anchor_box="rpn_target_assign.Anchor", anchor_var="float[anchors, 4]",
 )  # fmt: skip
 def rpn_target_assign(
-    bbox_pred: Variable,
-    cls_logits: Variable,
-    anchor_box: Variable,
-    anchor_var: Variable,
-    gt_boxes: Variable,
-    is_crowd: Variable,
-    im_info: Variable,
-    rpn_batch_size_per_im: int = 256,
-    rpn_straddle_thresh: float = 0.0,
-    rpn_fg_fraction: float = 0.5,
-    rpn_positive_overlap: float = 0.7,
-    rpn_negative_overlap: float = 0.3,
+    bbox_pred: Variable, cls_logits: Variable, anchor_box: Variable, anchor_var: Variable, gt_boxes: Variable,
+    is_crowd: Variable, im_info: Variable, rpn_batch_size_per_im: int = 256, rpn_straddle_thresh: float = 0.0,
+    rpn_fg_fraction: float = 0.5, rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3,
     use_random: bool = True,
-) -> tuple[Variable, Variable, Variable, Variable, Variable]:
+) -> tuple[Variable, Variable, Variable, Variable, Variable]:  # fmt: skip
     """Predictions of the anchors that learn, with what they learn.
 
     Args:
@@ -91,18 +82,10 @@ def rpn_target_assign(
 
 @naming.layer
 def generate_proposals(
-    scores: Variable,
-    bbox_deltas: Variable,
-    im_info: Variable,
-    anchors: Variable,
-    variances: Variable,
-    pre_nms_top_n: int = 6000,
-    post_nms_top_n: int = 1000,
-    nms_thresh: float = 0.5,
-    min_size: float = 0.1,
-    eta: float = 1.0,
-    name: str | None = None,
-) -> tuple[Variable, Variable]:
+    scores: Variable, bbox_deltas: Variable, im_info: Variable, anchors: Variable, variances: Variable,
+    pre_nms_top_n: int = 6000, post_nms_top_n: int = 1000, nms_thresh: float = 0.5, min_size: float = 0.1,
+    eta: float = 1.0, name: str | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Regions that may hold an object: the best of those that overlap.
 
     Args:
@@ -142,22 +125,11 @@ def generate_proposals(
 
 @naming.layer
 def generate_proposal_labels(
-    rpn_rois: Variable,
-    gt_classes: Variable,
-    is_crowd: Variable,
-    gt_boxes: Variable,
-    im_info: Variable,
-    batch_size_per_im: int = 256,
-    fg_fraction: float = 0.25,
-    fg_thresh: float = 0.25,
-    bg_thresh_hi: float = 0.5,
-    bg_thresh_lo: float = 0.0,
-    bbox_reg_weights: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-    class_nums: int | None = None,
-    use_random: bool = True,
-    is_cls_agnostic: bool = False,
-    is_cascade_rcnn: bool = False,
-) -> tuple[Variable, Variable, Variable, Variable, Variable]:
+    rpn_rois: Variable, gt_classes: Variable, is_crowd: Variable, gt_boxes: Variable, im_info: Variable,
+    batch_size_per_im: int = 256, fg_fraction: float = 0.25, fg_thresh: float = 0.25, bg_thresh_hi: float = 0.5,
+    bg_thresh_lo: float = 0.0, bbox_reg_weights: Sequence[float] = (0.1, 0.1, 0.2, 0.2), class_nums: int | None = None,
+    use_random: bool = True, is_cls_agnostic: bool = False, is_cascade_rcnn: bool = False,
+) -> tuple[Variable, Variable, Variable, Variable, Variable]:  # fmt: skip
     """Regions from which a network learns to classify objects and to correct their boxes.
 
     Args:
@@ -255,13 +227,9 @@ def distribute_fpn_proposals(
 @naming.layer
 @takes(multi_rois="collect_fpn_proposals.MultiLevelRois", multi_scores="collect_fpn_proposals.MultiLevelScores")
 def collect_fpn_proposals(
-    multi_rois: list[Variable],
-    multi_scores: list[Variable],
-    min_level: int,
-    max_level: int,
-    post_nms_top_n: int,
+    multi_rois: list[Variable], multi_scores: list[Variable], min_level: int, max_level: int, post_nms_top_n: int,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """The regions with the highest scores among all levels of a pyramid of images.
 
     Args:
@@ -299,15 +267,9 @@ def collect_fpn_proposals(
 
 @naming.layer
 def generate_mask_labels(
-    im_info: Variable,
-    gt_classes: Variable,
-    is_crowd: Variable,
-    gt_segms: Variable,
-    rois: Variable,
-    labels_int32: Variable,
-    num_classes: int,
-    resolution: int,
-) -> tuple[Variable, Variable, Variable]:
+    im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable, rois: Variable,
+    labels_int32: Variable, num_classes: int, resolution: int,
+) -> tuple[Variable, Variable, Variable]:  # fmt: skip
     """For each region with an object, the pixels of the region that belong to the object.
 
     Args:

@@ -195,13 +195,9 @@ def read_file(reader: Variable) -> Any:
 
 @naming.layer
 def py_reader(
-    capacity: int,
-    shapes: Sequence[Sequence[int]],
-    dtypes: Sequence[Any],
-    lod_levels: Sequence[int] | None = None,
-    name: str | None = None,
-    use_double_buffer: bool = True,
-) -> Variable:
+    capacity: int, shapes: Sequence[Sequence[int]], dtypes: Sequence[Any], lod_levels: Sequence[int] | None = None,
+    name: str | None = None, use_double_buffer: bool = True,
+) -> Variable:  # fmt: skip
     """Creates a reader variable that a Python reader fills in a thread.
 
     ``reader.decorate_paddle_reader(r)`` takes lists of samples, ``reader.decorate_tensor_provider(r)`` takes whole

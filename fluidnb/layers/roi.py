@@ -37,14 +37,9 @@ def roi_pool(
 
 @naming.layer
 def roi_align(
-    input: Variable,
-    rois: Variable,
-    pooled_height: int = 1,
-    pooled_width: int = 1,
-    spatial_scale: float = 1.0,
-    sampling_ratio: int = -1,
-    name: str | None = None,
-) -> Variable:
+    input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0,
+    sampling_ratio: int = -1, name: str | None = None,
+) -> Variable:  # fmt: skip
     """The mean of each part of each region, read at evenly spaced points between pixels.
 
     Args:
@@ -70,14 +65,9 @@ def roi_align(
 
 @naming.layer
 def psroi_pool(
-    input: Variable,
-    rois: Variable,
-    output_channels: int,
-    spatial_scale: float,
-    pooled_height: int,
-    pooled_width: int,
+    input: Variable, rois: Variable, output_channels: int, spatial_scale: float, pooled_height: int, pooled_width: int,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """The mean of each part of each region, in a channel that belongs to the part.
 
     Args:

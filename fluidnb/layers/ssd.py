@@ -60,12 +60,9 @@ def bipartite_match(
 @naming.layer
 @takes(matched_indices="target_assign.MatchIndices", negative_indices="target_assign.NegIndices")
 def target_assign(
-    input: Variable,
-    matched_indices: Variable,
-    negative_indices: Variable | None = None,
-    mismatch_value: int | None = None,
-    name: str | None = None,
-) -> tuple[Variable, Variable]:
+    input: Variable, matched_indices: Variable, negative_indices: Variable | None = None,
+    mismatch_value: int | None = None, name: str | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Targets of priors: the row of the object that each is matched with.
 
     Args:
@@ -105,17 +102,10 @@ def target_assign(
     prior_box_var="box_coder.PriorBoxVar",
 )  # fmt: skip
 def detection_output(
-    loc: Variable,
-    scores: Variable,
-    prior_box: Variable,
-    prior_box_var: Variable,
-    background_label: int = 0,
-    nms_threshold: float = 0.3,
-    nms_top_k: int = 400,
-    keep_top_k: int = 200,
-    score_threshold: float = 0.01,
+    loc: Variable, scores: Variable, prior_box: Variable, prior_box_var: Variable, background_label: int = 0,
+    nms_threshold: float = 0.3, nms_top_k: int = 400, keep_top_k: int = 200, score_threshold: float = 0.01,
     nms_eta: float = 1.0,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Detections of SSD: decoded boxes and softmax scores after non-maximum suppression.
 
     Args:
@@ -155,23 +145,12 @@ def detection_output(
     gt_label="int[objects, 1] lod", prior_box="box_coder.PriorBox", match_type="bipartite_match.match_type",
 )  # fmt: skip
 def ssd_loss(
-    location: Variable,
-    confidence: Variable,
-    gt_box: Variable,
-    gt_label: Variable,
-    prior_box: Variable,
-    prior_box_var: Variable | Sequence[float] | None = None,
-    background_label: int = 0,
-    overlap_threshold: float = 0.5,
-    neg_pos_ratio: float = 3.0,
-    neg_overlap: float = 0.5,
-    loc_loss_weight: float = 1.0,
-    conf_loss_weight: float = 1.0,
-    match_type: str = "per_prediction",
-    mining_type: str = "max_negative",
-    normalize: bool = True,
+    location: Variable, confidence: Variable, gt_box: Variable, gt_label: Variable, prior_box: Variable,
+    prior_box_var: Variable | Sequence[float] | None = None, background_label: int = 0, overlap_threshold: float = 0.5,
+    neg_pos_ratio: float = 3.0, neg_overlap: float = 0.5, loc_loss_weight: float = 1.0, conf_loss_weight: float = 1.0,
+    match_type: str = "per_prediction", mining_type: str = "max_negative", normalize: bool = True,
     sample_size: int | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Loss of SSD: of the codes of matched priors, and of the classes of matched priors and hard negatives.
 
     Objects and priors are matched by overlap (`bipartite_match`). Of the priors without an object, those with the
@@ -315,28 +294,14 @@ def _one_each(value: Any, argument: str, maps: int) -> Any:
 @naming.layer
 @takes(inputs="prior_box.Input", image="prior_box.Image")
 def multi_box_head(
-    inputs: Sequence[Variable],
-    image: Variable,
-    base_size: int,
-    num_classes: int,
-    aspect_ratios: Sequence[float | Sequence[float]],
-    min_ratio: int | None = None,
-    max_ratio: int | None = None,
+    inputs: Sequence[Variable], image: Variable, base_size: int, num_classes: int,
+    aspect_ratios: Sequence[float | Sequence[float]], min_ratio: int | None = None, max_ratio: int | None = None,
     min_sizes: Sequence[float | Sequence[float]] | None = None,
-    max_sizes: Sequence[float | Sequence[float]] | None = None,
-    steps: Sequence[float] | None = None,
-    step_w: Sequence[float] | None = None,
-    step_h: Sequence[float] | None = None,
-    offset: float = 0.5,
-    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-    flip: bool = True,
-    clip: bool = False,
-    kernel_size: Sizes = 1,
-    pad: Sizes = 0,
-    stride: Sizes = 1,
-    name: str | None = None,
-    min_max_aspect_ratios_order: bool = False,
-) -> tuple[Variable, Variable, Variable, Variable]:
+    max_sizes: Sequence[float | Sequence[float]] | None = None, steps: Sequence[float] | None = None,
+    step_w: Sequence[float] | None = None, step_h: Sequence[float] | None = None, offset: float = 0.5,
+    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2), flip: bool = True, clip: bool = False, kernel_size: Sizes = 1,
+    pad: Sizes = 0, stride: Sizes = 1, name: str | None = None, min_max_aspect_ratios_order: bool = False,
+) -> tuple[Variable, Variable, Variable, Variable]:  # fmt: skip
     """Heads of SSD: for each feature map prior boxes, and convolutions that give their codes and class scores.
 
     Args:

@@ -26,18 +26,10 @@ def _whole(value: Any, argument: str, layer: str) -> list[int]:
 
 @naming.layer
 def yolov3_loss(
-    x: Variable,
-    gt_box: Variable,
-    gt_label: Variable,
-    anchors: Sequence[int],
-    anchor_mask: Sequence[int],
-    class_num: int,
-    ignore_thresh: float,
-    downsample_ratio: int,
-    gt_score: Variable | None = None,
-    use_label_smooth: bool = True,
-    name: str | None = None,
-) -> Variable:
+    x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequence[int], anchor_mask: Sequence[int],
+    class_num: int, ignore_thresh: float, downsample_ratio: int, gt_score: Variable | None = None,
+    use_label_smooth: bool = True, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Loss of one feature map of YOLOv3: of places, sizes, objectness and classes.
 
     Args:
@@ -79,14 +71,9 @@ def yolov3_loss(
 
 @naming.layer
 def yolo_box(
-    x: Variable,
-    img_size: Variable,
-    anchors: Sequence[int],
-    class_num: int,
-    conf_thresh: float,
-    downsample_ratio: int,
+    x: Variable, img_size: Variable, anchors: Sequence[int], class_num: int, conf_thresh: float, downsample_ratio: int,
     name: str | None = None,
-) -> tuple[Variable, Variable]:
+) -> tuple[Variable, Variable]:  # fmt: skip
     """Decodes one feature map of YOLOv3 to boxes and scores.
 
     Args:

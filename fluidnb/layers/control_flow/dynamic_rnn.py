@@ -168,13 +168,9 @@ class DynamicRNN:
         return ranked
 
     def memory(
-        self,
-        init: Variable | None = None,
-        shape: Sequence[int] | None = None,
-        value: float = 0.0,
-        need_reorder: bool = False,
-        dtype: Any = "float32",
-    ) -> Variable:
+        self, init: Variable | None = None, shape: Sequence[int] | None = None, value: float = 0.0,
+        need_reorder: bool = False, dtype: Any = "float32",
+    ) -> Variable:  # fmt: skip
         """A value passed from each step to the next, with a row for each unfinished sequence.
 
         Args:

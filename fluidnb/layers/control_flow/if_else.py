@@ -74,12 +74,9 @@ class IfElse:
     """
 
     def __init__(
-        self,
-        cond: Condition | None = None,
-        name: str | None = None,
-        inputs: Sequence[Variable] | None = None,
+        self, cond: Condition | None = None, name: str | None = None, inputs: Sequence[Variable] | None = None,
         output_num: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if cond is not None:
             rows.check_condition(cond)
         self.helper = LayerHelper("ifelse", name=name)

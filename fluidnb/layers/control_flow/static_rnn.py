@@ -119,14 +119,9 @@ class StaticRNN:
         return step
 
     def memory(
-        self,
-        init: Variable | None = None,
-        shape: Sequence[int] | None = None,
-        batch_ref: Variable | None = None,
-        init_value: float = 0.0,
-        init_batch_dim_idx: int = 0,
-        ref_batch_dim_idx: int = 1,
-    ) -> Variable:
+        self, init: Variable | None = None, shape: Sequence[int] | None = None, batch_ref: Variable | None = None,
+        init_value: float = 0.0, init_batch_dim_idx: int = 0, ref_batch_dim_idx: int = 1,
+    ) -> Variable:  # fmt: skip
         """A value that goes from each step to the next.
 
         Args:
