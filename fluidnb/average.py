@@ -1,7 +1,5 @@
 """WeightedAverage: a mean over batches of different sizes, kept on the Python side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

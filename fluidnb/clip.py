@@ -1,7 +1,5 @@
 """Clipping of gradients: of activations inside backward (error clip), of parameters after it (gradient clip)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Errors that speak of the user's program: operator, slot, variable, shape, line, expected and received, a hint."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self

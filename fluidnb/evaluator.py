@@ -1,7 +1,5 @@
 """Evaluators: metrics that the program itself adds up, over all batches of a pass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

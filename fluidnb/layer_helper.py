@@ -1,7 +1,5 @@
 """LayerHelper: what layer functions share: names, parameters, temporaries, bias, activation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fluid's ``net_drawer`` module: a startup and a main program as one graph for Graphviz."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fluidnb.files.atomic_write import atomic_write

@@ -1,7 +1,5 @@
 """The arguments of recipes: their kinds, and the values of the texts that users type for them."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

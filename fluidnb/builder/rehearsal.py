@@ -1,7 +1,5 @@
 """A trial run of a line on copies of the programs, of which nothing stays."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Python names that cells bind: unbound when a cell is undone, bound again when it is redone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any
 

@@ -5,8 +5,6 @@ where nothing that they read has changed, else from their source. A later cell t
 not part of the program until what it lacks is there again. An error of the user's cell leaves all as it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

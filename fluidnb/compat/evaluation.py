@@ -1,7 +1,5 @@
 """evaluate: the value of a variable without ceremony."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

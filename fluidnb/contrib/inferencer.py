@@ -1,7 +1,5 @@
 """Fluid's ``inferencer`` module: a model with parameters that a `Trainer` saved, of versions 0.13 to 1.3."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from typing import Any

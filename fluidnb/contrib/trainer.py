@@ -1,7 +1,5 @@
 """Fluid's ``trainer`` module: a training loop with events, checkpoints and tests, of versions 0.13 to 1.3."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The core's own Executor: runs one block of a description, with feeds and fetches in variables of the scope."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fluidnb.program import Program

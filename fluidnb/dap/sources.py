@@ -1,7 +1,5 @@
 """Sources for editors: the user's file, or a listing of the program."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from functools import lru_cache

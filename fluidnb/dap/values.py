@@ -1,7 +1,5 @@
 """Scopes and values as variables of the protocol: tensors open into statistics, sequences and slices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """PyReader: batches made ready by a thread while the program runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 

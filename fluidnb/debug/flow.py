@@ -1,7 +1,5 @@
 """Gradient flow: which parameters learn, which do not, and which operator is the cause."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

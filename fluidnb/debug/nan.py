@@ -1,7 +1,5 @@
 """Finds the first operator that writes NaN or infinity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

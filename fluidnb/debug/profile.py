@@ -1,7 +1,5 @@
 """Profiles: one event for each operator that ran, and tables of them."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Atomic writes: a file has either its old content or all of its new content, whatever happens in between."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -1,7 +1,5 @@
 """Initializers whose values are known: a number, an array, an interpolating kernel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

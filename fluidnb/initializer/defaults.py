@@ -1,7 +1,5 @@
 """Default initializers of parameters."""
 
-from __future__ import annotations
-
 from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError, near
 from fluidnb.initializer.base import Initializer

@@ -1,7 +1,5 @@
 """Initializers that draw from a distribution, some with a spread that keeps the scale of what flows through a layer."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

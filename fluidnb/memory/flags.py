@@ -1,7 +1,5 @@
 """FLAGS_*: the switches of memory, checks and timing, read from the environment once and changed by `set_flags`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """One pool per place: `alloc`, `free`, `used`, statistics, and how a new kind of place brings its allocator."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """Metrics: of two classes, of what a program counted, and of detections."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

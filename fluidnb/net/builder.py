@@ -1,7 +1,5 @@
 """NetBuilder: networks in few words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb import layers

@@ -1,7 +1,5 @@
 """Python functions that operators call, by the numbers under which programs name them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of an operator's description at the moment it is built: slots, arguments, attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

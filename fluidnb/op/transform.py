@@ -1,7 +1,5 @@
 """Data transforms between the layout, dtype and place of a variable and those of a kernel, in that order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rewrites of numpy ufunc calls to faster ones with the same results, and constants as rows for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Declaring a variable: a new description, or the one that exists when both agree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 

@@ -1,7 +1,5 @@
 """The default main and startup programs, and the ways to put others in their place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

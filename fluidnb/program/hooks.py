@@ -6,8 +6,6 @@ Example:
     True
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType

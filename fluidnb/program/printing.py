@@ -1,7 +1,5 @@
 """Programs as text: protobuf text, the pseudo code of Fluid's debugger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Pruning: the part of a program that some targets need; refusal of variables that an operator deletes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

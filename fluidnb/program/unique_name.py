@@ -1,7 +1,5 @@
 """Unique names by counter, and name scopes that decorate operators."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager

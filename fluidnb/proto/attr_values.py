@@ -1,7 +1,5 @@
 """Attribute values: between a Python value and the one field of OpDesc.Attr that its AttrType names."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ The Executor runs whole programs and owns the local scope of a run. Here a scope
 created in it, the operators of one block run on them one after another, and what they write stays there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from weakref import WeakKeyDictionary
 

@@ -1,7 +1,5 @@
 """The Executor: runs a program in a scope on a place."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 from traceback import clear_frames

@@ -1,7 +1,5 @@
 """Inference models: a pruned program with its feeds, fetches and parameters, in Paddle's files; see ``fluidnb.io``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors of kernels turned into errors of the user's program."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

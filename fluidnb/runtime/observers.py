@@ -3,8 +3,6 @@
 Without any, a run checks an empty list once per segment and once at its end.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable
 from time import perf_counter_ns

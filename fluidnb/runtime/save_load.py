@@ -1,7 +1,5 @@
 """Variables into files and back, in Paddle's formats; see ``fluidnb.io``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

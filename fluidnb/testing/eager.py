@@ -1,7 +1,5 @@
 """Eager execution of one operator: binds its kernel, makes its calls, returns its outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

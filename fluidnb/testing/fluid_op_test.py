@@ -1,7 +1,5 @@
 """Fluid's own OpTest: a unittest case whose setUp fills in the operator, with Fluid's signatures and tolerances."""
 
-from __future__ import annotations
-
 import unittest
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Gradients by central differences, in float64: along random directions, away from kinks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A program of one operator, and ways to run it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

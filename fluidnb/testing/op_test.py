@@ -1,7 +1,5 @@
 """OpTest: an operator checked against expected results, other executors, and numeric gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 

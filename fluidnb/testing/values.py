@@ -1,7 +1,5 @@
 """The values that a test gives an operator: arrays, arrays with lengths, lists of them, tensor arrays, rank tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """InferenceTranspiler: folds batch normalization into the preceding convolution."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, NamedTuple
 

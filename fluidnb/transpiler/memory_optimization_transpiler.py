@@ -1,7 +1,5 @@
 """memory_optimize and release_memory: variables go as soon as nothing reads them any more."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Source location in user code: file, line, function, and the notebook cell."""
 
-from __future__ import annotations
-
 import linecache
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Array statistics, computed on the array's device; only results are copied to the host."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple

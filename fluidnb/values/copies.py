@@ -1,7 +1,5 @@
 """Copies between kinds of places."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Element types: VarType numbers, numpy dtypes and names, from any of each other."""
 
-from __future__ import annotations
-
 import enum
 from typing import Any, TypeVar
 

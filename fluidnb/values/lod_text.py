@@ -1,7 +1,5 @@
 """Batches drawn with characters: a dot for each row, brackets around each sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 Offsets = tuple[tuple[int, ...], ...]

@@ -1,7 +1,5 @@
 """Variable: a named cell of a scope with a value of any type."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, TypeVar
 
 from fluidnb.errors import EnforceNotMet

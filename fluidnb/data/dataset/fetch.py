@@ -1,7 +1,5 @@
 """Files over the network into the cache: a checksum before the name, so that what has the name is whole."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

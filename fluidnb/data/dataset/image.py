@@ -3,8 +3,6 @@
 An image is an array of (height, width, channels), or of (height, width) where there is no colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Source: T. Qin and T.-Y. Liu, Introducing LETOR 4.0 Datasets (2013). Fluid: padd
 archive, which Python does not unpack: unpack it in the cache, so that ``MQ2007/MQ2007/Fold1/train.txt`` is there.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable, Iterator

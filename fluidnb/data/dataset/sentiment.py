@@ -4,8 +4,6 @@ Source: B. Pang and L. Lee, A Sentimental Education (2004), as NLTK offers it: a
 Fluid: paddle.dataset.sentiment. Each of `train` and `test` is the reader itself.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import zipfile

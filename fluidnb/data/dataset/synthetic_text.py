@@ -3,8 +3,6 @@
 Source: G. Zipf, Human Behavior and the Principle of Least Effort (1949).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -7,8 +7,6 @@ Source: D. Harrison, D. Rubinfeld, Hedonic prices and the demand for clean air (
 Fluid: paddle.dataset.uci_housing.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

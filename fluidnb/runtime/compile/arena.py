@@ -1,7 +1,5 @@
 """Memory placement by lifetime: buffers that are never live at once may share bytes."""
 
-from __future__ import annotations
-
 import heapq
 from bisect import insort
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Filters the operators of a picture by search words and role, and collapses runs and blocks."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A progress display of a loop: bar, rate, time left, and curves of watched values."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized

@@ -1,7 +1,5 @@
 """Small samples of large tensors as plain data: a line, a matrix, or an image."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Expressions typed into JupyterLab's debug console: it keeps the focus, and the panel its variables."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

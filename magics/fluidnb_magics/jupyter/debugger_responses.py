@@ -1,7 +1,5 @@
 """Responses to JupyterLab's debugger panel about a paused fluid program."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

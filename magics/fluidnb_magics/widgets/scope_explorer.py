@@ -1,7 +1,5 @@
 """The scope explorer: scopes and their values during runs, and any tensor page by page."""
 
-from __future__ import annotations
-
 import math
 import weakref
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The lesson on optimizers: a program for each optimizer minimizes a function of two numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
