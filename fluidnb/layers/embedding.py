@@ -1,5 +1,7 @@
 """Embeddings of words, and layers of models that foresee clicks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

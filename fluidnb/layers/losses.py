@@ -1,5 +1,7 @@
 """Losses of probabilities, logits, distances, rankings, a teacher's values, and of many classes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

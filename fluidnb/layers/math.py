@@ -1,5 +1,7 @@
 """Products, sums, reductions, lengths, and operations on two variables element by element."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Region proposals of Faster R-CNN and Mask R-CNN, and what they learn."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """Layers of recurrent networks over sequences, and single steps of them."""
 
+from __future__ import annotations
+
 from copy import copy
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Layers over sequences: pooling, filters, cutting, padding, masks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Parameters whose length and direction are trained apart."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

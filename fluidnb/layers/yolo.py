@@ -1,5 +1,7 @@
 """YOLOv3: loss and decoding of a feature map."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
