@@ -154,8 +154,8 @@ def selu(x: Variable, scale: float | None = None, alpha: float | None = None, na
         scale: factor of the whole; by default the one that keeps a variance of 1, about 1.0507.
         alpha: factor of the negative side; by default the one that goes with it, about 1.6733.
     """
-    given = {"scale": scale, "alpha": alpha}
-    return one_op("selu", {"X": x}, {n: float(v) for n, v in given.items() if v is not None}, name=name)
+    factors = {"scale": scale, "alpha": alpha}
+    return one_op("selu", {"X": x}, {n: float(v) for n, v in factors.items() if v is not None}, name=name)
 
 
 @naming.layer

@@ -120,7 +120,7 @@ def data_norm(
             f"data_norm has no layout {data_layout!r}.", expected='"NCHW" or "NHWC"', received=repr(data_layout)
         )
     helper = LayerHelper("data_norm", input=input, act=act, name=name)
-    given = param_attr if isinstance(param_attr, dict) else {}
+    initial = param_attr if isinstance(param_attr, dict) else {}
     if len(input.shape) < 2:
         raise OpValueError(
             "The input of data_norm must be rows.", expected="2 dimensions or more", received=list(input.shape)
@@ -130,7 +130,7 @@ def data_norm(
              "BatchSquareSum": ("batch_square_sum", "batch_square", 1e4)}  # fmt: skip
     sums = {}
     for slot, (suffix, key, default) in slots.items():
-        attr = ParamAttr(name=f"{helper.name}.{suffix}", initializer=Constant(given.get(key, default)))
+        attr = ParamAttr(name=f"{helper.name}.{suffix}", initializer=Constant(initial.get(key, default)))
         sums[slot] = [helper.create_parameter(attr, [columns], input.dtype)]
     means, scales = (helper.create_tmp_variable(input.dtype, True) for _ in range(2))
     out = input if in_place else helper.create_tmp_variable(input.dtype)

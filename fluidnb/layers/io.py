@@ -144,14 +144,14 @@ def py_func(
         >>> fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.array([[1, 2]], "float32")}, fetch_list=[y])[0]
         array([[1., 8.]], dtype=float32)
     """
-    given, made, skipped = (_listed(v) for v in (x, out, skip_vars_in_backward_input))
-    for v in made:
+    sources, targets, skipped = (_listed(v) for v in (x, out, skip_vars_in_backward_input))
+    for v in targets:
         if not v.shape:
             raise OpValueError(
                 "Output shapes of py_func must be given.", expected="a shape, -1 for unknown sizes",
                 received=f"{v.name} without a shape", hint="create_var(name=..., shape=[...], dtype=...) makes one.",
             )  # fmt: skip
-    known = [v.name for v in (*given, *made)]
+    known = [v.name for v in (*sources, *targets)]
     for v in skipped:
         if v.name not in known:
             raise NotFound(
@@ -159,7 +159,7 @@ def py_func(
                 received=v.name, hint=near(v.name, known),
             )  # fmt: skip
     LayerHelper("py_func").append_op(
-        type="py_func", inputs={"X": given}, outputs={"Out": made},
+        type="py_func", inputs={"X": sources}, outputs={"Out": targets},
         attrs={
             "forward_callable_id": callable_id(func),
             "backward_callable_id": -1 if backward_func is None else callable_id(backward_func),

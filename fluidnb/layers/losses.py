@@ -312,8 +312,8 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Var
     marks = one_hot(label, input.shape[-1])
     axes = list(range(1, len(input.shape)))
     shared = reduce_sum(input * marks, dim=axes)
-    held = reduce_sum(input, dim=axes) + reduce_sum(marks, dim=axes)
-    return reduce_mean(scale(shared / (held + epsilon), -2.0, 1.0))
+    total = reduce_sum(input, dim=axes) + reduce_sum(marks, dim=axes)
+    return reduce_mean(scale(shared / (total + epsilon), -2.0, 1.0))
 
 
 @naming.layer
@@ -444,9 +444,9 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     same = cast(equal(square_of, transpose(square_of, [1, 0])), "float32")
     wanted = elementwise_div(same, reduce_sum(same, dim=1, keep_dim=True), axis=0)
     first, second = (reduce_mean(reduce_sum(square(v), 1)) for v in (anchor, positive))
-    found = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), wanted, soft_label=True)
-    assert isinstance(found, Variable)  # a pair only where the softmax is requested
-    loss = reduce_mean(reduce_sum(elementwise_mul(wanted, found, axis=0), 0))
+    losses = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), wanted, soft_label=True)
+    assert isinstance(losses, Variable)  # a pair only where the softmax is requested
+    loss = reduce_mean(reduce_sum(elementwise_mul(wanted, losses, axis=0), 0))
     return elementwise_add(scale(elementwise_add(first, second), 0.25 * l2_reg), loss)
 
 
@@ -615,11 +615,11 @@ def sampled_softmax_with_cross_entropy(
                "SampledLogits": logits.dtype, "SampledLabels": "int64"}  # fmt: skip
     attrs = {"num_samples": num_samples, "remove_accidental_hits": remove_accidental_hits, "uniq": True,
              "use_customized_samples": use_customized_samples, "seed": seed}  # fmt: skip
-    *_, found, places = several("sample_logits", inputs, outputs, attrs)
+    *_, sampled, places = several("sample_logits", inputs, outputs, attrs)
     width = num_samples + num_true
     marks = cast(one_hot(reshape(places, [-1, 1]), width), logits.dtype)
     if num_true > 1:
         marks = scale(reduce_sum(reshape(marks, [-1, num_true, width]), 1), 1.0 / num_true)
-    loss = softmax_with_cross_entropy(found, marks, soft_label=True)
+    loss = softmax_with_cross_entropy(sampled, marks, soft_label=True)
     assert isinstance(loss, Variable)
     return scale(loss, 1.0 / num_true)

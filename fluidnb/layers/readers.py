@@ -38,11 +38,11 @@ def check_reader_variable(reader: Variable, layer: str) -> None:
 
 def copy_reader(block: Block, source: Variable) -> Variable:
     """Declare in a block the reader that another program opens."""
-    made = block.create_var(name=source.name, type=VarType.READER, persistable=True, stop_gradient=True)
-    made.desc.set_shapes(source.desc.shapes())
-    made.desc.set_dtypes(source.desc.dtypes())
-    made.desc.set_lod_levels(source.desc.lod_levels())
-    return made
+    copy = block.create_var(name=source.name, type=VarType.READER, persistable=True, stop_gradient=True)
+    copy.desc.set_shapes(source.desc.shapes())
+    copy.desc.set_dtypes(source.desc.dtypes())
+    copy.desc.set_lod_levels(source.desc.lod_levels())
+    return copy
 
 
 def reader_methods(reader: Variable) -> Variable:
@@ -51,9 +51,9 @@ def reader_methods(reader: Variable) -> Variable:
 
     def reset() -> None:
         """End the pass: batches that were not read are dropped."""
-        held = None if hooks.global_scope is None else hooks.global_scope().find_var(name)
-        if held is not None and held.value is not None:
-            held.get_reader().reset()
+        variable = None if hooks.global_scope is None else hooks.global_scope().find_var(name)
+        if variable is not None and variable.value is not None:
+            variable.get_reader().reset()
 
     vars(reader)["reset"] = reset
     reader.persistable = reader.stop_gradient = True
@@ -143,26 +143,26 @@ def random_data_generator(
         (8, 3)
     """
     startup = default_startup_program().current_block()
-    made = startup.create_var(name=unique_name.generate("random_data_generator"), type=VarType.READER, persistable=True)
+    name = unique_name.generate("random_data_generator")
+    reader = startup.create_var(name=name, type=VarType.READER, persistable=True)
     startup.append_op(
-        type="create_random_data_generator",
-        outputs={"Out": [made]},
+        type="create_random_data_generator", outputs={"Out": [reader]},
         attrs={
             "low": low, "high": high, "shape_concat": [size for shape in shapes for size in shape],
             "lod_levels": list(lod_levels), "ranks": [len(shape) for shape in shapes],
         },
-    )
-    return reader_methods(copy_reader(default_main_program().current_block(), made))
+    )  # fmt: skip
+    return reader_methods(copy_reader(default_main_program().current_block(), reader))
 
 
 def _decorated(type: str, layer: str, reader: Variable, attrs: dict[str, Any], name: str | None = None) -> Variable:
     check_reader_variable(reader, layer)
     block = default_main_program().current_block()
-    made = block.create_var(name=name or unique_name.generate(type), type=VarType.READER, persistable=True)
-    block.append_op(type=type, inputs={"UnderlyingReader": [reader]}, outputs={"Out": [made]}, attrs=attrs)
+    created = block.create_var(name=name or unique_name.generate(type), type=VarType.READER, persistable=True)
+    block.append_op(type=type, inputs={"UnderlyingReader": [reader]}, outputs={"Out": [created]}, attrs=attrs)
     methods = {k: v for k, v in vars(reader).items() if k in _METHODS}
-    vars(reader_methods(made)).update(methods)
-    return made
+    vars(reader_methods(created)).update(methods)
+    return created
 
 
 #: What a decorated reader does as the reader under it.
@@ -290,21 +290,21 @@ def reader_of(capacity: int, feeds: list[Variable], name: str | None, use_double
     queue = BatchQueue(capacity, reader_name, feeds)
     startup = default_startup_program().current_block()
     startup.create_var(name=queue_name, type=VarType.RAW, persistable=True)
-    made = startup.create_var(name=reader_name, type=VarType.READER, persistable=True)
+    created = startup.create_var(name=reader_name, type=VarType.READER, persistable=True)
     shapes = [list(v.shape) for v in feeds]
-    made.desc.set_shapes(shapes)
-    made.desc.set_dtypes([var_type(v.dtype) for v in feeds])
+    created.desc.set_shapes(shapes)
+    created.desc.set_dtypes([var_type(v.dtype) for v in feeds])
     startup.append_op(
         type="create_py_reader",
         inputs={"blocking_queue": [queue_name]},
-        outputs={"Out": [made]},
+        outputs={"Out": [created]},
         attrs={
             "shape_concat": [size for shape in shapes for size in shape],
             "lod_levels": [v.lod_level or 0 for v in feeds],
             "ranks": [len(shape) for shape in shapes],
         },
     )
-    reader = reader_methods(copy_reader(default_main_program().current_block(), made))
+    reader = reader_methods(copy_reader(default_main_program().current_block(), created))
     if use_double_buffer:
         reader = double_buffer(reader, name=buffer_name)
     publish(queue_name, queue)

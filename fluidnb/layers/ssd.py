@@ -256,8 +256,8 @@ def _sizes(
 ) -> tuple[list[Any], list[Any]]:
     """Smaller and larger sides of the priors of each feature map."""
     if maps > 2 and small is None and large is None:
-        given = [base_size, *(n for n in (low, high) if n is not None)]
-        numbers(given, "base_size, min_ratio or max_ratio", "multi_box_head")
+        sides = [base_size, *(n for n in (low, high) if n is not None)]
+        numbers(sides, "base_size, min_ratio or max_ratio", "multi_box_head")
         if low is None or high is None or high < low:
             raise OpValueError(
                 "multi_box_head needs the sizes of priors.", expected="min_ratio <= max_ratio, or min_sizes, max_sizes",

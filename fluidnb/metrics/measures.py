@@ -146,8 +146,8 @@ class Auc(MetricBase):
         recall = np.concatenate([[0.0], hits / hits[-1]])
         if self._curve == "ROC":
             return float(np.trapezoid(recall, np.concatenate([[0.0], misses / misses[-1]])))
-        found = np.maximum(hits + misses, 1)
-        precision = np.where(hits + misses > 0, hits / found, 1.0)
+        predicted = np.maximum(hits + misses, 1)
+        precision = np.where(hits + misses > 0, hits / predicted, 1.0)
         return float(np.trapezoid(np.concatenate([precision[:1], precision]), recall))
 
 

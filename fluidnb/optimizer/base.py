@@ -292,10 +292,10 @@ class Optimizer(Checked):
     @property
     def _accumulators(self) -> dict[str, dict[str, Variable]]:
         """Accumulator -> parameter's name -> its variable: where tests of Fluid look."""
-        found: dict[str, dict[str, Variable]] = {}
+        accumulators: dict[str, dict[str, Variable]] = {}
         for (name, param), variable in self._kept.items():
-            found.setdefault(name, {})[param] = variable
-        return found
+            accumulators.setdefault(name, {})[param] = variable
+        return accumulators
 
     def add_accumulator(
         self, name: str, param: Parameter, dtype: Any = None, fill_value: float = 0.0,
@@ -343,10 +343,10 @@ class Optimizer(Checked):
         """An accumulator that exists, by its name, for example ``moment1``, and its parameter."""
         if self._name is not None:
             name = f"{self._name}_{name}"
-        found = self._kept.get((name, param.name))
-        if found is None:
+        accumulator = self._kept.get((name, param.name))
+        if accumulator is None:
             raise OpValueError(f"Accumulator {name} does not exist for parameter {param.name}")
-        return found
+        return accumulator
 
     def get_opti_var_name_list(self) -> list[str]:
         """The names of all variables that the optimizer keeps."""
@@ -439,11 +439,11 @@ class Optimizer(Checked):
 
 def _with_gradient(pairs: Sequence[tuple[Parameter, Variable | None]]) -> list[ParamGrad]:
     """The pairs that have a gradient; raises where there are none."""
-    found = [(parameter, gradient) for parameter, gradient in pairs if gradient is not None]
-    if not found:
+    with_gradient = [(parameter, gradient) for parameter, gradient in pairs if gradient is not None]
+    if not with_gradient:
         raise OpValueError(
             "There is nothing to optimize.", expected="a trainable parameter on which the loss depends",
             received="no parameter with a gradient",
             hint="the loss depends on no trainable parameter, or all of them have stop_gradient.",
         )  # fmt: skip
-    return found
+    return with_gradient

@@ -98,12 +98,12 @@ def save_vars(
     Source: fluid.io.save_vars; the byte format is Paddle's.
     """
     _check_folder(dirname)
-    found = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
-    if not found:
+    variables = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
+    if not variables:
         return
-    program = _program_of(found)
+    program = _program_of(variables)
     block = program.global_block()
-    names = [v.name for v in found]
+    names = [v.name for v in variables]
     if filename is None:
         for name in names:
             block.append_op("save", {"X": [name]}, {}, {"file_path": path_of(dirname, name)})
@@ -134,13 +134,13 @@ def load_vars(
     Source: fluid.io.load_vars.
     """
     _check_folder(dirname)
-    found = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
-    if not found:
+    variables = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
+    if not variables:
         return
     program = Program()
     block = program.global_block()
-    names = [v.name for v in found]
-    for v in found:
+    names = [v.name for v in variables]
+    for v in variables:
         block.create_var(name=v.name, dtype=v.dtype, type=v.type)
     if filename is None:
         paths = [path_of(dirname, name) for name in names]
@@ -150,15 +150,15 @@ def load_vars(
         paths = [path_of(dirname, filename)] * len(names)
         block.append_op("load_combine", {}, {"Out": names}, {"file_path": paths[0]})
     values = executor.run(program, fetch_list=names, return_numpy=False)
-    for v, value, path in zip(found, values, paths, strict=True):
+    for v, value, path in zip(variables, values, paths, strict=True):
         _check_fits(v, value, path)
-    for v, value in zip(found, values, strict=True):
-        held = global_scope().var(v.name)
+    for v, value in zip(variables, values, strict=True):
+        target = global_scope().var(v.name)
         if isinstance(value, LoDTensor):
-            held.get_tensor().set(value.array, executor.place)
-            held.get_tensor().set_lod([list(level) for level in value.lod_])
+            target.get_tensor().set(value.array, executor.place)
+            target.get_tensor().set_lod([list(level) for level in value.lod_])
         else:
-            held.value = value
+            target.value = value
 
 
 def _check_fits(var: Variable, value: Any, path: str) -> None:

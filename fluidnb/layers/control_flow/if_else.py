@@ -211,11 +211,11 @@ class IfElse:
         """A side is filled."""
         side = self._side("")
         wanted = self._output_num
-        given = sum(v is not None for v in side.results)
-        if not given or given != len(side.results) or wanted not in (None, given):
+        count = sum(v is not None for v in side.results)
+        if not count or count != len(side.results) or wanted not in (None, count):
             raise OpValueError(
                 "Must set output inside block", expected=f"{wanted or 'some'} by ie.output(…) in the {side.name}",
-                received=f"{given} outputs" if given else "no output", hint="a side without results does nothing.",
+                received=f"{count} outputs" if count else "no output", hint="a side without results does nothing.",
             )  # fmt: skip
         self._sides[side.holds] = side
         if self._cond is not None:

@@ -244,13 +244,13 @@ class StaticRNN:
     def _own_names(self, body: Block, results: Sequence[Variable]) -> list[Variable]:
         """Results, each under a name that only the step block has: that of what it becomes outside."""
         taken = {i.name for i in self.inputs} | set(self.memories)
-        found: list[Variable] = []
+        renamed: list[Variable] = []
         for result in results:
             if result.block is not body or result.name in taken:
                 result = assign(result)
             taken.add(result.name)
-            found.append(result)
-        return found
+            renamed.append(result)
+        return renamed
 
     def _states(self, body: Block, results: set[str]) -> list[str]:
         """The new values of the memories, each a variable of the step block that serves nothing else.
@@ -290,10 +290,10 @@ class StaticRNN:
                 "RNN has no output", expected="rnn.output(…) in the block", received="no output",
                 hint="only outputs are seen outside.",
             )  # fmt: skip
-        found = self.outputs
+        values = self.outputs
         if not output_all_steps:
-            found = [squeeze(part_of(o, axes=[0], starts=[-1], ends=[2**31 - 1]), axes=[0]) for o in found]
-        return found[0] if len(found) == 1 else list(found)
+            values = [squeeze(part_of(o, axes=[0], starts=[-1], ends=[2**31 - 1]), axes=[0]) for o in values]
+        return values[0] if len(values) == 1 else list(values)
 
 
 class BlockGuardWithCompletion(BodyGuard):
