@@ -10,7 +10,6 @@ from fluidnb.program.variable import Variable
 
 #: The value of a name that is not bound.
 MISSING = object()
-
 #: name -> (value before the cell, value after it)
 Bound = dict[str, tuple[Any, Any]]
 

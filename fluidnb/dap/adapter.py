@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 #: The one thread that clients see.
 THREAD = BASE
-
 Move = Callable[[Debugger], Snapshot]
 
 #: request -> what the debugger does

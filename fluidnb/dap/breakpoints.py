@@ -17,7 +17,6 @@ from fluidnb.debug.view import View
 from fluidnb.errors import NotFound, OpValueError
 
 Row = dict[str, Any]
-
 #: A hit condition: a number, or a comparison with one.
 _HITS = re.compile(r"\s*(>=|<=|==|=|>|<|%)?\s*(\d+)\s*")
 

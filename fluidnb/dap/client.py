@@ -15,10 +15,8 @@ from fluidnb.errors import FluidError
 
 #: Seconds that a connection has to send its token.
 _PATIENCE = 10.0
-
 #: Messages that may wait for a slow client; one that lets more wait is disconnected.
 _WAITING = 10_000
-
 #: Requests allowed before the token; nothing in their answers comes from the session.
 _BEFORE = ("initialize", "attach", "launch", "disconnect")
 

@@ -17,10 +17,8 @@ from fluidnb.program import hooks
 
 #: Seconds that clients have to disconnect at the end.
 _DISCONNECT = 5.0
-
 #: Seconds that a client that disconnects may take before the next one is refused.
 _HANDOVER = 2.0
-
 #: The most open connections; most of them have not sent their token yet.
 _CONNECTIONS = 16
 

@@ -12,7 +12,6 @@ from fluidnb.program import Program
 from fluidnb.viz.program.reader import read_op
 
 Source = dict[str, Any]
-
 #: The name of the listing, and the reference of its text.
 LISTING, LISTING_REFERENCE = "program.fluid", BASE
 

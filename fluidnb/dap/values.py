@@ -21,7 +21,6 @@ from fluidnb.viz.values.reader import read_tensor
 from fluidnb.viz.values.text import lod_text
 
 Row = dict[str, Any]
-
 #: The most children listed at once for a client without paging.
 _PAGE = 100
 

@@ -23,7 +23,6 @@ from fluidnb.values.place import Place
 Stats = Mapping[str, TensorStats]
 #: Each gradient -> the operator that wrote it, and the largest norm among the gradients that it read.
 Writers = Mapping[str, tuple[LoweredOp, float]]
-
 #: A gradient is small or large at these ratios of its norm to that of its parameter (to 1 where that is 0).
 SMALL, LARGE = 1e-6, 1e3
 

@@ -18,10 +18,8 @@ class Flag(NamedTuple):
 
 #: Every flag, by its name without the prefix ``FLAGS_``.
 FLAGS: dict[str, Flag] = {}
-
 #: The value of every flag now; hot paths read it directly.
 values: dict[str, Any] = {}
-
 _TRUE, _FALSE = ("1", "true", "yes", "on", "t", "y"), ("0", "false", "no", "off", "f", "n", "")
 
 

@@ -104,7 +104,6 @@ _KINDS: dict[str, tuple[int, Callable[[Any], Any]]] = {
 
 #: The range of INT and INTS in an OpDesc, which are 32 bits wide.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-
 _LISTS = {"ints", "longs", "floats", "float64s"}
 
 

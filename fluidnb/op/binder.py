@@ -56,7 +56,6 @@ Array = Any
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 #: The copy inwards, the copy outwards and the buffer of one data transform.
 Step = tuple[Any, Any, Array]
-
 _consts: dict[tuple[Any, ...], Array] = {}
 #: dtype -> its name, which numpy would compute each time.
 _names: dict[Any, str] = {}

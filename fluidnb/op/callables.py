@@ -6,7 +6,6 @@ from typing import Any
 from fluidnb.errors import NotFound
 
 Function = Callable[..., Any]
-
 _functions: list[Function] = []
 
 

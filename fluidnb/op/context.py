@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: LoD inside the project: offsets of each level, or (None, …) with one entry a level while building.
 Lod = tuple[Any, ...]
-
 EMPTY = "@EMPTY@"
 GRAD = "@GRAD"
 

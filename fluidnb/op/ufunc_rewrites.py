@@ -8,13 +8,11 @@ import numpy as np
 from fluidnb.op.scalar_fast_path import assign, on_one
 
 Array = Any
-
 #: A constant as a run: numpy's maximum and minimum are three times as quick on two runs as on a run and one element.
 #: A row gets no longer than this by including another axis, and is not built where one axis is longer than LONG.
 ENOUGH, LONG, SHORT = 4096, 65536, 32
 #: Rows that are cached; shapes that change in every run must not fill the memory.
 MOST = 512
-
 _rows: dict[tuple[Any, ...], Array] = {}
 
 

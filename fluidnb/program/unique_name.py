@@ -46,7 +46,6 @@ class UniqueNameGenerator:
 
 #: Every generator that is alive, so that a snapshot can hold their counters.
 generators: weakref.WeakSet[UniqueNameGenerator] = weakref.WeakSet()
-
 #: The generator in use.
 generator = UniqueNameGenerator()
 

@@ -15,7 +15,6 @@ from fluidnb.values import VarType, dtypes
 from fluidnb.values.tensor import LoDTensor
 
 Predicate = Callable[[Variable], bool]
-
 #: Kinds of variables that never have a value worth a file.
 _NEVER = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW)
 

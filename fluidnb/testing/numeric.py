@@ -9,7 +9,6 @@ import numpy as np
 from fluidnb.testing.one_op import OneOp
 
 Array = np.ndarray[Any, Any]
-
 #: Inputs of at most this many elements are moved element by element, larger ones along random directions.
 EVERY_ELEMENT = 64
 DIRECTIONS = 8

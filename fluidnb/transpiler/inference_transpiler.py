@@ -14,7 +14,6 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, Place
 
 Array = np.ndarray[Any, Any]
-
 _CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 _SUFFIX = "_fuse_bn"
 

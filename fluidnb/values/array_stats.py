@@ -10,7 +10,6 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.values.copies import is_on_device, on_host
 
 Array = Any
-
 #: Parts of a histogram.
 BINS = 16
 

@@ -8,7 +8,6 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 
 Copy = Callable[[Any, Any], None]
-
 _copies: dict[tuple[str, str], Copy] = {}
 
 

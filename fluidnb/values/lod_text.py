@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 Offsets = tuple[tuple[int, ...], ...]
-
 #: Rows of a sequence that are drawn one by one; of more, only the count is shown.
 _FEW = 8
 #: Sequences that are drawn; what follows is counted.

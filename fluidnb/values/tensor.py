@@ -32,12 +32,9 @@ from fluidnb.values.lod import (
 from fluidnb.values.place import CPUPlace, Place
 
 Array = np.ndarray[Any, Any]
-
 #: A size of a dimension.
 Size = Annotated[int, Rule("an int from 0", lambda n: n >= 0, "ints from 0")]
-
 _CPU = CPUPlace()
-
 #: Axes that numpy's arrays can have.
 AXES = 64
 

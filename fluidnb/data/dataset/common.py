@@ -27,7 +27,6 @@ __all__ = ["DATA_HOME", "cluster_files_reader", "convert", "download", "md5file"
 
 #: The folder of the cache.
 DATA_HOME = os.environ.get("FLUIDNB_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "paddle", "dataset")
-
 #: Cached files whose checksum is known to be right: (path, checksum) -> (size, time of change).
 _checked: dict[tuple[str, str], tuple[int, int]] = {}
 

@@ -11,7 +11,6 @@ from fluidnb.files.atomic_write import atomic_write
 
 _CHUNK = 1 << 20
 _TIMEOUT = 30.0  # seconds without a byte
-
 #: Length of a checksum in hexadecimal digits -> its algorithm.
 _ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 

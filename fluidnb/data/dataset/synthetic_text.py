@@ -19,7 +19,6 @@ VERDICTS = tuple(
 )
 
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -8,7 +8,6 @@ from itertools import accumulate
 
 #: (first call, last call, bytes, key) of one buffer.
 Life = tuple[int, int, int, int]
-
 ALIGN = 64
 #: Above this number of buffers the placement is linear instead of first fit.
 _MANY = 600

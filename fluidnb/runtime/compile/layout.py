@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 
 Order = tuple[int, ...]
-
 #: Smaller batches stay in C order: a run of so few elements is no run.
 SMALLEST = 4
 

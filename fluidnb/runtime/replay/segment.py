@@ -22,7 +22,6 @@ from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
 
 Array = Any
-
 #: Segments after one guard of the main block: a reader may give sequences of other lengths in every batch.
 _MOST_FOLLOWERS = 64
 

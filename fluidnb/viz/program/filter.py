@@ -13,7 +13,6 @@ from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture
 
 #: Fields of a search word, as in ``var:fc_0.*``; a word without a field searches all.
 FIELDS = ("op", "var", "attr", "cell")
-
 Test = Callable[[OpRow], bool]
 
 

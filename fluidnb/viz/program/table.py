@@ -10,7 +10,6 @@ from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture, Sl
 
 #: Kinds of runs of operators.
 RUNS = ("cells", "layers")
-
 Slots = list[list[int]]
 
 

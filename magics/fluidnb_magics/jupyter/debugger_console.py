@@ -9,7 +9,6 @@ from fluidnb.debug.session import Session
 
 #: Waits for something while other requests are answered.
 Meanwhile = Callable[[Awaitable[Any]], Awaitable[Any]]
-
 _MOST = 3.0  # seconds that responses are delayed: other front ends may not send the expected request
 
 

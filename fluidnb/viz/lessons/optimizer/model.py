@@ -21,7 +21,6 @@ from fluidnb.viz.program.reader import read_program
 
 #: Steps and optimizers of a lesson at most.
 MOST_STEPS, MOST_TRACKS = 400, 6
-
 Point = tuple[float, float]
 
 
