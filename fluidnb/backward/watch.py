@@ -1,7 +1,5 @@
 """Observers of backward, for lessons; without any, one check of a variable for each block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Functions of one variable element by element, among them the activations."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import ParamSpec

@@ -1,7 +1,5 @@
 """Layers on boxes: overlaps, codes relative to priors, limits, non-maximum suppression."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any

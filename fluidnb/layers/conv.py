@@ -1,7 +1,5 @@
 """Layers of convolution and pooling, over images, volumes and trees."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Layers that create variables: parameters, constants, casts, copies, number ranges, random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

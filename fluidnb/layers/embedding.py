@@ -1,7 +1,5 @@
 """Embeddings of words, and layers of models that foresee clicks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The fully connected layer, and one that is linear in each of two inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layers that resize, sample, cut and rearrange images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layers of input and output: data layers, files, printing, Python functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Losses of probabilities, logits, distances, rankings, a teacher's values, and of many classes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products, sums, reductions, lengths, and operations on two variables element by element."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

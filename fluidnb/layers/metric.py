@@ -1,7 +1,5 @@
 """Measures of predictions: best classes, accuracy, area under a curve, intersection over union, mean precision."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layers of normalisation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.errors import OpValueError

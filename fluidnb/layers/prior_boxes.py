@@ -1,7 +1,5 @@
 """Prior boxes and anchors at every position of a feature map."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Region proposals of Faster R-CNN and Mask R-CNN, and what they learn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

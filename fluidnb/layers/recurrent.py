@@ -1,7 +1,5 @@
 """Layers of recurrent networks over sequences, and single steps of them."""
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Any
 

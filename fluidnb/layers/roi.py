@@ -1,7 +1,5 @@
 """Pixels of regions of interest (RoI): pooled, aligned, straightened."""
 
-from __future__ import annotations
-
 from fluidnb.layers.one_op import one_op, several
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

@@ -1,7 +1,5 @@
 """Layers over sequences: pooling, filters, cutting, padding, masks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

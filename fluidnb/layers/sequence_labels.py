@@ -1,7 +1,5 @@
 """Layers that label sequences: conditional random fields, CTC, beam search, and measures of the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.errors import OpTypeError, OpValueError

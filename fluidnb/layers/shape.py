@@ -1,7 +1,5 @@
 """Layers that rearrange, cut, join, search and pick elements, and return shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SSD: matching of objects and priors, targets, loss, heads, detections."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """YOLOv3: loss and decoding of a feature map."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

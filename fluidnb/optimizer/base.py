@@ -1,7 +1,5 @@
 """Optimizer: from a loss to the operators that train; what all optimizers share."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext

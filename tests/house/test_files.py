@@ -81,11 +81,8 @@ def test_every_folder_of_the_packages_is_a_package() -> None:
     assert [str(f.relative_to(ROOT)) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
 
 
-#: Folders that have the import everywhere: the builder reads annotations of layers and optimizers as text.
-EVERYWHERE = (
-    "fluidnb/layers/", "fluidnb/optimizer/", "fluidnb/backward/", "fluidnb/cli/", "kernels/",
-    "magics/fluidnb_magics/commands/",
-)  # fmt: skip
+#: Folders that still have the import everywhere.
+EVERYWHERE = ("kernels/", "fluidnb/cli/", "magics/fluidnb_magics/commands/")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -1,7 +1,5 @@
 """DynamicRNN: a step net that runs along sequences of several lengths, without padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """IfElse: some rows of a batch go through one block, the others through another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

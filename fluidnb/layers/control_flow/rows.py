@@ -1,7 +1,5 @@
 """Finds the condition that selects the branch of each row, and the variables that are split by it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fluidnb.errors import OpTypeError, OpValueError, typed

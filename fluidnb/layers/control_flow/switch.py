@@ -1,7 +1,5 @@
 """Switch: of several blocks the first one whose condition holds."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
