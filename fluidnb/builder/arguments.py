@@ -193,7 +193,7 @@ def evaluated(annotation: Any, function: Any) -> Any:
     """An annotation of a function or of a class's constructor, which is text where its file puts it off."""
     if not isinstance(annotation, str):
         return annotation
-    called = function.__init__ if isinstance(function, type) else function
+    called = inspect.getattr_static(function, "__init__") if isinstance(function, type) else function
     return eval(annotation, inspect.unwrap(called).__globals__)
 
 
