@@ -12,8 +12,6 @@ Example:
 Everything is imported at its first use, so that ``import fluidnb`` is quick.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

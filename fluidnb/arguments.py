@@ -27,19 +27,14 @@ F = TypeVar("F")
 
 #: An argument that is checked: its name, its place, the types that need no look, the conversion.
 _Row = tuple[str, int, frozenset[type], "Convert"]
-
 #: Forms of calls (how many by position, which by name) that one function remembers.
 FORMS = 100
-
 #: Elements that an iterator without a length may give where a list is expected.
 LIMIT = 1_000_000
-
 #: Whether a list of one Variable is accepted as the Variable, as Fluid's operators did: set by `compat.install`.
 lists_of_one = False
-
 #: What a conversion gives for a value that it refuses.
 NO: Any = type("_No", (), {"__repr__": lambda self: "NO"})()
-
 Convert = Callable[[Any], Any]
 
 

@@ -1,13 +1,11 @@
 """WeightedAverage: a mean over batches of different sizes, kept on the Python side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpValueError
+from fluidnb.errors import OpValueError, typed
 
 __all__ = ["WeightedAverage"]
 
@@ -65,6 +63,6 @@ def check_number(value: object, argument: str, array: bool = False) -> None:
         return
     kinds = "number(int, float) or a numpy ndarray" if array else "number(int, float)"
     raise OpValueError(
-        f"The '{argument}' must be a {kinds}.", received=f"{value!r} ({type(value).__name__})",
+        f"The '{argument}' must be a {kinds}.", received=typed(value),
         hint="Executor.run gives arrays unless return_numpy=False.",
     )  # fmt: skip

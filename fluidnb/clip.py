@@ -1,13 +1,11 @@
 """Clipping of gradients: of activations inside backward (error clip), of parameters after it (gradient clip)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fluidnb import layers
 from fluidnb.arguments import Checked, checked
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layers.one_op import one_op
 from fluidnb.program import Block, OpRole, Parameter, Program, Variable, default_main_program
 from fluidnb.program import layer_calls as naming
@@ -96,7 +94,7 @@ def error_clip_callback(block: Block, context: Mapping[Any, Any]) -> None:
         if not isinstance(clip, BaseErrorClipAttr):
             raise OpTypeError(
                 f"The error clip of {var.name} is no error clip.",
-                expected="ErrorClipByValue or another BaseErrorClipAttr", received=f"{clip!r} ({type(clip).__name__})",
+                expected="ErrorClipByValue or another BaseErrorClipAttr", received=typed(clip),
             )  # fmt: skip
         clip.append_clip_op(block, grad_name)
 
@@ -305,7 +303,7 @@ def append_gradient_clip_ops(
         if chosen is not None and not isinstance(chosen, BaseGradientClipAttr):
             raise OpTypeError(
                 f"clip attribute of {param.name} should be an instance of BaseGradientClipAttr",
-                expected="for example GradientClipByValue(1.0)", received=f"{chosen!r} ({type(chosen).__name__})",
+                expected="for example GradientClipByValue(1.0)", received=typed(chosen),
             )  # fmt: skip
         plan.append((param, grad, chosen))
     for param, grad, chosen in plan:

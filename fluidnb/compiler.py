@@ -89,13 +89,10 @@ class CompiledProgram:
         self.compiled = program_or_graph
 
     def with_data_parallel(
-        self,
-        loss_name: str | None = None,
-        build_strategy: BuildStrategy | None = None,
-        exec_strategy: ExecutionStrategy | None = None,
-        share_vars_from: Any = None,
+        self, loss_name: str | None = None, build_strategy: BuildStrategy | None = None,
+        exec_strategy: ExecutionStrategy | None = None, share_vars_from: Any = None,
         places: Sequence[Place] | None = None,
-    ) -> CompiledProgram:
+    ) -> CompiledProgram:  # fmt: skip
         """Run the program on several devices, each with a part of the batch; here one device takes the whole batch.
 
         Args:

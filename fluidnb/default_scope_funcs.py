@@ -9,8 +9,6 @@ Example:
     >>> scopes.leave_local_scope(); scopes.find_var("x")
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import TypeVar

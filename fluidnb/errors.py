@@ -1,7 +1,5 @@
 """Errors that speak of the user's program: operator, slot, variable, shape, line, expected and received, a hint."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -41,19 +39,10 @@ class FluidError(Exception):
     """
 
     def __init__(
-        self,
-        summary: str,
-        *,
-        op: str | None = None,
-        slots: Iterable[Operand] = (),
-        attrs: Mapping[str, Any] | None = None,
-        where: SourceLocation | None = None,
-        expected: object = None,
-        received: object = None,
-        hint: str | None = None,
-        batch: Iterable[str] = (),
-        argument: str | None = None,
-    ) -> None:
+        self, summary: str, *, op: str | None = None, slots: Iterable[Operand] = (),
+        attrs: Mapping[str, Any] | None = None, where: SourceLocation | None = None, expected: object = None,
+        received: object = None, hint: str | None = None, batch: Iterable[str] = (), argument: str | None = None,
+    ) -> None:  # fmt: skip
         self.summary = summary
         self.op = op
         self.slots = list(slots)
@@ -159,6 +148,11 @@ def _one_line(value: object) -> object:
     """A value as one line: arrays and programs write several."""
     text = str(value)
     return " ".join(text.split()) if "\n" in text else value
+
+
+def typed(value: object) -> str:
+    """A value and the name of its type, for ``received``."""
+    return f"{value!r} ({type(value).__name__})"[:200]
 
 
 def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:

@@ -1,7 +1,5 @@
 """Evaluators: metrics that the program itself adds up, over all batches of a pass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -193,14 +191,9 @@ class ChunkEvaluator(Evaluator):
     """
 
     def __init__(
-        self,
-        input: Variable,
-        label: Variable,
-        chunk_scheme: str,
-        num_chunk_types: int,
-        excluded_chunk_types: Sequence[int] | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int,
+        excluded_chunk_types: Sequence[int] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__("chunk_eval", **kwargs)
         main, startup = self.helper.main_program, self.helper.startup_program
         with program_guard(main, startup), all_or_nothing(main, startup):

@@ -7,8 +7,6 @@ Example:
     []
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

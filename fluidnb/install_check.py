@@ -1,7 +1,5 @@
 """Fluid's ``install_check`` module: whether the installation works, found out by training a step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import fluidnb as fluid

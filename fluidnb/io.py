@@ -1,7 +1,5 @@
 """Fluid's io: variables, parameters and inference models in files, byte for byte Paddle's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

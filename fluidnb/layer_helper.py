@@ -1,12 +1,10 @@
 """LayerHelper: what layer functions share: names, parameters, temporaries, bias, activation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError, OpValueError, near
+from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.layer_helper_base import LayerHelperBase
 from fluidnb.op import get_op, has_op
 from fluidnb.param_attr import ParamAttr
@@ -45,7 +43,7 @@ class LayerHelper(LayerHelperBase):
             if not isinstance(v, Variable):
                 raise OpTypeError(
                     f"{input_param_name} of {self.layer_type} must be a Variable.",
-                    expected="a Variable, or a list of them", received=f"{v!r} ({type(v).__name__})",
+                    expected="a Variable, or a list of them", received=typed(v),
                     hint="layers.data() makes one to feed, layers.assign() or fill_constant() one that holds a value.",
                 )  # fmt: skip
         return variables
@@ -63,9 +61,8 @@ class LayerHelper(LayerHelperBase):
         if not inputs:
             raise OpTypeError(
                 f"{input_param_name} of {self.layer_type} must have at least one Variable.",
-                expected="a Variable, or a list of them",
-                received="[] (list)",
-            )
+                expected="a Variable, or a list of them", received="[] (list)",
+            )  # fmt: skip
         for v in inputs[1:]:
             if v.dtype != inputs[0].dtype:
                 raise OpValueError(
@@ -168,7 +165,7 @@ class LayerHelper(LayerHelperBase):
         if not isinstance(value, cls):
             raise OpTypeError(
                 f"The input {param_name} parameter of method {self.layer_type} must be {cls.__name__}.",
-                expected=cls.__name__, received=f"{value!r} ({type(value).__name__})",
+                expected=cls.__name__, received=typed(value),
             )  # fmt: skip
 
     # The spellings of the design document.

@@ -78,12 +78,9 @@ class LayerHelperBase:
         return self.main_program.current_block()
 
     def append_op(
-        self,
-        type: str,
-        inputs: Mapping[str, Any] | None = None,
-        outputs: Mapping[str, Any] | None = None,
+        self, type: str, inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
-    ) -> Operator:
+    ) -> Operator:  # fmt: skip
         """Append an operator to the current block; arguments as for ``Block.append_op``."""
         return self.block.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
 
@@ -98,13 +95,9 @@ class LayerHelperBase:
         return ParamAttr.to_attr(self.kwargs.get("bias_attr"))
 
     def create_parameter(
-        self,
-        attr: ParamAttrLike = None,
-        shape: Sequence[int] | None = None,
-        dtype: Any = "float32",
-        is_bias: bool = False,
-        default_initializer: Initializer | None = None,
-    ) -> Parameter:
+        self, attr: ParamAttrLike = None, shape: Sequence[int] | None = None, dtype: Any = "float32",
+        is_bias: bool = False, default_initializer: Initializer | None = None,
+    ) -> Parameter:  # fmt: skip
         """Create a parameter in the main program, and the operator that initialises it in the startup program.
 
         Args:

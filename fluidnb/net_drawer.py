@@ -1,7 +1,5 @@
 """Fluid's ``net_drawer`` module: a startup and a main program as one graph for Graphviz."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fluidnb.files.atomic_write import atomic_write
@@ -13,14 +11,10 @@ __all__ = ["draw_graph"]
 
 
 def draw_graph(
-    startup_program: Program,
-    main_program: Program,
-    filename: str | None = None,
-    graph: str = "",
-    graph_attr: Mapping[str, object] | None = None,
-    node_attr: Mapping[str, object] | None = None,
+    startup_program: Program, main_program: Program, filename: str | None = None, graph: str = "",
+    graph_attr: Mapping[str, object] | None = None, node_attr: Mapping[str, object] | None = None,
     edge_attr: Mapping[str, object] | None = None,
-) -> str:
+) -> str:  # fmt: skip
     """A startup program and a main program as one graph in the DOT language, a cluster for each block.
 
     Args:

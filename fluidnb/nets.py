@@ -19,23 +19,11 @@ Sizes = int | Sequence[int]
 
 @naming.layer
 def simple_img_conv_pool(
-    input: Variable,
-    num_filters: int,
-    filter_size: Sizes,
-    pool_size: Sizes,
-    pool_stride: Sizes,
-    pool_padding: Sizes = 0,
-    pool_type: str = "max",
-    global_pooling: bool = False,
-    conv_stride: Sizes = 1,
-    conv_padding: Sizes = 0,
-    conv_dilation: Sizes = 1,
-    conv_groups: int = 1,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    act: Any = None,
-    use_cudnn: bool = True,
-) -> Variable:
+    input: Variable, num_filters: int, filter_size: Sizes, pool_size: Sizes, pool_stride: Sizes,
+    pool_padding: Sizes = 0, pool_type: str = "max", global_pooling: bool = False, conv_stride: Sizes = 1,
+    conv_padding: Sizes = 0, conv_dilation: Sizes = 1, conv_groups: int = 1, param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None, act: Any = None, use_cudnn: bool = True,
+) -> Variable:  # fmt: skip
     """A convolution and a pooling.
 
     Args:
@@ -73,19 +61,12 @@ def simple_img_conv_pool(
 
 @naming.layer
 def img_conv_group(
-    input: Variable,
-    conv_num_filter: Sequence[int],
-    pool_size: Sizes,
-    conv_padding: int | Sequence[int] = 1,
-    conv_filter_size: int | Sequence[int] = 3,
-    conv_act: Any = None,
-    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None,
-    conv_with_batchnorm: bool | Sequence[bool] = False,
-    conv_batchnorm_drop_rate: float | Sequence[float] = 0.0,
-    pool_stride: Sizes = 1,
-    pool_type: str = "max",
+    input: Variable, conv_num_filter: Sequence[int], pool_size: Sizes, conv_padding: int | Sequence[int] = 1,
+    conv_filter_size: int | Sequence[int] = 3, conv_act: Any = None,
+    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None, conv_with_batchnorm: bool | Sequence[bool] = False,
+    conv_batchnorm_drop_rate: float | Sequence[float] = 0.0, pool_stride: Sizes = 1, pool_type: str = "max",
     use_cudnn: bool = True,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Several convolutions, each with batch normalisation and dropout if wanted, and a pooling after the last.
 
     Args:
@@ -139,14 +120,9 @@ def img_conv_group(
 
 @naming.layer
 def sequence_conv_pool(
-    input: Variable,
-    num_filters: int,
-    filter_size: int,
-    param_attr: ParamAttrLike = None,
-    act: Any = "sigmoid",
-    pool_type: str = "max",
-    bias_attr: ParamAttrLike = None,
-) -> Variable:
+    input: Variable, num_filters: int, filter_size: int, param_attr: ParamAttrLike = None, act: Any = "sigmoid",
+    pool_type: str = "max", bias_attr: ParamAttrLike = None,
+) -> Variable:  # fmt: skip
     """Filters over the rows of sequences, and one row from each sequence.
 
     Args:

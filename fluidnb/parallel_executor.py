@@ -36,17 +36,11 @@ class ParallelExecutor:
     """
 
     def __init__(
-        self,
-        use_cuda: bool,
-        loss_name: str | None = None,
-        main_program: Program | None = None,
-        share_vars_from: ParallelExecutor | None = None,
-        exec_strategy: ExecutionStrategy | None = None,
-        build_strategy: BuildStrategy | None = None,
-        num_trainers: int = 1,
-        trainer_id: int = 0,
+        self, use_cuda: bool, loss_name: str | None = None, main_program: Program | None = None,
+        share_vars_from: ParallelExecutor | None = None, exec_strategy: ExecutionStrategy | None = None,
+        build_strategy: BuildStrategy | None = None, num_trainers: int = 1, trainer_id: int = 0,
         scope: Scope | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if num_trainers != 1:
             raise OpValueError(
                 "ParallelExecutor runs in one process here.", expected="num_trainers = 1", received=num_trainers
@@ -63,12 +57,9 @@ class ParallelExecutor:
         return 1
 
     def run(
-        self,
-        fetch_list: Sequence[Any],
-        feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        feed_dict: Mapping[str, Any] | None = None,
-        return_numpy: bool = True,
-    ) -> list[Any]:
+        self, fetch_list: Sequence[Any], feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        feed_dict: Mapping[str, Any] | None = None, return_numpy: bool = True,
+    ) -> list[Any]:  # fmt: skip
         """Run the program once.
 
         Args:

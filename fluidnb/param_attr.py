@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fluidnb.arguments import Checked, Count, Rule
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.initializer import Initializer, check_initializer
 from fluidnb.regularizer import WeightDecayRegularizer
 
@@ -46,17 +46,10 @@ class ParamAttr(Checked):
     argument_hint = 'for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).'
 
     def __init__(
-        self,
-        name: str | None = None,
-        initializer: Initializer | None = None,
-        learning_rate: float | Variable = 1.0,
-        regularizer: WeightDecayRegularizer | None = None,
-        trainable: bool = True,
-        gradient_clip: Any = None,
-        do_model_average: bool = False,
-        *,
-        clip: Any = None,
-    ) -> None:
+        self, name: str | None = None, initializer: Initializer | None = None, learning_rate: float | Variable = 1.0,
+        regularizer: WeightDecayRegularizer | None = None, trainable: bool = True, gradient_clip: Any = None,
+        do_model_average: bool = False, *, clip: Any = None,
+    ) -> None:  # fmt: skip
         if clip is not None and gradient_clip is not None:
             raise OpValueError("clip is another name for gradient_clip: give one of them.")
         if initializer is not None:
@@ -106,8 +99,7 @@ class ParamAttr(Checked):
             return ParamAttr(regularizer=arg)
         raise OpTypeError(
             "This does not describe a parameter.",
-            expected="ParamAttr, a name, an initializer, a regularizer, None, True or False",
-            received=f"{arg!r} ({type(arg).__name__})",
+            expected="ParamAttr, a name, an initializer, a regularizer, None, True or False", received=typed(arg),
             hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
         )  # fmt: skip
 
@@ -166,18 +158,10 @@ class WeightNormParamAttr(ParamAttr):
     """
 
     def __init__(
-        self,
-        dim: int | None = None,
-        name: str | None = None,
-        initializer: Initializer | None = None,
-        learning_rate: float | Variable = 1.0,
-        regularizer: WeightDecayRegularizer | None = None,
-        trainable: bool = True,
-        gradient_clip: Any = None,
-        do_model_average: bool = False,
-        *,
-        clip: Any = None,
-    ) -> None:
+        self, dim: int | None = None, name: str | None = None, initializer: Initializer | None = None,
+        learning_rate: float | Variable = 1.0, regularizer: WeightDecayRegularizer | None = None,
+        trainable: bool = True, gradient_clip: Any = None, do_model_average: bool = False, *, clip: Any = None,
+    ) -> None:  # fmt: skip
         arguments = (name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
         super().__init__(*arguments, clip=clip)
         self.dim = dim

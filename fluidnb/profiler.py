@@ -1,7 +1,5 @@
 """Fluid's profiler: how long each operator takes, as a table and as a timeline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn

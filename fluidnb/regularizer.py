@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fluidnb.arguments import Checked, checked
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.program import unique_name
 from fluidnb.utils.source_location import warn
 from fluidnb.values.dtypes import VarType, dtype_name
@@ -144,7 +144,7 @@ def _add(param: Parameter, grad: Variable, term: WeightDecayRegularizer) -> Vari
         raise OpTypeError(
             f"regularizer of {param.name} should be a WeightDecayRegularizer.",
             slots=[("param", param.name, dtype_name(param.dtype), list(param.shape))],
-            expected="for example L2Decay(0.1)", received=f"{term!r} ({type(term).__name__})",
+            expected="for example L2Decay(0.1)", received=typed(term),
             hint="ParamAttr(regularizer=...) and the optimizer's regularization take one.",
         )  # fmt: skip
     block, total = grad.block, grad

@@ -7,8 +7,6 @@
 [('fc_0.w_0', 'fc_0.w_0@GRAD'), ('fc_0.b_0', 'fc_0.b_0@GRAD')]
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Any
 
@@ -16,7 +14,7 @@ from fluidnb.arguments import Rule, checked
 from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
 from fluidnb.backward.path import Wanted, dependents, is_floating, names_of
 from fluidnb.backward.walk import Part, Walk
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, typed
 from fluidnb.op import GRAD, check_desc, get_op
 from fluidnb.program import Block, Parameter, Variable, origin
 from fluidnb.program.constants import OpRole
@@ -40,11 +38,9 @@ Loss = Annotated[
 
 @checked
 def append_backward(
-    loss: Loss,
-    parameter_list: Names | None = None,
-    no_grad_set: Names | None = None,
+    loss: Loss, parameter_list: Names | None = None, no_grad_set: Names | None = None,
     callbacks: Sequence[Callback] | None = None,
-) -> list[tuple[Parameter, Variable]]:
+) -> list[tuple[Parameter, Variable]]:  # fmt: skip
     """Append the operators that compute the gradient of a loss with respect to the parameters.
 
     Every variable ``x`` on the way gets a gradient ``x@GRAD``; where several operators read ``x`` their contributions
@@ -89,11 +85,9 @@ append_backward_ops = append_backward  # version 0.10's name
 
 @checked
 def gradients(
-    targets: Variable | Sequence[Variable],
-    inputs: Variable | Sequence[Variable],
-    target_gradients: Variable | Sequence[Variable | None] | None = None,
-    no_grad_set: Names | None = None,
-) -> list[Variable | None]:
+    targets: Variable | Sequence[Variable], inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None, no_grad_set: Names | None = None,
+) -> list[Variable | None]:  # fmt: skip
     """Append the operators that compute the gradient of some variables with respect to others.
 
     Args:
@@ -137,11 +131,9 @@ def gradients(
 
 @checked
 def calc_gradient(
-    targets: Variable | Sequence[Variable],
-    inputs: Variable | Sequence[Variable],
-    target_gradients: Variable | Sequence[Variable | None] | None = None,
-    no_grad_set: Names | None = None,
-) -> Variable | list[Variable | None] | None:
+    targets: Variable | Sequence[Variable], inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None, no_grad_set: Names | None = None,
+) -> Variable | list[Variable | None] | None:  # fmt: skip
     """As `gradients`, with the gradient itself, or None, where there is one input.
 
     Source: fluid.backward.calc_gradient.
@@ -156,7 +148,7 @@ _NOT_INSIDE = "gradients inside loops and branches are not part of fluidnb yet."
 def _check_loss(loss: object) -> Block:
     if not isinstance(loss, Variable):
         raise OpTypeError(
-            "loss should be a Variable.", expected="a Variable", received=f"{loss!r} ({type(loss).__name__})",
+            "loss should be a Variable.", expected="a Variable", received=typed(loss),
             hint="program.global_block().var(name) gives the Variable of a name.",
         )  # fmt: skip
     slots = [("loss", loss.name, dtypes.dtype_name(loss.dtype), loss.shape)]
@@ -222,9 +214,7 @@ def _variables(value: Variable | Sequence[Variable], argument: str) -> list[Vari
     variables = [value] if isinstance(value, Variable) else list(value)
     for v in variables:
         if not isinstance(v, Variable):
-            raise OpTypeError(
-                f"{argument} holds Variables.", expected="a Variable", received=f"{v!r} ({type(v).__name__})"
-            )
+            raise OpTypeError(f"{argument} holds Variables.", expected="a Variable", received=typed(v))
     if not variables:
         raise OpValueError(f"{argument} is empty.", expected="at least one Variable")
     return variables

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 #: Suffix of the names of copies of counters.
 KEPT = "@KEPT"
-
 #: Operators that run a block through which gradients go.
 RUN_BLOCKS = frozenset({"while", "conditional_block", "recurrent"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, KeysView
 
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.program import Parameter, Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values import dtypes
@@ -19,9 +19,8 @@ def names_of(items: Iterable[Variable | str] | None, argument: str) -> KeysView[
     for item in [items] if isinstance(items, str | Variable) else items or ():
         if not isinstance(item, str | Variable):
             raise OpTypeError(
-                f"{argument} holds variables or their names.", expected="Variable or str",
-                received=f"{item!r} ({type(item).__name__})",
-            )  # fmt: skip
+                f"{argument} holds variables or their names.", expected="Variable or str", received=typed(item)
+            )
         names[item if isinstance(item, str) else item.name] = None
     return names.keys()
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 #: Suffix of the names of copies.
 SAVED = "@SAVED"
-
 #: Slots of gradient operators that name what the block reads under its outer name.
 _OUTER = frozenset({"X", "Input", "Cond", "parameters"})
 

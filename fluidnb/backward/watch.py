@@ -1,7 +1,5 @@
 """Observers of backward, for lessons; without any, one check of a variable for each block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
 #: ``watcher(walk, position)`` is called when a walk begins, with the number of operators of its block; after each
 #: operator that it considers, with the operator's index; and at the end, with -1. What it sees must stay as it is.
 Watcher = Callable[["Walk", int], object]
-
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 

@@ -1,14 +1,13 @@
 """The arguments of recipes: their kinds, and the values of the texts that users type for them."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from fluidnb.debug.expressions import tree_of
 from fluidnb.errors import FluidError, OpTypeError
@@ -23,7 +22,7 @@ INPUTS = ("variable", "variables")
 #: annotation -> kind; any other is a ``value``, an expression that only the layer itself can judge
 _KINDS = {
     "int": "int", "float": "float", "bool": "bool", "str": "string", "Sequence[int]": "ints",
-    "Sequence[int | None]": "value", "Sequence[float]": "floats", "Sizes": "sizes",
+    "Sequence[float]": "floats",
 }  # fmt: skip
 _LISTS = re.compile(r"(Sequence|list|tuple)\[Variable")
 _ACTIVATIONS = ("relu", "sigmoid", "tanh", "softmax", "leaky_relu", "elu", "relu6", "softplus", "swish", "square")
@@ -145,11 +144,10 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
     """
     docs = argument_docs(inspect.getdoc(function) or "")
     own, definition = declared(function), get_op(owner) if has_op(owner) else None
-    named = getattr(inspect.unwrap(function), "__globals__", {})
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip or parameter.kind is parameter.VAR_KEYWORD:
             continue
-        parts = [_plain(part, named) for part in re.split(r" \| (?![^\[]*\])", str(parameter.annotation))]
+        parts = _members(evaluated(parameter.annotation, function))
         required = parameter.default is parameter.empty
         doc = docs.get(parameter.name, "")
         kind = _kind(parameter.name, parts)
@@ -191,10 +189,25 @@ def argument_docs(doc: str) -> dict[str, str]:
     return docs
 
 
-def _plain(part: str, named: Mapping[str, Any]) -> str:
-    """The type behind the name of an annotated type: ``Variable`` for ``Loss``."""
-    alias = named.get(part)
-    return getattr(get_args(alias)[0], "__name__", part) if get_origin(alias) is Annotated else part
+def evaluated(annotation: Any, function: Any) -> Any:
+    """An annotation of a function or of a class's constructor, which is text where its file puts it off."""
+    if not isinstance(annotation, str):
+        return annotation
+    called = inspect.getattr_static(function, "__init__") if isinstance(function, type) else function
+    return eval(annotation, inspect.unwrap(called).__globals__)
+
+
+def _members(annotation: Any) -> list[str]:
+    """The members of a union as texts; ``Variable`` for ``Loss`` and other annotated types."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _members(arguments[0])
+    if origin in (Union, UnionType):
+        return [text for member in arguments for text in _members(member)]
+    if annotation in (None, NoneType):
+        return ["None"]
+    name = getattr(origin or annotation, "__name__", str(annotation))
+    return [f"{name}[{', '.join(' | '.join(_members(a)) for a in arguments)}]" if arguments else name]
 
 
 def _kind(name: str, parts: list[str]) -> str:
@@ -204,7 +217,7 @@ def _kind(name: str, parts: list[str]) -> str:
         return "string"
     if any(_LISTS.match(part) for part in parts):
         return "variables"
-    rest = [part for part in parts if part not in ("None", "Variable", "np.ndarray[Any, Any]")]
+    rest = [part for part in parts if part not in ("None", "Variable") and not part.startswith("ndarray[")]
     if not rest and len(parts) > parts.count("None"):
         return "variable"
     if set(rest) == {"int", "Sequence[int]"}:

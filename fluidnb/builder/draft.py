@@ -1,7 +1,5 @@
 """A draft: the user's choices so far, their errors, and the line of code that they give."""
 
-from __future__ import annotations
-
 import itertools
 import keyword
 from collections.abc import Collection, Mapping

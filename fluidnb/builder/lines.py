@@ -1,7 +1,5 @@
 """Text rendering of a draft: the line, its results, its errors."""
 
-from __future__ import annotations
-
 import textwrap
 
 from fluidnb.builder.draft import Draft

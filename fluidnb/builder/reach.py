@@ -1,7 +1,5 @@
 """The candidates for inputs: the variables that a block sees, those that fit first."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from fluidnb import backward, layers, optimizer
-from fluidnb.builder.arguments import Argument, arguments_of, attr_argument, slot_argument
+from fluidnb.builder.arguments import Argument, arguments_of, attr_argument, evaluated, slot_argument
 from fluidnb.errors import NotFound, near
 from fluidnb.op import OpDef, all_ops
 
@@ -137,8 +137,8 @@ def _layer(name: str, function: Any) -> Recipe:
     doc = inspect.getdoc(function) or ""
     skip = ("name", "use_cudnn") if name != "data" else ("type",)
     arguments = tuple(arguments_of(function, name, skip))
-    returned = re.fullmatch(r"tuple\[(.*)\]", str(inspect.signature(function).return_annotation))
-    count = 1 if returned is None or "..." in returned[1] else 1 + returned[1].count(", ")
+    returned = evaluated(inspect.signature(function).return_annotation, function)
+    count = len(get_args(returned)) if get_origin(returned) is tuple and ... not in get_args(returned) else 1
     page = name if any(d.type == name for d in all_ops()) else ""
     return Recipe(name, "layer", f"layers.{name}", first_sentence(doc), doc, arguments, ("",) * count, page)
 

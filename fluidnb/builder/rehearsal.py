@@ -1,7 +1,5 @@
 """A trial run of a line on copies of the programs, of which nothing stays."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -46,13 +44,9 @@ class Rehearsal:
 
 
 def rehearse(
-    source: str,
-    targets: list[str],
-    namespace: Mapping[str, Any],
-    programs: tuple[Program, Program] | None = None,
-    block: int = 0,
-    hint: Callable[[Any], Any] | None = None,
-) -> Rehearsal:
+    source: str, targets: list[str], namespace: Mapping[str, Any], programs: tuple[Program, Program] | None = None,
+    block: int = 0, hint: Callable[[Any], Any] | None = None,
+) -> Rehearsal:  # fmt: skip
     """Run a line on copies of the programs, with a copy of the counters of names.
 
     Args:

@@ -1,7 +1,5 @@
 """Python names that cells bind: unbound when a cell is undone, bound again when it is redone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any
 
@@ -12,7 +10,6 @@ from fluidnb.program.variable import Variable
 
 #: The value of a name that is not bound.
 MISSING = object()
-
 #: name -> (value before the cell, value after it)
 Bound = dict[str, tuple[Any, Any]]
 

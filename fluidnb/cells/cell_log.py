@@ -5,8 +5,6 @@ where nothing that they read has changed, else from their source. A later cell t
 not part of the program until what it lacks is there again. An error of the user's cell leaves all as it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,13 +31,10 @@ __all__ = ["CellLog", "CellRun", "Report", "Task"]
 
 #: No cells.
 NOTHING: Mapping[Hashable, Any] = {}
-
 #: Separates the part that failed from a task: (the rest, the part); None where nothing would be left.
 Split = Callable[[Task, BaseException], "tuple[Task, Task] | None"]
-
 #: The shell's lists of inputs and outputs.
 _OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh"}
-
 #: Reasons of cells that cannot be applied again and must not run by themselves.
 _RAN = "it ran a program while building; run it again yourself"
 _LOOSE = "it was done outside of cells, to something that is no longer there"
@@ -57,15 +52,10 @@ class CellLog:
     """
 
     def __init__(
-        self,
-        execute: Callable[[Task], object],
-        namespace: MutableMapping[str, Any] | None = None,
-        uses: Callable[[Task], Iterable[str]] | None = None,
-        binds: Callable[[Task], Iterable[str]] | None = None,
-        depth: int = 50,
-        split: Split | None = None,
-        kept: Callable[[same_result.Pairs], object] | None = None,
-    ) -> None:
+        self, execute: Callable[[Task], object], namespace: MutableMapping[str, Any] | None = None,
+        uses: Callable[[Task], Iterable[str]] | None = None, binds: Callable[[Task], Iterable[str]] | None = None,
+        depth: int = 50, split: Split | None = None, kept: Callable[[same_result.Pairs], object] | None = None,
+    ) -> None:  # fmt: skip
         self._execute = execute
         self._namespace: MutableMapping[str, Any] = {} if namespace is None else namespace
         self._uses = uses
@@ -131,13 +121,9 @@ class CellLog:
         return report
 
     def drop(
-        self,
-        *keys: Hashable,
-        cause: str = "",
-        others: Mapping[Hashable, Any] = NOTHING,
-        order: Mapping[Hashable, int] = NOTHING,
-        apart: Sequence[tuple[Task, str]] = (),
-    ) -> Report:
+        self, *keys: Hashable, cause: str = "", others: Mapping[Hashable, Any] = NOTHING,
+        order: Mapping[Hashable, int] = NOTHING, apart: Sequence[tuple[Task, str]] = (),
+    ) -> Report:  # fmt: skip
         """Remove cells; later cells that cannot be built without them become stale.
 
         Args:
@@ -374,9 +360,7 @@ class CellLog:
             return True
         if run.attempt is None:
             return same and not run.edited
-        return run.attempt.hold_in_python(self._namespace) and (
-            same or run.attempt.hold(self.lineage, self._namespace)
-        )
+        return run.attempt.hold_in_python(self._namespace) and (same or run.attempt.hold(self.lineage, self._namespace))
 
     def _fits(self, run: CellRun, same: bool) -> bool:
         """Whether a cell would build what it built; if all before it is the ``same``, Python values decide."""
@@ -549,9 +533,7 @@ class CellLog:
         collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in saved])
         counters = {(generator, key): generator.ids.get(key, 0) for generator, key in recorder.counters}
         settings = build_state.settings()
-        return CellRun(
-            task, recorder.origin, deltas, collected, counters, settings, bound, saved, recorder.ran, loose
-        )  # fmt: skip
+        return CellRun(task, recorder.origin, deltas, collected, counters, settings, bound, saved, recorder.ran, loose)
 
 
 def _fate(title: str, why: str) -> str:

@@ -1,7 +1,5 @@
 """Changes of one cell to one program, which can be applied and reverted, also after changes of earlier cells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

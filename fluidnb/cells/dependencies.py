@@ -21,7 +21,6 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 
 #: A program -> the runs that made it what it is, in order.
 Lineage = Callable[[Program], tuple[Origin, ...]]
-
 #: The value of a name that is not bound.
 MISSING = object()
 

@@ -23,7 +23,6 @@ from fluidnb.proto.desc import BlockDesc, VarDesc
 
 #: New descriptions and programs -> the old ones that are alike.
 Pairs = dict[Any, Any]
-
 #: Values that `alike` compares at most: a data set in a list is not worth the time.
 _MOST_VALUES = 20_000
 _FIXED = ("block", "desc", "origin", "_op")

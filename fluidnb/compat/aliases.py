@@ -1,7 +1,5 @@
 """Module names of Paddle as aliases of our modules: the same objects, never a second copy."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

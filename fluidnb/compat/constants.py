@@ -1,7 +1,5 @@
 """Variables of the design documents: numbers that the program carries in itself, parameters, and what is fed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,13 +1,11 @@
 """evaluate: the value of a variable without ceremony."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.program import Program, Variable, default_main_program, default_startup_program
 from fluidnb.runtime import Executor, Scope, global_scope
 from fluidnb.values import CPUPlace, LoDTensor
@@ -38,9 +36,8 @@ def evaluate(variables: Any, feed: Mapping[str, Any] | None = None) -> Any:
             program = variable.block.program
         elif not isinstance(variable, str):
             raise OpTypeError(
-                "evaluate takes Variables.", expected="a Variable, a name, or a list of them",
-                received=f"{variable!r} ({type(variable).__name__})"[:200],
-            )  # fmt: skip
+                "evaluate takes Variables.", expected="a Variable, a name, or a list of them", received=typed(variable)
+            )
     scope, executor = global_scope(), Executor(CPUPlace())
     if program is default_main_program():
         initialize(program, default_startup_program(), scope, executor)

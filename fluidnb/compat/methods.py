@@ -1,7 +1,5 @@
 """Methods that classes have while Paddle's names are installed: words of the design documents and of version 0.11."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -31,7 +31,6 @@ NAMES = {
 
 #: Packages that get plain arrays, as without compat mode.
 _PLAIN = ("fluidnb", "fluidnb_kernels", "fluidnb_magics", "numpy")
-
 _replaced: dict[str, Any] = {}
 _added: list[str] = []
 

@@ -1,7 +1,5 @@
 """``paddle.v2.plot`` and ``paddle.utils.plot``: curves of costs, drawn with matplotlib where it is installed."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

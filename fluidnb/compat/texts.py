@@ -6,8 +6,6 @@ Example:
     ('cat', 3.0)
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

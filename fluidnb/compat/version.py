@@ -1,7 +1,5 @@
 """Paddle's ``version`` module: the version of Fluid whose API this package has."""
 
-from __future__ import annotations
-
 import fluidnb
 
 full_version = "1.4.0"

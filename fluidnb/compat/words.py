@@ -186,15 +186,9 @@ softmax = _of_one("softmax", "exp(x) / sum(exp(x)) over the last axis", layers.s
 
 @naming.layer
 def fc(
-    input: Any,
-    size: Any = None,
-    num_flatten_dims: int = 1,
-    params: Sequence[str] | None = None,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    act: Any = None,
-    name: str | None = None,
-) -> Variable:
+    input: Any, size: Any = None, num_flatten_dims: int = 1, params: Sequence[str] | None = None,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, act: Any = None, name: str | None = None,
+) -> Variable:  # fmt: skip
     """The fully connected layer as the design documents write it; `fluid.layers.fc`.
 
     ``fc(x)`` has as many outputs as inputs; of one number [1] it gives one number. ``fc(a, params=["fc.w", "fc.b"])``

@@ -1,7 +1,5 @@
 """Fluid's ``inferencer`` module: a model with parameters that a `Trainer` saved, of versions 0.13 to 1.3."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from fluidnb import io
 from fluidnb.arguments import checked
 from fluidnb.contrib.trainer import check_and_get_place
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.parallel_executor import ParallelExecutor
 from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor, Scope, scope_guard
@@ -44,12 +42,9 @@ class Inferencer:
     """
 
     def __init__(
-        self,
-        infer_func: Callable[[], Any],
-        param_path: str | os.PathLike[str],
-        place: Place | None = None,
+        self, infer_func: Callable[[], Any], param_path: str | os.PathLike[str], place: Place | None = None,
         parallel: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.param_path, self.parallel, self.place = param_path, parallel, check_and_get_place(place)
         self.scope = Scope()
         program = Program()
@@ -60,7 +55,7 @@ class Inferencer:
             if not isinstance(variable, Variable):
                 raise OpTypeError(
                     "infer_func of Inferencer returns the prediction, or a list of variables.",
-                    expected="a Variable", received=f"{variable!r} ({type(variable).__name__})"[:200],
+                    expected="a Variable", received=typed(variable),
                 )  # fmt: skip
         self._names = [variable.name for variable in outputs]
         self.inference_program = program.clone(for_test=True)

@@ -1,7 +1,5 @@
 """An estimate of the memory that a program needs, before it runs."""
 
-from __future__ import annotations
-
 import math
 
 from fluidnb.arguments import checked

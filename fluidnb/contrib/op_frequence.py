@@ -1,7 +1,5 @@
 """Fluid's ``contrib.op_frequence`` module: how often operators, and pairs of operators, occur in a program."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from fluidnb.arguments import checked

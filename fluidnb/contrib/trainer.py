@@ -1,7 +1,5 @@
 """Fluid's ``trainer`` module: a training loop with events, checkpoints and tests, of versions 0.13 to 1.3."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -16,7 +14,7 @@ from fluidnb import core, io
 from fluidnb.arguments import checked
 from fluidnb.data import DataFeeder
 from fluidnb.data.reader.decorators import Reader, samples_of
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.optimizer import Optimizer
 from fluidnb.parallel_executor import ParallelExecutor
@@ -88,16 +86,12 @@ class CheckpointConfig:
     """
 
     def __init__(
-        self,
-        checkpoint_dir: str | os.PathLike[str] | None = None,
-        max_num_checkpoints: int = 3,
-        epoch_interval: int = 1,
-        step_interval: int = 10,
-    ) -> None:
+        self, checkpoint_dir: str | os.PathLike[str] | None = None, max_num_checkpoints: int = 3,
+        epoch_interval: int = 1, step_interval: int = 10,
+    ) -> None:  # fmt: skip
         numbers = {
-            "max_num_checkpoints": max_num_checkpoints, "epoch_interval": epoch_interval,
-            "step_interval": step_interval,
-        }  # fmt: skip
+            "max_num_checkpoints": max_num_checkpoints, "epoch_interval": epoch_interval, "step_interval": step_interval
+        }
         for name, number in numbers.items():
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise OpValueError(f"{name} of CheckpointConfig is a count.", expected="1 or more", received=number)
@@ -147,14 +141,10 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        train_func: Callable[[], Any],
-        optimizer_func: Callable[[], Any],
-        param_path: str | os.PathLike[str] | None = None,
-        place: Place | None = None,
-        parallel: bool = False,
+        self, train_func: Callable[[], Any], optimizer_func: Callable[[], Any],
+        param_path: str | os.PathLike[str] | None = None, place: Place | None = None, parallel: bool = False,
         checkpoint_config: CheckpointConfig | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.parallel, self.place, self.checkpoint_cfg = parallel, check_and_get_place(place), checkpoint_config
         self.scope, self.startup_program, self.train_program = Scope(), Program(), Program()
         self._stop = False
@@ -172,7 +162,7 @@ class Trainer:
             if not isinstance(optimizer, Optimizer):
                 raise OpTypeError(
                     "The optimizer should be an instance of Optimizer.", expected="fluid.optimizer.SGD(0.1), say",
-                    received=f"{optimizer!r} ({type(optimizer).__name__})"[:200],
+                    received=typed(optimizer),
                 )  # fmt: skip
             optimizer.minimize(self.train_func_outputs[0])
         self._executor = Executor(self.place)
@@ -194,12 +184,9 @@ class Trainer:
         self._stop = True
 
     def train(
-        self,
-        num_epochs: int,
-        event_handler: Callable[[Any], object],
-        reader: Reader | None = None,
+        self, num_epochs: int, event_handler: Callable[[Any], object], reader: Reader | None = None,
         feed_order: Sequence[str] | Mapping[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Trains.
 
         Args:

@@ -69,7 +69,6 @@ from fluidnb.values.reader import EOFException
 Tensor = LoDTensor
 GPUPlace = CUDAPlace
 _Scope = Scope
-
 Operator.backward = staticmethod(_backward)
 
 if not TYPE_CHECKING:

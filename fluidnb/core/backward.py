@@ -1,7 +1,5 @@
 """The gradient of the core's operators and networks, as an operator or network itself (versions 0.10 and 0.11)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 

@@ -1,7 +1,5 @@
 """Queries of ``fluid.core``: names, counts and capabilities of this machine."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from fluidnb import memory

@@ -1,7 +1,5 @@
 """Initialization of Fluid's core by scripts: flags, logging, devices."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

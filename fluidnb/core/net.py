@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.core.operator import Operator
-from fluidnb.errors import EnforceNotMet, OpTypeError
+from fluidnb.errors import EnforceNotMet, OpTypeError, typed
 from fluidnb.net import NetOp, OpDef
 from fluidnb.runtime import Scope
 from fluidnb.values import DeviceContext, Place, Variable
@@ -49,9 +49,8 @@ class Net:
         """
         if not isinstance(op, Operator | Net):
             raise OpTypeError(
-                "A Net holds operators and networks.", expected="a core.Operator or a core.Net",
-                received=f"{op!r} ({type(op).__name__})"[:200],
-            )  # fmt: skip
+                "A Net holds operators and networks.", expected="a core.Operator or a core.Net", received=typed(op)
+            )
         self._net.insert_op(index, op._net if isinstance(op, Net) else _message(op))
         self._ops.insert(index, op)
 

@@ -1,7 +1,5 @@
 """The profiler under the core's names: states and sorting keys as numbers, where `fluidnb.profiler` takes words."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from fluidnb import profiler

@@ -1,7 +1,5 @@
 """Functions over descriptions: operator protos, gradients, pruning."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The core's own Executor: runs one block of a description, with feeds and fetches in variables of the scope."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fluidnb.program import Program
@@ -29,13 +27,9 @@ class Executor:
         self._executor = _Executor(place)
 
     def run(
-        self,
-        desc: ProgramDesc,
-        scope: Scope,
-        block_id: int = 0,
-        create_local_scope: bool = True,
+        self, desc: ProgramDesc, scope: Scope, block_id: int = 0, create_local_scope: bool = True,
         create_vars: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Run every operator of a block; feed and fetch operators read and write their variables in the scope.
 
         Args:

@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 #: The one thread that clients see.
 THREAD = BASE
-
 Move = Callable[[Debugger], Snapshot]
 
 #: request -> what the debugger does
@@ -396,9 +395,7 @@ class Adapter:
         offered = sorted(name for name in self._session.do_between_steps(names) if part in name)
         offered.sort(key=lambda name: not name.startswith(part))
         at = len(text) - len(part)
-        return {
-            "targets": [{"label": n, "type": "variable", "start": at, "length": len(part)} for n in offered[:200]]
-        }  # fmt: skip
+        return {"targets": [{"label": n, "type": "variable", "start": at, "length": len(part)} for n in offered[:200]]}
 
     # ---- sources
 

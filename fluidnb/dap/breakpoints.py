@@ -17,7 +17,6 @@ from fluidnb.debug.view import View
 from fluidnb.errors import NotFound, OpValueError
 
 Row = dict[str, Any]
-
 #: A hit condition: a number, or a comparison with one.
 _HITS = re.compile(r"\s*(>=|<=|==|=|>|<|%)?\s*(\d+)\s*")
 
@@ -51,10 +50,7 @@ class ClientBreakpoints:
     """
 
     def __init__(
-        self,
-        sources: Sources,
-        log: Callable[[str, Source, int], None],
-        around: Callable[[], Mapping[str, Any]] = dict,
+        self, sources: Sources, log: Callable[[str, Source, int], None], around: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
         self._sources, self._log, self._around = sources, log, around
         self._lines: dict[str, list[SourceBreakpoint]] = {}

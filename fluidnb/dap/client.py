@@ -15,10 +15,8 @@ from fluidnb.errors import FluidError
 
 #: Seconds that a connection has to send its token.
 _PATIENCE = 10.0
-
 #: Messages that may wait for a slow client; one that lets more wait is disconnected.
 _WAITING = 10_000
-
 #: Requests allowed before the token; nothing in their answers comes from the session.
 _BEFORE = ("initialize", "attach", "launch", "disconnect")
 
@@ -33,14 +31,9 @@ class Client:
     """
 
     def __init__(
-        self,
-        reader: BinaryIO,
-        writer: BinaryIO,
-        token: str,
-        join: Callable[[Callable[[Message], None]], Adapter],
-        left: Callable[[Client, bool], None],
-        hang_up: Callable[[], None],
-    ) -> None:
+        self, reader: BinaryIO, writer: BinaryIO, token: str, join: Callable[[Callable[[Message], None]], Adapter],
+        left: Callable[[Client, bool], None], hang_up: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._reader, self._writer, self._token = reader, writer, token
         self._join, self._left, self._hang_up = join, left, hang_up
         self._out: queue.Queue[bytes | None] = queue.Queue(_WAITING)

@@ -1,7 +1,5 @@
 """Expressions of a client: evaluated in a frame, or assigned to a variable or a part of one."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from typing import Any

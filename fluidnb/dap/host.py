@@ -17,10 +17,8 @@ from fluidnb.program import hooks
 
 #: Seconds that clients have to disconnect at the end.
 _DISCONNECT = 5.0
-
 #: Seconds that a client that disconnects may take before the next one is refused.
 _HANDOVER = 2.0
-
 #: The most open connections; most of them have not sent their token yet.
 _CONNECTIONS = 16
 
@@ -38,12 +36,9 @@ class Host:
     """
 
     def __init__(
-        self,
-        session: Callable[[], Session | None],
-        token: str = "",
-        stays: bool = False,
+        self, session: Callable[[], Session | None], token: str = "", stays: bool = False,
         interrupt: Callable[[], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._session, self._token, self._stays, self._interrupt = session, token, stays, interrupt
         self._clients: list[Client] = []
         self._changed = threading.Condition()

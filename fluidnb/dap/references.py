@@ -1,7 +1,5 @@
 """Numbers for frames and values, valid while the program is paused."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

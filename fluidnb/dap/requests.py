@@ -1,7 +1,5 @@
 """Capabilities of the adapter, arguments of each request with their check, and lines and columns counted from 0."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

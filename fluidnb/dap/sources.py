@@ -1,7 +1,5 @@
 """Sources for editors: the user's file, or a listing of the program."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -14,7 +12,6 @@ from fluidnb.program import Program
 from fluidnb.viz.program.reader import read_op
 
 Source = dict[str, Any]
-
 #: The name of the listing, and the reference of its text.
 LISTING, LISTING_REFERENCE = "program.fluid", BASE
 
@@ -53,24 +50,20 @@ class ScriptSources(Sources):
         self._listed: dict[tuple[int, int], int] = {}
 
     def locate(self, op: OpLocation) -> tuple[Source, int]:
-        """See `Sources`."""
         if op.line and os.path.isfile(op.file):
             return file_source(op.file), op.line
         self._read()
         return _listing(), self._listed.get((op.block, op.index), 0)
 
     def ops_at(self, path: str, line: int) -> list[tuple[int, int]]:
-        """See `Sources`."""
         self._read()
         return list(self._at.get(_same(path), {}).get(line, ()))
 
     def lines(self, path: str) -> list[int]:
-        """See `Sources`."""
         self._read()
         return sorted(self._at.get(_same(path), ()))
 
     def content(self, reference: int) -> str:
-        """See `Sources`."""
         if reference != LISTING_REFERENCE:
             return super().content(reference)
         rows = []
@@ -82,7 +75,6 @@ class ScriptSources(Sources):
         return "\n".join(rows) + "\n"
 
     def loaded(self) -> list[Source]:
-        """See `Sources`."""
         self._read()
         return [_listing() if path == LISTING else file_source(path) for path in self._at]
 

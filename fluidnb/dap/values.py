@@ -1,7 +1,5 @@
 """Scopes and values as variables of the protocol: tensors open into statistics, sequences and slices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +21,6 @@ from fluidnb.viz.values.reader import read_tensor
 from fluidnb.viz.values.text import lod_text
 
 Row = dict[str, Any]
-
 #: The most children listed at once for a client without paging.
 _PAGE = 100
 
@@ -70,13 +67,9 @@ def frame_scopes(debugger: Debugger, depth: int, references: References) -> list
 
 
 def children(
-    thing: Expandable | VariableGroup,
-    references: References,
-    kind: str = "",
-    start: int = 0,
-    count: int = 0,
+    thing: Expandable | VariableGroup, references: References, kind: str = "", start: int = 0, count: int = 0,
     pages: bool = False,
-) -> list[Row]:
+) -> list[Row]:  # fmt: skip
     """The ``Variable`` rows of a value or a group: ``indexed``, ``named``, or an empty kind for both."""
     if isinstance(thing, VariableGroup):
         rows = [] if kind == "indexed" else list(_named(thing, references))
@@ -211,9 +204,7 @@ def _facts(item: Expandable, references: References, summary: TensorSummary | No
     if summary is None:
         return []
     rows = [
-        _fact("dtype", summary.dtype),
-        _fact("shape", str(list(summary.shape))),
-        _fact("bytes", f"{summary.nbytes:,}"),
+        _fact("dtype", summary.dtype), _fact("shape", str(list(summary.shape))), _fact("bytes", f"{summary.nbytes:,}")
     ]
     numbers = (("mean", summary.mean), ("std", summary.std), ("min", summary.low), ("max", summary.high))
     rows += [_fact(name, f"{number:.6g}") for name, number in numbers if number is not None]

@@ -1,7 +1,5 @@
 """Messages as bytes: a header with the length, then JSON."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The queue between a Python reader, which a thread reads, and the ``read`` operators of a program."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

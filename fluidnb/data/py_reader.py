@@ -1,7 +1,5 @@
 """PyReader: batches made ready by a thread while the program runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -41,13 +39,9 @@ class PyReader:
     """
 
     def __init__(
-        self,
-        feed_list: Sequence[Any] | None = None,
-        capacity: int | None = None,
-        use_double_buffer: bool = True,
-        iterable: bool = True,
-        return_list: bool = False,
-    ) -> None:
+        self, feed_list: Sequence[Any] | None = None, capacity: int | None = None, use_double_buffer: bool = True,
+        iterable: bool = True, return_list: bool = False,
+    ) -> None:  # fmt: skip
         if not feed_list:
             raise OpValueError("PyReader needs the variables that it feeds.", expected="feed_list=[x]", received="none")
         if capacity is None or capacity < 1:

@@ -3,8 +3,6 @@
 ``fluid.debug(program)`` begins a session: this package can be called as `session.debug` is.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from types import ModuleType

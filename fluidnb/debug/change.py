@@ -1,7 +1,5 @@
 """Edits of a paused program, a tensor or the attributes of an operator; stepping back undoes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol

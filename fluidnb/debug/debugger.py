@@ -1,7 +1,5 @@
 """The debugger behind a session: it steps, stops at breakpoints, steps back and publishes snapshots."""
 
-from __future__ import annotations
-
 import queue
 import re
 import sys

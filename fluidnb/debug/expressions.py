@@ -1,7 +1,5 @@
 """Python expressions that users type: conditions, watches, values of options."""
 
-from __future__ import annotations
-
 import ast
 from types import CodeType
 

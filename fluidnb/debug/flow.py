@@ -1,7 +1,5 @@
 """Gradient flow: which parameters learn, which do not, and which operator is the cause."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +23,6 @@ from fluidnb.values.place import Place
 Stats = Mapping[str, TensorStats]
 #: Each gradient -> the operator that wrote it, and the largest norm among the gradients that it read.
 Writers = Mapping[str, tuple[LoweredOp, float]]
-
 #: A gradient is small or large at these ratios of its norm to that of its parameter (to 1 where that is 0).
 SMALL, LARGE = 1e-6, 1e3
 
@@ -58,11 +55,9 @@ class Flow:
 
 
 def gradient_flow(
-    program: Program | None = None,
-    feed: Mapping[str, Any] | None = None,
-    scope: Scope | None = None,
+    program: Program | None = None, feed: Mapping[str, Any] | None = None, scope: Scope | None = None,
     place: Place | None = None,
-) -> list[Flow]:
+) -> list[Flow]:  # fmt: skip
     """Run a program once and judge the gradient of each parameter.
 
     Parameters are restored afterwards.

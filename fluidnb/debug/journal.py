@@ -1,7 +1,5 @@
 """The undo journal, within a budget of bytes; the oldest steps are dropped first."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

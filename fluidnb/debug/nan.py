@@ -1,7 +1,5 @@
 """Finds the first operator that writes NaN or infinity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,12 +51,9 @@ class Finding:
 
 
 def find_nan(
-    program: Program | None = None,
-    feed: Mapping[str, Any] | None = None,
-    scope: Scope | None = None,
-    limit: float | None = None,
-    place: Place | None = None,
-) -> Finding | None:
+    program: Program | None = None, feed: Mapping[str, Any] | None = None, scope: Scope | None = None,
+    limit: float | None = None, place: Place | None = None,
+) -> Finding | None:  # fmt: skip
     """Run a program once and find the first operator that writes NaN, infinity, or a number above a limit.
 
     Parameters are restored afterwards.

@@ -1,7 +1,5 @@
 """Profiles: one event for each operator that ran, and tables of them."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable
@@ -148,7 +146,6 @@ def check_key(sorted_key: str | None) -> None:
     """Raise an OpValueError unless a table can be sorted by a key, or None."""
     if sorted_key not in (None, "default", *ORDERS):
         raise OpValueError(
-            f"The sorted_key {sorted_key!r} is not known.",
-            expected="'calls', 'total', 'max', 'min' or 'ave'", received=sorted_key,
-            hint=near(str(sorted_key), ORDERS) or "total puts what takes the most time first.",
+            f"The sorted_key {sorted_key!r} is not known.", expected="'calls', 'total', 'max', 'min' or 'ave'",
+            received=sorted_key, hint=near(str(sorted_key), ORDERS) or "total puts what takes the most time first.",
         )  # fmt: skip

@@ -74,14 +74,9 @@ class Session:
     """
 
     def __init__(
-        self,
-        program: Program | None = None,
-        feed: Mapping[str, Any] | None = None,
-        fetch_list: Any = None,
-        scope: Scope | None = None,
-        place: Place | None = None,
-        budget: int = BUDGET,
-    ) -> None:
+        self, program: Program | None = None, feed: Mapping[str, Any] | None = None, fetch_list: Any = None,
+        scope: Scope | None = None, place: Place | None = None, budget: int = BUDGET,
+    ) -> None:  # fmt: skip
         self.program = default_main_program() if program is None else program
         self.on_stop: Callable[[Session], None] | None = None
         self.around: Mapping[str, Any] | None = None

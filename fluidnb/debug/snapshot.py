@@ -1,7 +1,5 @@
 """Immutable snapshots of a session."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fluidnb.debug.stop import Stop

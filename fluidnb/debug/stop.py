@@ -1,7 +1,5 @@
 """The reason why a debug session is paused: facts as data, and the one sentence that is rendered from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

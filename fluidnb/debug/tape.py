@@ -4,8 +4,6 @@ The journal has the newest steps. Older ones are recomputed: their run is replay
 feeds, the same random numbers and the user's edits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping

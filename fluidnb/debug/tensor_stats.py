@@ -1,7 +1,5 @@
 """Statistics of a tensor, for reports."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Atomic writes: a file has either its old content or all of its new content, whatever happens in between."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -25,31 +23,19 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @overload
 def atomic_write(
-    path: str | os.PathLike[str],
-    *,
-    text: Literal[False] = ...,
-    overwrite: bool = ...,
-    parents: bool = ...,
+    path: str | os.PathLike[str], *, text: Literal[False] = ..., overwrite: bool = ..., parents: bool = ...,
     size: int | None = ...,
-) -> contextlib.AbstractContextManager[BinaryIO]: ...
+) -> contextlib.AbstractContextManager[BinaryIO]: ...  # fmt: skip
 @overload
 def atomic_write(
-    path: str | os.PathLike[str],
-    *,
-    text: Literal[True],
-    overwrite: bool = ...,
-    parents: bool = ...,
+    path: str | os.PathLike[str], *, text: Literal[True], overwrite: bool = ..., parents: bool = ...,
     size: int | None = ...,
-) -> contextlib.AbstractContextManager[IO[str]]: ...
+) -> contextlib.AbstractContextManager[IO[str]]: ...  # fmt: skip
 @contextlib.contextmanager
 def atomic_write(
-    path: str | os.PathLike[str],
-    *,
-    text: bool = False,
-    overwrite: bool = True,
-    parents: bool = False,
+    path: str | os.PathLike[str], *, text: bool = False, overwrite: bool = True, parents: bool = False,
     size: int | None = None,
-) -> Iterator[Any]:
+) -> Iterator[Any]:  # fmt: skip
     """Opens a file for writing that replaces `path` when the block ends without an error.
 
     The content goes to ``.<name>.part`` in the same folder, is flushed to the disk, and is renamed; the folder is

@@ -1,7 +1,5 @@
 """Private cache folders for compiled code: other users cannot place code in them."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

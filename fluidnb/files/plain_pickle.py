@@ -4,8 +4,6 @@ Pickles come with data sets (CIFAR's batches, written by Python 2), RecordIO fil
 that they need (numpy's array, dtype and scalar, sets) map to small classes of this file; any other name is refused.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools

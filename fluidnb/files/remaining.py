@@ -1,7 +1,5 @@
 """Checks sizes stated in a file against its remaining bytes, before memory is allocated."""
 
-from __future__ import annotations
-
 import os
 from typing import IO
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.arguments import Checked
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 
 if TYPE_CHECKING:
     from fluidnb.program import Block, Operator, Variable
@@ -66,6 +66,5 @@ def check_initializer(value: object) -> None:
     if not callable(value):
         raise OpTypeError(
             "An initializer is wanted here.", expected="an Initializer, for example Constant(0.0)",
-            received=f"{value!r} ({type(value).__name__})",
-            hint="fluid.initializer has Xavier, Uniform, Normal and others.",
+            received=typed(value), hint="fluid.initializer has Xavier, Uniform, Normal and others.",
         )  # fmt: skip

@@ -1,7 +1,5 @@
 """Initializers whose values are known: a number, an array, an interpolating kernel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.initializer.base import Initializer
 from fluidnb.values import dtypes
 
@@ -78,9 +76,8 @@ def number_attrs(value: float, dtype: Any) -> dict[str, Any]:
     """
     if not hasattr(value, "__float__"):
         raise OpTypeError(
-            "A constant is a number.", expected="a number", received=f"{value!r} ({type(value).__name__})",
-            hint="layers.assign takes an array.",
-        )  # fmt: skip
+            "A constant is a number.", expected="a number", received=typed(value), hint="layers.assign takes an array."
+        )
     wide = dtypes.dtype_name(dtype) in ("float64", "int32", "int64", "uint64")
     exact = not wide or not math.isfinite(value) or float(np.float32(value)) == value
     text = str(int(value)) if isinstance(value, int | np.integer) else repr(float(value))
@@ -105,10 +102,9 @@ class NumpyArrayInitializer(Initializer):
     def operator(self, shape: tuple[int, ...], dtype: Any = "float32") -> tuple[str, dict[str, Any]]:
         if self._value.shape != shape:
             raise OpValueError(
-                "The array has another shape than the parameter.",
-                expected=list(shape),
+                "The array has another shape than the parameter.", expected=list(shape),
                 received=list(self._value.shape),
-            )
+            )  # fmt: skip
         return "assign_value", array_attrs(self._value, dtype)
 
 

@@ -1,7 +1,5 @@
 """Default initializers of parameters."""
 
-from __future__ import annotations
-
 from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError, near
 from fluidnb.initializer.base import Initializer
@@ -10,8 +8,7 @@ from fluidnb.initializer.draws import Uniform, Xavier
 
 #: name of a set of defaults -> (for weights, for biases)
 _DEFAULTS: dict[str, tuple[Initializer, Initializer]] = {
-    "fluid": (Xavier(), Constant(0.0)),
-    "seed": (Uniform(-1.0, 1.0), Constant(0.0)),
+    "fluid": (Xavier(), Constant(0.0)), "seed": (Uniform(-1.0, 1.0), Constant(0.0))
 }
 _chosen = "fluid"
 

@@ -1,7 +1,5 @@
 """Initializers that draw from a distribution, some with a spread that keeps the scale of what flows through a layer."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -105,13 +103,13 @@ class _Scaled(Initializer):
 
     def _fans(self, shape: tuple[int, ...]) -> tuple[float, float]:
         fan_in, fan_out = fans(shape)
-        found = self._fan_in or fan_in, self._fan_out or fan_out
-        if not all(n > 0 for n in found):
+        numbers = self._fan_in or fan_in, self._fan_out or fan_out
+        if not all(n > 0 for n in numbers):
             raise OpValueError(
                 f"{type(self).__name__} has no spread for these sizes.", expected="sizes and fans that are positive",
-                received=f"shape {list(shape)}, fan in {found[0]}, fan out {found[1]}",
+                received=f"shape {list(shape)}, fan in {numbers[0]}, fan out {numbers[1]}",
             )  # fmt: skip
-        return found
+        return numbers
 
 
 class XavierInitializer(_Scaled):

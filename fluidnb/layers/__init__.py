@@ -14,6 +14,7 @@ from fluidnb.errors import near
 from fluidnb.initializer import set_defaults as set_defaults
 from fluidnb.layers.activation import *
 from fluidnb.layers.array import *
+from fluidnb.layers.boxes import *
 from fluidnb.layers.compare import *
 from fluidnb.layers.control_flow import ConditionalBlock as ConditionalBlock
 from fluidnb.layers.control_flow import DynamicRNN as DynamicRNN
@@ -34,16 +35,20 @@ from fluidnb.layers.losses import *
 from fluidnb.layers.math import *
 from fluidnb.layers.metric import *
 from fluidnb.layers.norm import *
-from fluidnb.layers.object_detection import *
 from fluidnb.layers.parallel_do import *
+from fluidnb.layers.prior_boxes import *
+from fluidnb.layers.proposals import *
 from fluidnb.layers.readers import *
 from fluidnb.layers.recurrent import *
+from fluidnb.layers.roi import *
 from fluidnb.layers.rows import *
 from fluidnb.layers.sequence import *
 from fluidnb.layers.sequence_labels import *
 from fluidnb.layers.shape import *
 from fluidnb.layers.shape import shape as shape
+from fluidnb.layers.ssd import *
 from fluidnb.layers.weight_norm import *
+from fluidnb.layers.yolo import *
 
 #: Whatever the modules above list in theirs.
 __all__ = sorted(

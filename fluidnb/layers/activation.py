@@ -1,7 +1,5 @@
 """Functions of one variable element by element, among them the activations."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import ParamSpec
@@ -154,8 +152,8 @@ def selu(x: Variable, scale: float | None = None, alpha: float | None = None, na
         scale: factor of the whole; by default the one that keeps a variance of 1, about 1.0507.
         alpha: factor of the negative side; by default the one that goes with it, about 1.6733.
     """
-    given = {"scale": scale, "alpha": alpha}
-    return one_op("selu", {"X": x}, {n: float(v) for n, v in given.items() if v is not None}, name=name)
+    factors = {"scale": scale, "alpha": alpha}
+    return one_op("selu", {"X": x}, {n: float(v) for n, v in factors.items() if v is not None}, name=name)
 
 
 @naming.layer
@@ -183,10 +181,9 @@ def prelu(x: Variable, mode: str, param_attr: ParamAttrLike = None, name: str | 
     rank = len(x.shape)
     if mode not in ("all", "channel", "element"):
         raise OpValueError(
-            "mode should be one of all, channel, element.",
-            expected="'all', 'channel' or 'element'",
+            "mode should be one of all, channel, element.", expected="'all', 'channel' or 'element'",
             received=repr(mode),
-        )
+        )  # fmt: skip
     shape = [1] * (1 if mode == "all" else rank)
     if mode == "channel":
         shape[1:2] = x.shape[1:2]

@@ -1,7 +1,5 @@
 """Arrays of tensors, rank tables and masks of rows, with which loops go through sequences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.errors import FluidError, OpTypeError, OpValueError

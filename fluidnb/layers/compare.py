@@ -1,7 +1,5 @@
 """Comparisons, logic and tests of tensors: bool variables, for masks and for the conditions of loops and branches."""
 
-from __future__ import annotations
-
 from fluidnb.layers.one_op import family, one_op
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

@@ -1,12 +1,10 @@
 """Layers of convolution and pooling, over images, volumes and trees."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError, OpValueError, near
+from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.initializer import Normal
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import family, one_op, several
@@ -26,9 +24,8 @@ def per_axis(value: int | Sequence[int], rank: int, argument: str, layer: str) -
     values = [value] * rank if isinstance(value, int) else list(value)
     if any(isinstance(v, bool) for v in values):
         raise OpTypeError(
-            f"The {layer}'s {argument} must be whole numbers.",
-            expected=f"an int, or {rank} of them", received=f"{value!r} ({type(value).__name__})",
-            argument=argument,
+            f"The {layer}'s {argument} must be whole numbers.", expected=f"an int, or {rank} of them",
+            received=typed(value), argument=argument,
         )  # fmt: skip
     if len(values) != rank:
         raise OpValueError(
@@ -62,20 +59,10 @@ Sizes = int | Sequence[int]
 
 @family
 def _conv(
-    op_type: str,
-    input: Variable,
-    num_filters: int,
-    filter_size: Sizes,
-    stride: Sizes = 1,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
-    groups: int | None = None,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    use_cudnn: bool = True,
-    act: Any = None,
-    name: str | None = None,
-) -> Variable:
+    op_type: str, input: Variable, num_filters: int, filter_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+    dilation: Sizes = 1, groups: int | None = None, param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None,
+    use_cudnn: bool = True, act: Any = None, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Convolution of {summary}: ``act(input * filters + bias)``.
 
     Args:
@@ -161,21 +148,11 @@ def _check_counts(layer: str, filters: int, channels: int, groups: int) -> None:
 
 @family
 def _conv_transpose(
-    op_type: str,
-    input: Variable,
-    num_filters: int,
-    output_size: Sizes | None = None,
-    filter_size: Sizes | None = None,
-    padding: Sizes = 0,
-    stride: Sizes = 1,
-    dilation: Sizes = 1,
-    groups: int | None = None,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    use_cudnn: bool = True,
-    act: Any = None,
+    op_type: str, input: Variable, num_filters: int, output_size: Sizes | None = None, filter_size: Sizes | None = None,
+    padding: Sizes = 0, stride: Sizes = 1, dilation: Sizes = 1, groups: int | None = None,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, use_cudnn: bool = True, act: Any = None,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Transposed convolution of {summary}: each element adds a filter, times itself, to a window of the output.
 
     Args:
@@ -225,9 +202,7 @@ def _conv_transpose(
     return _convolved(helper, "depthwise_conv2d_transpose" if depthwise else op_type, input, weight, attrs)
 
 
-conv2d_transpose = _conv_transpose(
-    "conv2d_transpose", "images", shape="[3, 8, 8]", result="(-1, 2, 16, 16)", **_IMAGES
-)
+conv2d_transpose = _conv_transpose("conv2d_transpose", "images", shape="[3, 8, 8]", result="(-1, 2, 16, 16)", **_IMAGES)
 conv3d_transpose = _conv_transpose(
     "conv3d_transpose", "volumes", shape="[3, 4, 8, 8]", result="(-1, 2, 8, 16, 16)", **_VOLUMES
 )
@@ -235,18 +210,10 @@ conv3d_transpose = _conv_transpose(
 
 @family
 def _pool(
-    op_type: str,
-    input: Variable,
-    pool_size: Sizes = -1,
-    pool_type: str = "max",
-    pool_stride: Sizes = 1,
-    pool_padding: Sizes = 0,
-    global_pooling: bool = False,
-    use_cudnn: bool = True,
-    ceil_mode: bool = False,
-    name: str | None = None,
-    exclusive: bool = True,
-) -> Variable:
+    op_type: str, input: Variable, pool_size: Sizes = -1, pool_type: str = "max", pool_stride: Sizes = 1,
+    pool_padding: Sizes = 0, global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False,
+    name: str | None = None, exclusive: bool = True,
+) -> Variable:  # fmt: skip
     """The largest element, or the mean, of each window of {summary}.
 
     Args:
@@ -299,13 +266,9 @@ pool3d = _pool(
 
 @family
 def _adaptive_pool(
-    op_type: str,
-    input: Variable,
-    pool_size: Sizes,
-    pool_type: str = "max",
-    require_index: bool = False,
+    op_type: str, input: Variable, pool_size: Sizes, pool_type: str = "max", require_index: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Adaptive max or average pooling of {summary} to a given number of windows.
 
     Window i of n along an axis goes from ``floor(i · size / n)`` to before ``ceil((i + 1) · size / n)``.

@@ -1,7 +1,5 @@
 """Layers that create variables: parameters, constants, casts, copies, number ranges, random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,13 +44,9 @@ def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False
 
 @naming.layer
 def create_parameter(
-    shape: Sequence[int],
-    dtype: Any,
-    name: str | None = None,
-    attr: ParamAttrLike = None,
-    is_bias: bool = False,
+    shape: Sequence[int], dtype: Any, name: str | None = None, attr: ParamAttrLike = None, is_bias: bool = False,
     default_initializer: Initializer | None = None,
-) -> Parameter:
+) -> Parameter:  # fmt: skip
     """Creates a parameter that is not part of a layer.
 
     Args:
@@ -76,13 +70,9 @@ def create_parameter(
 
 @naming.layer
 def create_global_var(
-    shape: Sequence[int],
-    value: float,
-    dtype: Any,
-    persistable: bool = False,
-    force_cpu: bool = False,
+    shape: Sequence[int], value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """A variable of block 0 that the startup program fills with a number.
 
     Args:
@@ -173,12 +163,7 @@ def fill_constant(
 
 @naming.layer
 def fill_constant_batch_size_like(
-    input: Variable,
-    shape: Sequence[int],
-    dtype: Any,
-    value: float,
-    input_dim_idx: int = 0,
-    output_dim_idx: int = 0,
+    input: Variable, shape: Sequence[int], dtype: Any, value: float, input_dim_idx: int = 0, output_dim_idx: int = 0
 ) -> Variable:
     """A variable filled with one number, with as many rows as another.
 
@@ -306,15 +291,9 @@ def diag(diagonal: Variable | np.ndarray[Any, Any]) -> Variable:
 
 @naming.layer
 def uniform_random_batch_size_like(
-    input: Variable,
-    shape: Sequence[int],
-    dtype: Any = "float32",
-    input_dim_idx: int = 0,
-    output_dim_idx: int = 0,
-    min: float = -1.0,
-    max: float = 1.0,
-    seed: int = 0,
-) -> Variable:
+    input: Variable, shape: Sequence[int], dtype: Any = "float32", input_dim_idx: int = 0, output_dim_idx: int = 0,
+    min: float = -1.0, max: float = 1.0, seed: int = 0,
+) -> Variable:  # fmt: skip
     """Independent draws between two numbers, as many rows as a batch has.
 
     Args:
@@ -335,15 +314,9 @@ def uniform_random_batch_size_like(
 
 @naming.layer
 def gaussian_random_batch_size_like(
-    input: Variable,
-    shape: Sequence[int],
-    input_dim_idx: int = 0,
-    output_dim_idx: int = 0,
-    mean: float = 0.0,
-    std: float = 1.0,
-    seed: int = 0,
-    dtype: Any = "float32",
-) -> Variable:
+    input: Variable, shape: Sequence[int], input_dim_idx: int = 0, output_dim_idx: int = 0, mean: float = 0.0,
+    std: float = 1.0, seed: int = 0, dtype: Any = "float32",
+) -> Variable:  # fmt: skip
     """Independent normal draws, as many rows as a batch has.
 
     Args:
@@ -437,13 +410,9 @@ def _drawn(shape: Sequence[int], dtype: Any, seed: int) -> dict[str, Any]:
 @naming.layer
 @takes(x="float")
 def dropout(
-    x: Variable,
-    dropout_prob: float,
-    is_test: bool = False,
-    seed: int | None = None,
-    name: str | None = None,
+    x: Variable, dropout_prob: float, is_test: bool = False, seed: int | None = None, name: str | None = None,
     dropout_implementation: str = "downgrade_in_infer",
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Set each element to zero with a probability, in training; in test programs every element stays.
 
     Args:

@@ -1,7 +1,5 @@
 """Embeddings of words, and layers of models that foresee clicks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,14 +18,9 @@ __all__ = ["continuous_value_model", "data_norm", "embedding", "hash"]
 @naming.layer
 @takes(input="lookup_table.Ids")
 def embedding(
-    input: Variable,
-    size: Sequence[int],
-    is_sparse: bool = False,
-    is_distributed: bool = False,
-    padding_idx: int | None = None,
-    param_attr: ParamAttrLike = None,
-    dtype: Any = "float32",
-) -> Variable:
+    input: Variable, size: Sequence[int], is_sparse: bool = False, is_distributed: bool = False,
+    padding_idx: int | None = None, param_attr: ParamAttrLike = None, dtype: Any = "float32",
+) -> Variable:  # fmt: skip
     """Embedding lookup: rows of a learned table by index.
 
     Args:
@@ -51,16 +44,14 @@ def embedding(
     """
     if len(size) != 2 or any(int(n) <= 0 for n in size):
         raise OpValueError(
-            "size of embedding must be two positive numbers.",
-            expected="[rows of the table, width]",
+            "size of embedding must be two positive numbers.", expected="[rows of the table, width]",
             received=list(size),
-        )
+        )  # fmt: skip
     rows = int(size[0])
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise OpValueError(
-            "padding_idx of embedding is outside the table.",
-            expected=f"{-rows} to {rows - 1}", received=padding_idx,
-        )  # fmt: skip
+            "padding_idx of embedding is outside the table.", expected=f"{-rows} to {rows - 1}", received=padding_idx
+        )
     helper = LayerHelper("embedding", param_attr=param_attr)
     table = helper.create_parameter(helper.param_attr or False, [rows, int(size[1])], dtype)
     attrs = {
@@ -96,17 +87,10 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
 @naming.layer
 @takes(data_layout=("NCHW", "NHWC"))
 def data_norm(
-    input: Variable,
-    act: Any = None,
-    epsilon: float = 1e-05,
-    param_attr: Any = None,
-    data_layout: str = "NCHW",
-    in_place: bool = False,
-    name: str | None = None,
-    moving_mean_name: str | None = None,
-    moving_variance_name: str | None = None,
-    do_model_average_for_mean_and_var: bool = False,
-) -> Variable:
+    input: Variable, act: Any = None, epsilon: float = 1e-05, param_attr: Any = None, data_layout: str = "NCHW",
+    in_place: bool = False, name: str | None = None, moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = False,
+) -> Variable:  # fmt: skip
     """Columns normalised by sums over all that has been seen: ``(input - sum / size) · sqrt(size / squares)``.
 
     Args:
@@ -134,7 +118,7 @@ def data_norm(
             f"data_norm has no layout {data_layout!r}.", expected='"NCHW" or "NHWC"', received=repr(data_layout)
         )
     helper = LayerHelper("data_norm", input=input, act=act, name=name)
-    given = param_attr if isinstance(param_attr, dict) else {}
+    initial = param_attr if isinstance(param_attr, dict) else {}
     if len(input.shape) < 2:
         raise OpValueError(
             "The input of data_norm must be rows.", expected="2 dimensions or more", received=list(input.shape)
@@ -144,7 +128,7 @@ def data_norm(
              "BatchSquareSum": ("batch_square_sum", "batch_square", 1e4)}  # fmt: skip
     sums = {}
     for slot, (suffix, key, default) in slots.items():
-        attr = ParamAttr(name=f"{helper.name}.{suffix}", initializer=Constant(given.get(key, default)))
+        attr = ParamAttr(name=f"{helper.name}.{suffix}", initializer=Constant(initial.get(key, default)))
         sums[slot] = [helper.create_parameter(attr, [columns], input.dtype)]
     means, scales = (helper.create_tmp_variable(input.dtype, True) for _ in range(2))
     out = input if in_place else helper.create_tmp_variable(input.dtype)

@@ -1,7 +1,5 @@
 """The fully connected layer, and one that is linear in each of two inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,15 +23,10 @@ def operands(variables: Sequence[Variable]) -> list[Operand]:
 @naming.layer
 @takes(input="mul.X")
 def fc(
-    input: Variable | Sequence[Variable],
-    size: int,
-    num_flatten_dims: int = 1,
-    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None,
-    bias_attr: ParamAttrLike = None,
-    act: Any = None,
-    is_test: bool = False,
-    name: str | None = None,
-) -> Variable:
+    input: Variable | Sequence[Variable], size: int, num_flatten_dims: int = 1,
+    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None, bias_attr: ParamAttrLike = None, act: Any = None,
+    is_test: bool = False, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Fully connected layer: ``act(sum_i(input_i · weight_i) + bias)``.
 
     Args:
@@ -78,9 +71,8 @@ def fc(
             )  # fmt: skip
         if not 0 < num_flatten_dims < len(x.shape):
             raise OpValueError(
-                f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.",
-                slots=operands([x]), expected=f"num_flatten_dims from 1 to {len(x.shape) - 1}",
-                received=num_flatten_dims,
+                f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.", slots=operands([x]),
+                expected=f"num_flatten_dims from 1 to {len(x.shape) - 1}", received=num_flatten_dims,
                 hint="axis 0 is the batch; the axes from num_flatten_dims on become the weight's rows.",
             )  # fmt: skip
         width = product(x.shape[num_flatten_dims:])
@@ -99,14 +91,9 @@ def fc(
 
 @naming.layer
 def bilinear_tensor_product(
-    x: Variable,
-    y: Variable,
-    size: int,
-    act: Any = None,
-    name: str | None = None,
-    param_attr: ParamAttrLike = None,
+    x: Variable, y: Variable, size: int, act: Any = None, name: str | None = None, param_attr: ParamAttrLike = None,
     bias_attr: ParamAttrLike = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Features that are linear in each of two inputs: ``act(x · weight[i] · y + bias[i])`` for each feature i.
 
     Args:

@@ -1,7 +1,5 @@
 """Layers that resize, sample, cut and rearrange images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -222,15 +220,10 @@ _METHODS = {"BILINEAR": "bilinear", "NEAREST": "nearest"}
 @naming.layer
 @takes(input="bilinear_interp.X", actual_shape="bilinear_interp.OutSize", resample=("BILINEAR", "NEAREST"))
 def image_resize(
-    input: Variable,
-    out_shape: Sequence[int] | Variable | None = None,
-    scale: float | None = None,
-    name: str | None = None,
-    resample: str = "BILINEAR",
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-) -> Variable:
+    input: Variable, out_shape: Sequence[int] | Variable | None = None, scale: float | None = None,
+    name: str | None = None, resample: str = "BILINEAR", actual_shape: Variable | None = None,
+    align_corners: bool = True, align_mode: int = 1,
+) -> Variable:  # fmt: skip
     """Images in another size.
 
     Args:
@@ -265,14 +258,9 @@ def image_resize(
 @naming.layer
 @takes(input="bilinear_interp.X", actual_shape="bilinear_interp.OutSize")
 def resize_bilinear(
-    input: Variable,
-    out_shape: Sequence[int] | Variable | None = None,
-    scale: float | None = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-) -> Variable:
+    input: Variable, out_shape: Sequence[int] | Variable | None = None, scale: float | None = None,
+    name: str | None = None, actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1,
+) -> Variable:  # fmt: skip
     """Images in another size, each pixel of the four around its place, by how near they are.
 
     Args:
@@ -295,13 +283,9 @@ def resize_bilinear(
 @naming.layer
 @takes(input="nearest_interp.X", actual_shape="nearest_interp.OutSize")
 def resize_nearest(
-    input: Variable,
-    out_shape: Sequence[int] | Variable | None = None,
-    scale: float | None = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-) -> Variable:
+    input: Variable, out_shape: Sequence[int] | Variable | None = None, scale: float | None = None,
+    name: str | None = None, actual_shape: Variable | None = None, align_corners: bool = True,
+) -> Variable:  # fmt: skip
     """Images in another size, each pixel the nearest one to its place.
 
     Args:
@@ -390,13 +374,9 @@ def _pair(layer: str, out_shape: Sequence[int]) -> tuple[int, int]:
 @naming.layer
 @takes(input="float[n, c, h, w]")
 def pad2d(
-    input: Variable,
-    paddings: Sequence[int] | Variable = (0, 0, 0, 0),
-    mode: str = "constant",
-    pad_value: float = 0.0,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Variable:
+    input: Variable, paddings: Sequence[int] | Variable = (0, 0, 0, 0), mode: str = "constant", pad_value: float = 0.0,
+    data_format: str = "NCHW", name: str | None = None,
+) -> Variable:  # fmt: skip
     """Images with a border.
 
     Args:
@@ -416,7 +396,5 @@ def pad2d(
         (-1, 3, 35, 35)
     """
     inputs = {"X": input, "Paddings": as_input(paddings)}
-    attrs = {
-        "mode": mode, "pad_value": float(pad_value), "data_format": data_format, "paddings": as_attr(paddings),
-    }  # fmt: skip
+    attrs = {"mode": mode, "pad_value": float(pad_value), "data_format": data_format, "paddings": as_attr(paddings)}
     return one_op("pad2d", inputs, attrs, name=name)

@@ -1,7 +1,5 @@
 """Layers of input and output: data layers, files, printing, Python functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,14 +17,9 @@ __all__ = ["Print", "data", "load", "py_func"]
 
 @naming.layer
 def data(
-    name: str,
-    shape: Sequence[int | None],
-    append_batch_size: bool = True,
-    dtype: Any = "float32",
-    lod_level: int = 0,
-    type: int = VarType.LOD_TENSOR,
-    stop_gradient: bool = True,
-) -> Variable:
+    name: str, shape: Sequence[int | None], append_batch_size: bool = True, dtype: Any = "float32", lod_level: int = 0,
+    type: int = VarType.LOD_TENSOR, stop_gradient: bool = True,
+) -> Variable:  # fmt: skip
     """A variable that a run must feed.
 
     Args:
@@ -84,16 +77,10 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
 
 @naming.layer
 def Print(
-    input: Variable,
-    first_n: int = -1,
-    message: str | None = None,
-    summarize: int = -1,
-    print_tensor_name: bool = True,
-    print_tensor_type: bool = True,
-    print_tensor_shape: bool = True,
-    print_tensor_lod: bool = True,
+    input: Variable, first_n: int = -1, message: str | None = None, summarize: int = -1, print_tensor_name: bool = True,
+    print_tensor_type: bool = True, print_tensor_shape: bool = True, print_tensor_lod: bool = True,
     print_phase: str = "both",
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Print a variable whenever the program comes by, and hand it on.
 
     Args:
@@ -128,12 +115,9 @@ Variables = Variable | Sequence[Variable] | None
 
 @naming.layer
 def py_func(
-    func: Callable[..., Any],
-    x: Variables,
-    out: Variables,
-    backward_func: Callable[..., Any] | None = None,
+    func: Callable[..., Any], x: Variables, out: Variables, backward_func: Callable[..., Any] | None = None,
     skip_vars_in_backward_input: Variables = None,
-) -> Variables:
+) -> Variables:  # fmt: skip
     """Call a Python function in every run, in the place of an operator.
 
     Args:
@@ -158,14 +142,14 @@ def py_func(
         >>> fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.array([[1, 2]], "float32")}, fetch_list=[y])[0]
         array([[1., 8.]], dtype=float32)
     """
-    given, made, skipped = (_listed(v) for v in (x, out, skip_vars_in_backward_input))
-    for v in made:
+    sources, targets, skipped = (_listed(v) for v in (x, out, skip_vars_in_backward_input))
+    for v in targets:
         if not v.shape:
             raise OpValueError(
                 "Output shapes of py_func must be given.", expected="a shape, -1 for unknown sizes",
                 received=f"{v.name} without a shape", hint="create_var(name=..., shape=[...], dtype=...) makes one.",
             )  # fmt: skip
-    known = [v.name for v in (*given, *made)]
+    known = [v.name for v in (*sources, *targets)]
     for v in skipped:
         if v.name not in known:
             raise NotFound(
@@ -173,7 +157,7 @@ def py_func(
                 received=v.name, hint=near(v.name, known),
             )  # fmt: skip
     LayerHelper("py_func").append_op(
-        type="py_func", inputs={"X": given}, outputs={"Out": made},
+        type="py_func", inputs={"X": sources}, outputs={"Out": targets},
         attrs={
             "forward_callable_id": callable_id(func),
             "backward_callable_id": -1 if backward_func is None else callable_id(backward_func),

@@ -147,11 +147,7 @@ def noam_decay(
 @family
 @_schedule
 def _decay(
-    name: str,
-    learning_rate: float | Variable,
-    decay_steps: int,
-    decay_rate: float | Variable,
-    staircase: bool = False,
+    name: str, learning_rate: float | Variable, decay_steps: int, decay_rate: float | Variable, staircase: bool = False
 ) -> Variable:
     """{summary}.
 
@@ -191,12 +187,9 @@ inverse_time_decay = _decay(
 @naming.layer
 @_schedule
 def polynomial_decay(
-    learning_rate: float | Variable,
-    decay_steps: int,
-    end_learning_rate: float | Variable = 0.0001,
-    power: float = 1.0,
+    learning_rate: float | Variable, decay_steps: int, end_learning_rate: float | Variable = 0.0001, power: float = 1.0,
     cycle: bool = False,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Falls to an end value along a power of the share of steps that are left.
 
     ``(learning_rate - end_learning_rate) · (1 - step / decay_steps)^power + end_learning_rate``.

@@ -1,7 +1,5 @@
 """Losses of probabilities, logits, distances, rankings, a teacher's values, and of many classes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -78,14 +76,9 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
 
 @naming.layer
 def softmax_with_cross_entropy(
-    logits: Variable,
-    label: Variable,
-    soft_label: bool = False,
-    ignore_index: int = -100,
-    numeric_stable_mode: bool = True,
-    return_softmax: bool = False,
-    axis: int = -1,
-) -> Variable | tuple[Variable, Variable]:
+    logits: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100,
+    numeric_stable_mode: bool = True, return_softmax: bool = False, axis: int = -1,
+) -> Variable | tuple[Variable, Variable]:  # fmt: skip
     """Cross entropy of the softmax of logits: ``-log(softmax(logits)[label])``.
 
     Args:
@@ -104,9 +97,8 @@ def softmax_with_cross_entropy(
         (-1, 1)
     """
     attrs: dict[str, Any] = {
-        "soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode,
-        "axis": axis,
-    }  # fmt: skip
+        "soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode, "axis": axis
+    }
     outputs = {"Softmax": logits.dtype, "Loss": logits.dtype}
     softmax, loss = several("softmax_with_cross_entropy", {"Logits": logits, "Label": label}, outputs, attrs)
     return (loss, softmax) if return_softmax else loss
@@ -164,12 +156,9 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     outside_weight="smooth_l1_loss.OutsideWeight",
 )  # fmt: skip
 def smooth_l1(
-    x: Variable,
-    y: Variable,
-    inside_weight: Variable | None = None,
-    outside_weight: Variable | None = None,
+    x: Variable, y: Variable, inside_weight: Variable | None = None, outside_weight: Variable | None = None,
     sigma: float | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """The sum over a row of squared differences where they are small, of absolute ones where they are large.
 
     Args:
@@ -321,19 +310,16 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Var
     marks = one_hot(label, input.shape[-1])
     axes = list(range(1, len(input.shape)))
     shared = reduce_sum(input * marks, dim=axes)
-    held = reduce_sum(input, dim=axes) + reduce_sum(marks, dim=axes)
-    return reduce_mean(scale(shared / (held + epsilon), -2.0, 1.0))
+    total = reduce_sum(input, dim=axes) + reduce_sum(marks, dim=axes)
+    return reduce_mean(scale(shared / (total + epsilon), -2.0, 1.0))
 
 
 @naming.layer
 @takes(label="label_smooth.X")
 def label_smooth(
-    label: Variable,
-    prior_dist: Variable | None = None,
-    epsilon: float = 0.1,
-    dtype: Any = "float32",
+    label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, dtype: Any = "float32",
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Labels mixed with a distribution that says less.
 
     Args:
@@ -456,9 +442,9 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     same = cast(equal(square_of, transpose(square_of, [1, 0])), "float32")
     wanted = elementwise_div(same, reduce_sum(same, dim=1, keep_dim=True), axis=0)
     first, second = (reduce_mean(reduce_sum(square(v), 1)) for v in (anchor, positive))
-    found = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), wanted, soft_label=True)
-    assert isinstance(found, Variable)  # a pair only where the softmax is requested
-    loss = reduce_mean(reduce_sum(elementwise_mul(wanted, found, axis=0), 0))
+    losses = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), wanted, soft_label=True)
+    assert isinstance(losses, Variable)  # a pair only where the softmax is requested
+    loss = reduce_mean(reduce_sum(elementwise_mul(wanted, losses, axis=0), 0))
     return elementwise_add(scale(elementwise_add(first, second), 0.25 * l2_reg), loss)
 
 
@@ -468,19 +454,10 @@ _SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
 @naming.layer
 @takes(sampler=("uniform", "log_uniform", "custom_dist"))
 def nce(
-    input: Variable,
-    label: Variable,
-    num_total_classes: int,
-    sample_weight: Variable | None = None,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    num_neg_samples: int | None = None,
-    name: str | None = None,
-    sampler: str = "uniform",
-    custom_dist: Any = None,
-    seed: int = 0,
-    is_sparse: bool = False,
-) -> Variable:
+    input: Variable, label: Variable, num_total_classes: int, sample_weight: Variable | None = None,
+    param_attr: Any = None, bias_attr: Any = None, num_neg_samples: int | None = None, name: str | None = None,
+    sampler: str = "uniform", custom_dist: Any = None, seed: int = 0, is_sparse: bool = False,
+) -> Variable:  # fmt: skip
     """Noise-contrastive estimation: discriminates the true class from sampled negatives.
 
     Args:
@@ -544,17 +521,10 @@ def _weighed(
     path_code="hierarchical_sigmoid.PathCode",
 )  # fmt: skip
 def hsigmoid(
-    input: Variable,
-    label: Variable,
-    num_classes: int | None,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    name: str | None = None,
-    path_table: Variable | None = None,
-    path_code: Variable | None = None,
-    is_custom: bool = False,
-    is_sparse: bool = False,
-) -> Variable:
+    input: Variable, label: Variable, num_classes: int | None, param_attr: Any = None, bias_attr: Any = None,
+    name: str | None = None, path_table: Variable | None = None, path_code: Variable | None = None,
+    is_custom: bool = False, is_sparse: bool = False,
+) -> Variable:  # fmt: skip
     """Hierarchical sigmoid: a class is a way through a binary tree, and costs as much as its turns.
 
     Args:
@@ -603,16 +573,10 @@ def hsigmoid(
     customized_probabilities="sample_logits.CustomizedProbabilities",
 )  # fmt: skip
 def sampled_softmax_with_cross_entropy(
-    logits: Variable,
-    label: Variable,
-    num_samples: int,
-    num_true: int = 1,
-    remove_accidental_hits: bool = True,
-    use_customized_samples: bool = False,
-    customized_samples: Variable | None = None,
-    customized_probabilities: Variable | None = None,
-    seed: int = 0,
-) -> Variable:
+    logits: Variable, label: Variable, num_samples: int, num_true: int = 1, remove_accidental_hits: bool = True,
+    use_customized_samples: bool = False, customized_samples: Variable | None = None,
+    customized_probabilities: Variable | None = None, seed: int = 0,
+) -> Variable:  # fmt: skip
     """The softmax loss over the true classes and a few that are drawn, instead of all: for training.
 
     Small classes are drawn most often, by a log-uniform law, so classes should be numbered by falling frequency.
@@ -649,11 +613,11 @@ def sampled_softmax_with_cross_entropy(
                "SampledLogits": logits.dtype, "SampledLabels": "int64"}  # fmt: skip
     attrs = {"num_samples": num_samples, "remove_accidental_hits": remove_accidental_hits, "uniq": True,
              "use_customized_samples": use_customized_samples, "seed": seed}  # fmt: skip
-    *_, found, places = several("sample_logits", inputs, outputs, attrs)
+    *_, sampled, places = several("sample_logits", inputs, outputs, attrs)
     width = num_samples + num_true
     marks = cast(one_hot(reshape(places, [-1, 1]), width), logits.dtype)
     if num_true > 1:
         marks = scale(reduce_sum(reshape(marks, [-1, num_true, width]), 1), 1.0 / num_true)
-    loss = softmax_with_cross_entropy(found, marks, soft_label=True)
+    loss = softmax_with_cross_entropy(sampled, marks, soft_label=True)
     assert isinstance(loss, Variable)
     return scale(loss, 1.0 / num_true)

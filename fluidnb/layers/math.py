@@ -1,7 +1,5 @@
 """Products, sums, reductions, lengths, and operations on two variables element by element."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,13 +43,9 @@ def mul(
 
 @naming.layer
 def matmul(
-    x: Variable,
-    y: Variable,
-    transpose_x: bool = False,
-    transpose_y: bool = False,
-    alpha: float = 1.0,
+    x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Matrix product over the last two axes, with the axes before them broadcast.
 
     Args:
@@ -75,13 +69,9 @@ def matmul(
 
 @naming.layer
 def scale(
-    x: Variable,
-    scale: float = 1.0,
-    bias: float = 0.0,
-    bias_after_scale: bool = True,
-    act: Any = None,
+    x: Variable, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Linear function of each element: ``scale · x + bias``, or ``scale · (x + bias)``.
 
     Args:
@@ -197,12 +187,9 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 @family
 def _reduction(
-    op_type: str,
-    input: Variable,
-    dim: int | Sequence[int] | None = None,
-    keep_dim: bool = False,
+    op_type: str, input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """{summary} over some axes.
 
     Args:
@@ -222,9 +209,7 @@ def _reduction(
     else:
         attrs = {"dim": [dim] if isinstance(dim, int) else list(dim), "keep_dim": keep_dim, "reduce_all": False}
     logical = op_type in ("reduce_all", "reduce_any")
-    return one_op(
-        op_type, {"X": input}, attrs, name=name, dtype="bool" if logical else None, stop_gradient=logical
-    )
+    return one_op(op_type, {"X": input}, attrs, name=name, dtype="bool" if logical else None, stop_gradient=logical)
 
 
 _NUMBERS = {"input": "any shape", "dtype": "float32"}

@@ -1,6 +1,7 @@
-"""Measures of predictions: the best classes, accuracy, area under a curve, intersection over union."""
+"""Measures of predictions: best classes, accuracy, area under a curve, intersection over union, mean precision."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
@@ -9,7 +10,7 @@ from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
-__all__ = ["accuracy", "auc", "mean_iou", "topk"]
+__all__ = ["accuracy", "auc", "detection_map", "mean_iou", "topk"]
 
 
 @naming.layer
@@ -70,13 +71,9 @@ def accuracy(
 @naming.layer
 @takes(input="auc.Predict")
 def auc(
-    input: Variable,
-    label: Variable,
-    curve: str = "ROC",
-    num_thresholds: int = 4095,
-    topk: int = 1,
+    input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
     slide_steps: int = 1,
-) -> tuple[Variable, Variable, list[Variable]]:
+) -> tuple[Variable, Variable, list[Variable]]:  # fmt: skip
     """The area under the curve of true against false positives, over all batches and over the last ones.
 
     How many rows have a score between two thresholds is counted in persistable variables; a run adds its batch.
@@ -142,3 +139,51 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
     outputs = {"OutMeanIou": "float32", "OutWrong": "int32", "OutCorrect": "int32"}
     mean, wrong, correct = several("mean_iou", inputs, outputs, {"num_classes": num_classes}, constant=tuple(outputs))
     return mean, wrong, correct
+
+
+@naming.layer
+@takes(ap_version=("integral", "11point"))
+def detection_map(
+    detect_res: Variable, label: Variable, class_num: int, background_label: int = 0, overlap_threshold: float = 0.3,
+    evaluate_difficult: bool = True, has_state: Variable | None = None, input_states: Sequence[Variable] | None = None,
+    out_states: Sequence[Variable] | None = None, ap_version: str = "integral",
+) -> Variable:  # fmt: skip
+    """Mean average precision (mAP) of detections.
+
+    Args:
+        detect_res: float [detections, 6]: class, score, left, top, right, bottom; a sequence for each image.
+        label: float [objects, 5]: class, left, top, right, bottom; or [objects, 6] with 1 for difficult after the
+            class; a sequence for each image.
+        class_num: how many classes there are, with the background.
+        background_label: ignored (compatibility): a class without objects never counts.
+        overlap_threshold: what the overlap (intersection over union) of a right detection with its object exceeds.
+        evaluate_difficult: whether difficult objects count.
+        has_state: int32 [1], whether ``input_states`` are read; None for not.
+        input_states: counts so far: objects of each class int32 [class_num, 1]; scores and flags of right detections
+            [n, 2], and of wrong ones, a sequence for each class.
+        out_states: variables for the counts with this batch; None creates them.
+        ap_version: ``"integral"`` of precision over recall, or ``"11point"`` (VOC 2007).
+
+    Returns:
+        Float [1].
+
+    Example:
+        >>> found, label = (fluid.layers.data(n, [width], lod_level=1) for n, width in (("found", 6), ("label", 5)))
+        >>> mean = fluid.layers.detection_map(found, label, class_num=2)
+        >>> boxes = np.float32([[1, 0.9, 0, 0, 0.5, 0.5], [1, 0.8, 0.5, 0.5, 1, 1]])
+        >>> feed = {"found": fluid.create_lod_tensor(boxes, [[2]])}
+        >>> feed["label"] = fluid.create_lod_tensor(boxes[1:, [0, 2, 3, 4, 5]], [[1]])
+        >>> fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[mean])
+        [array([0.5], dtype=float32)]
+    """
+    inputs = {"DetectRes": detect_res, "Label": label, "HasState": has_state}
+    if input_states is not None:
+        inputs |= dict(zip(("PosCount", "TruePos", "FalsePos"), input_states, strict=True))
+    states: Sequence[Variable | str] = out_states or ("int32", "float32", "float32")
+    outputs: dict[str, Any] = {"MAP": detect_res.dtype}
+    outputs |= dict(zip(("AccumPosCount", "AccumTruePos", "AccumFalsePos"), states, strict=True))
+    attrs = {
+        "class_num": class_num, "overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult,
+        "ap_type": ap_version,
+    }  # fmt: skip
+    return several("detection_map", inputs, outputs, attrs, constant=tuple(outputs))[0]

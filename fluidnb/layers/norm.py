@@ -1,7 +1,5 @@
 """Layers of normalisation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.errors import OpValueError
@@ -21,22 +19,12 @@ __all__ = ["batch_norm", "group_norm", "layer_norm", "lrn", "spectral_norm"]
 @naming.layer
 @takes(data_layout=("NCHW", "NHWC"))
 def batch_norm(
-    input: Variable,
-    act: Any = None,
-    is_test: bool = False,
-    momentum: float = 0.9,
-    epsilon: float = 1e-05,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    data_layout: str = "NCHW",
-    in_place: bool = False,
-    name: str | None = None,
-    moving_mean_name: str | None = None,
-    moving_variance_name: str | None = None,
-    do_model_average_for_mean_and_var: bool = False,
-    fuse_with_relu: bool = False,
-    use_global_stats: bool = False,
-) -> Variable:
+    input: Variable, act: Any = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-05,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, data_layout: str = "NCHW",
+    in_place: bool = False, name: str | None = None, moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = False,
+    fuse_with_relu: bool = False, use_global_stats: bool = False,
+) -> Variable:  # fmt: skip
     """Each channel normalised over the batch: ``act((input - mean) / sqrt(variance + epsilon) · scale + bias)``.
 
     Running means and variances, persistable and not trained, move in training with
@@ -116,16 +104,9 @@ def _channels(input: Variable, layout: str, layer: str) -> int:
 
 @naming.layer
 def layer_norm(
-    input: Variable,
-    scale: bool = True,
-    shift: bool = True,
-    begin_norm_axis: int = 1,
-    epsilon: float = 1e-05,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    act: Any = None,
-    name: str | None = None,
-) -> Variable:
+    input: Variable, scale: bool = True, shift: bool = True, begin_norm_axis: int = 1, epsilon: float = 1e-05,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, act: Any = None, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Each row normalised by itself: ``act((input - mean) / sqrt(variance + epsilon) · gain + bias)``.
 
     Args:
@@ -163,15 +144,9 @@ def layer_norm(
 @naming.layer
 @takes(data_layout=("NCHW", "NHWC"))
 def group_norm(
-    input: Variable,
-    groups: int,
-    epsilon: float = 1e-05,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    act: Any = None,
-    data_layout: str = "NCHW",
-    name: str | None = None,
-) -> Variable:
+    input: Variable, groups: int, epsilon: float = 1e-05, param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None, act: Any = None, data_layout: str = "NCHW", name: str | None = None,
+) -> Variable:  # fmt: skip
     """Groups of an image's channels normalised: ``act((input - mean) / sqrt(variance + epsilon) · gain + bias)``.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import input_spec
 from fluidnb.program import Variable
@@ -19,18 +19,10 @@ R = TypeVar("R")
 
 
 def one_op(
-    op_type: str,
-    inputs: Inputs,
-    attrs: Mapping[str, Any] | None = None,
-    *,
-    slot: str = "Out",
-    dtype: Any = None,
-    out: Variable | None = None,
-    out_name: str | None = None,
-    name: str | None = None,
-    act: Any = None,
+    op_type: str, inputs: Inputs, attrs: Mapping[str, Any] | None = None, *, slot: str = "Out", dtype: Any = None,
+    out: Variable | None = None, out_name: str | None = None, name: str | None = None, act: Any = None,
     stop_gradient: bool = False,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Append one operator, with a variable for its output, and the activation if there is one.
 
     Args:
@@ -59,15 +51,9 @@ def one_op(
 
 
 def several(
-    op_type: str,
-    inputs: Inputs,
-    outputs: Mapping[str, Any],
-    attrs: Mapping[str, Any] | None = None,
-    *,
-    name: str | None = None,
-    constant: tuple[str, ...] = (),
-    helper: LayerHelper | None = None,
-) -> list[Variable]:
+    op_type: str, inputs: Inputs, outputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None, *,
+    name: str | None = None, constant: tuple[str, ...] = (), helper: LayerHelper | None = None,
+) -> list[Variable]:  # fmt: skip
     """Append one operator, with a variable for each of its outputs; inputs and attributes as for `one_op`.
 
     Args:
@@ -112,8 +98,7 @@ def check_variable(value: object, argument: str, layer: str) -> None:
     """Raise unless an argument of a layer is a Variable."""
     if not isinstance(value, Variable):
         raise OpTypeError(
-            f"{argument} of {layer} must be a Variable.", expected="a Variable",
-            received=f"{value!r} ({type(value).__name__})",
+            f"{argument} of {layer} must be a Variable.", expected="a Variable", received=typed(value),
             hint="layers.fill_constant() makes a variable that holds a number, layers.data() one to feed.",
             argument=argument,
         )  # fmt: skip
@@ -145,12 +130,9 @@ def family(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable
     own = signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def make(
-        op_type: str,
-        summary: str,
-        takes: Mapping[str, str | tuple[str, ...]] | None = None,
-        name: str | None = None,
+        op_type: str, summary: str, takes: Mapping[str, str | tuple[str, ...]] | None = None, name: str | None = None,
         **texts: str,
-    ) -> Callable[P, R]:
+    ) -> Callable[P, R]:  # fmt: skip
         @wraps(template)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             return template(op_type, *args, **kwargs)

@@ -1,7 +1,5 @@
 """ParallelDo and get_places: how versions 0.11 to 0.14 put a part of a program on several devices. Here it is one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.io import data
 from fluidnb.op import takes
@@ -31,19 +31,18 @@ def check_reader_variable(reader: Variable, layer: str) -> None:
     """Refuse what is no reader variable."""
     if reader.type != VarType.READER:
         raise OpTypeError(
-            f"{layer} takes a reader variable.", expected="what layers.py_reader gives",
-            received=f"{reader!r} ({type(reader).__name__})"[:200],
+            f"{layer} takes a reader variable.", expected="what layers.py_reader gives", received=typed(reader),
             hint="a Python reader goes into reader.decorate_paddle_reader(...).",
         )  # fmt: skip
 
 
 def copy_reader(block: Block, source: Variable) -> Variable:
     """Declare in a block the reader that another program opens."""
-    made = block.create_var(name=source.name, type=VarType.READER, persistable=True, stop_gradient=True)
-    made.desc.set_shapes(source.desc.shapes())
-    made.desc.set_dtypes(source.desc.dtypes())
-    made.desc.set_lod_levels(source.desc.lod_levels())
-    return made
+    copy = block.create_var(name=source.name, type=VarType.READER, persistable=True, stop_gradient=True)
+    copy.desc.set_shapes(source.desc.shapes())
+    copy.desc.set_dtypes(source.desc.dtypes())
+    copy.desc.set_lod_levels(source.desc.lod_levels())
+    return copy
 
 
 def reader_methods(reader: Variable) -> Variable:
@@ -52,9 +51,9 @@ def reader_methods(reader: Variable) -> Variable:
 
     def reset() -> None:
         """End the pass: batches that were not read are dropped."""
-        held = None if hooks.global_scope is None else hooks.global_scope().find_var(name)
-        if held is not None and held.value is not None:
-            held.get_reader().reset()
+        variable = None if hooks.global_scope is None else hooks.global_scope().find_var(name)
+        if variable is not None and variable.value is not None:
+            variable.get_reader().reset()
 
     vars(reader)["reset"] = reset
     reader.persistable = reader.stop_gradient = True
@@ -144,28 +143,26 @@ def random_data_generator(
         (8, 3)
     """
     startup = default_startup_program().current_block()
-    made = startup.create_var(
-        name=unique_name.generate("random_data_generator"), type=VarType.READER, persistable=True
-    )  # fmt: skip
+    name = unique_name.generate("random_data_generator")
+    reader = startup.create_var(name=name, type=VarType.READER, persistable=True)
     startup.append_op(
-        type="create_random_data_generator",
-        outputs={"Out": [made]},
+        type="create_random_data_generator", outputs={"Out": [reader]},
         attrs={
             "low": low, "high": high, "shape_concat": [size for shape in shapes for size in shape],
             "lod_levels": list(lod_levels), "ranks": [len(shape) for shape in shapes],
         },
-    )
-    return reader_methods(copy_reader(default_main_program().current_block(), made))
+    )  # fmt: skip
+    return reader_methods(copy_reader(default_main_program().current_block(), reader))
 
 
 def _decorated(type: str, layer: str, reader: Variable, attrs: dict[str, Any], name: str | None = None) -> Variable:
     check_reader_variable(reader, layer)
     block = default_main_program().current_block()
-    made = block.create_var(name=name or unique_name.generate(type), type=VarType.READER, persistable=True)
-    block.append_op(type=type, inputs={"UnderlyingReader": [reader]}, outputs={"Out": [made]}, attrs=attrs)
+    created = block.create_var(name=name or unique_name.generate(type), type=VarType.READER, persistable=True)
+    block.append_op(type=type, inputs={"UnderlyingReader": [reader]}, outputs={"Out": [created]}, attrs=attrs)
     methods = {k: v for k, v in vars(reader).items() if k in _METHODS}
-    vars(reader_methods(made)).update(methods)
-    return made
+    vars(reader_methods(created)).update(methods)
+    return created
 
 
 #: What a decorated reader does as the reader under it.
@@ -198,13 +195,9 @@ def read_file(reader: Variable) -> Any:
 
 @naming.layer
 def py_reader(
-    capacity: int,
-    shapes: Sequence[Sequence[int]],
-    dtypes: Sequence[Any],
-    lod_levels: Sequence[int] | None = None,
-    name: str | None = None,
-    use_double_buffer: bool = True,
-) -> Variable:
+    capacity: int, shapes: Sequence[Sequence[int]], dtypes: Sequence[Any], lod_levels: Sequence[int] | None = None,
+    name: str | None = None, use_double_buffer: bool = True,
+) -> Variable:  # fmt: skip
     """Creates a reader variable that a Python reader fills in a thread.
 
     ``reader.decorate_paddle_reader(r)`` takes lists of samples, ``reader.decorate_tensor_provider(r)`` takes whole
@@ -240,8 +233,7 @@ def py_reader(
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise OpTypeError(
                 f"{what} of py_reader is a list with an entry for each tensor.",
-                expected='for example shapes=[(-1, 784), (-1, 1)], dtypes=["float32", "int64"]',
-                received=f"{value!r} ({type(value).__name__})"[:200],
+                expected='for example shapes=[(-1, 784), (-1, 1)], dtypes=["float32", "int64"]', received=typed(value),
             )  # fmt: skip
     levels = [0] * len(shapes) if lod_levels is None else list(lod_levels)
     if not len(shapes) == len(dtypes) == len(levels):
@@ -280,9 +272,8 @@ def create_py_reader_by_data(
     """
     if not feed_list:
         raise OpTypeError(
-            "feed_list should be a list of Variable.", expected="data variables",
-            received=f"{feed_list!r} ({type(feed_list).__name__})"[:200],
-        )  # fmt: skip
+            "feed_list should be a list of Variable.", expected="data variables", received=typed(feed_list)
+        )
     return reader_of(capacity, list(feed_list), name, use_double_buffer)
 
 
@@ -299,21 +290,21 @@ def reader_of(capacity: int, feeds: list[Variable], name: str | None, use_double
     queue = BatchQueue(capacity, reader_name, feeds)
     startup = default_startup_program().current_block()
     startup.create_var(name=queue_name, type=VarType.RAW, persistable=True)
-    made = startup.create_var(name=reader_name, type=VarType.READER, persistable=True)
+    created = startup.create_var(name=reader_name, type=VarType.READER, persistable=True)
     shapes = [list(v.shape) for v in feeds]
-    made.desc.set_shapes(shapes)
-    made.desc.set_dtypes([var_type(v.dtype) for v in feeds])
+    created.desc.set_shapes(shapes)
+    created.desc.set_dtypes([var_type(v.dtype) for v in feeds])
     startup.append_op(
         type="create_py_reader",
         inputs={"blocking_queue": [queue_name]},
-        outputs={"Out": [made]},
+        outputs={"Out": [created]},
         attrs={
             "shape_concat": [size for shape in shapes for size in shape],
             "lod_levels": [v.lod_level or 0 for v in feeds],
             "ranks": [len(shape) for shape in shapes],
         },
     )
-    reader = reader_methods(copy_reader(default_main_program().current_block(), made))
+    reader = reader_methods(copy_reader(default_main_program().current_block(), created))
     if use_double_buffer:
         reader = double_buffer(reader, name=buffer_name)
     publish(queue_name, queue)

@@ -1,7 +1,5 @@
 """Layers of recurrent networks over sequences, and single steps of them."""
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Any
 
@@ -55,20 +53,11 @@ def _initial(h_0: Variable | None, c_0: Variable | None, layer: str) -> dict[str
     cell_activation="lstm.cell_activation", candidate_activation="lstm.candidate_activation",
 )  # fmt: skip
 def dynamic_lstm(
-    input: Variable,
-    size: int,
-    h_0: Variable | None = None,
-    c_0: Variable | None = None,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    use_peepholes: bool = True,
-    is_reverse: bool = False,
-    gate_activation: str = "sigmoid",
-    cell_activation: str = "tanh",
-    candidate_activation: str = "tanh",
-    dtype: Any = "float32",
-    name: str | None = None,
-) -> tuple[Variable, Variable]:
+    input: Variable, size: int, h_0: Variable | None = None, c_0: Variable | None = None,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, use_peepholes: bool = True,
+    is_reverse: bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh",
+    candidate_activation: str = "tanh", dtype: Any = "float32", name: str | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """A long short-term memory along each sequence.
 
     The input is projected already, by an fc in front: its columns belong to candidate, input gate, forget gate and
@@ -117,24 +106,12 @@ def dynamic_lstm(
     proj_activation="lstmp.proj_activation",
 )  # fmt: skip
 def dynamic_lstmp(
-    input: Variable,
-    size: int,
-    proj_size: int,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    use_peepholes: bool = True,
-    is_reverse: bool = False,
-    gate_activation: str = "sigmoid",
-    cell_activation: str = "tanh",
-    candidate_activation: str = "tanh",
-    proj_activation: str = "tanh",
-    dtype: Any = "float32",
-    name: str | None = None,
-    h_0: Variable | None = None,
-    c_0: Variable | None = None,
-    cell_clip: float | None = None,
-    proj_clip: float | None = None,
-) -> tuple[Variable, Variable]:
+    input: Variable, size: int, proj_size: int, param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None,
+    use_peepholes: bool = True, is_reverse: bool = False, gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh",
+    dtype: Any = "float32", name: str | None = None, h_0: Variable | None = None, c_0: Variable | None = None,
+    cell_clip: float | None = None, proj_clip: float | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """A long short-term memory along each sequence whose hidden state is projected to fewer numbers (Sak et al. 2014).
 
     The projection takes the hidden state's place in the next step; the rest is as in `dynamic_lstm`.
@@ -187,16 +164,10 @@ def dynamic_lstmp(
 @naming.layer
 @takes(input="gru.Input", h_0="gru.H0", gate_activation="gru.gate_activation", candidate_activation="gru.activation")
 def dynamic_gru(
-    input: Variable,
-    size: int,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    is_reverse: bool = False,
-    gate_activation: str = "sigmoid",
-    candidate_activation: str = "tanh",
-    h_0: Variable | None = None,
-    origin_mode: bool = False,
-) -> Variable:
+    input: Variable, size: int, param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None,
+    is_reverse: bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh",
+    h_0: Variable | None = None, origin_mode: bool = False,
+) -> Variable:  # fmt: skip
     """A gated recurrent unit along each sequence.
 
     The input is projected already, by an fc in front: its columns belong to update gate, reset gate and candidate.
@@ -242,15 +213,9 @@ def _gru_parameters(helper: LayerHelper, width: int, dtype: Any) -> dict[str, An
     gate_activation=("sigmoid", "tanh", "relu", "identity"),
 )
 def gru_unit(
-    input: Variable,
-    hidden: Variable,
-    size: int,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    activation: str = "tanh",
-    gate_activation: str = "sigmoid",
-    origin_mode: bool = False,
-) -> tuple[Variable, Variable, Variable]:
+    input: Variable, hidden: Variable, size: int, param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None,
+    activation: str = "tanh", gate_activation: str = "sigmoid", origin_mode: bool = False,
+) -> tuple[Variable, Variable, Variable]:  # fmt: skip
     """One step of a gated recurrent unit.
 
     Args:
@@ -292,14 +257,9 @@ def gru_unit(
 @naming.layer
 @takes(x_t="float[batch, features]", hidden_t_prev="float[batch, width]", cell_t_prev="lstm_unit.C_prev")
 def lstm_unit(
-    x_t: Variable,
-    hidden_t_prev: Variable,
-    cell_t_prev: Variable,
-    forget_bias: float = 0.0,
-    param_attr: ParamAttrLike = None,
-    bias_attr: ParamAttrLike = None,
-    name: str | None = None,
-) -> tuple[Variable, Variable]:
+    x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, forget_bias: float = 0.0,
+    param_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None, name: str | None = None,
+) -> tuple[Variable, Variable]:  # fmt: skip
     """One step of a long short-term memory: an fc of input and old hidden state, and the gates behind it.
 
     Args:
@@ -348,19 +308,10 @@ def _require(holds: bool, message: str, arguments: dict[str, Variable]) -> None:
 @naming.layer
 @takes(init_h="cudnn_lstm.InitH", init_c="cudnn_lstm.InitC", input="cudnn_lstm.Input")
 def lstm(
-    input: Variable,
-    init_h: Variable,
-    init_c: Variable,
-    max_len: int,
-    hidden_size: int,
-    num_layers: int,
-    dropout_prob: float = 0.0,
-    is_bidirec: bool = False,
-    is_test: bool = False,
-    name: str | None = None,
-    default_initializer: Any = None,
-    seed: int = -1,
-) -> tuple[Variable, Variable, Variable]:
+    input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidden_size: int, num_layers: int,
+    dropout_prob: float = 0.0, is_bidirec: bool = False, is_test: bool = False, name: str | None = None,
+    default_initializer: Any = None, seed: int = -1,
+) -> tuple[Variable, Variable, Variable]:  # fmt: skip
     """Layers of LSTMs over a batch of sequences of one length, with one parameter for all weights, as cuDNN has it.
 
     Args:

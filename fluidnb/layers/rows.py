@@ -1,7 +1,5 @@
 """Layers over SelectedRows, the gradients of sparse embeddings."""
 
-from __future__ import annotations
-
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import one_op
 from fluidnb.program import Variable

@@ -1,7 +1,5 @@
 """Layers over sequences: pooling, filters, cutting, padding, masks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -319,14 +317,10 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
 @naming.layer
 @takes(input_image_size="im2sequence.Y")
 def im2sequence(
-    input: Variable,
-    filter_size: int | Sequence[int] = 1,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    input_image_size: Variable | None = None,
-    out_stride: int | Sequence[int] = 1,
+    input: Variable, filter_size: int | Sequence[int] = 1, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, input_image_size: Variable | None = None, out_stride: int | Sequence[int] = 1,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """The windows of each image, from left to right and from top to bottom, as a sequence.
 
     Args:
@@ -371,16 +365,9 @@ def row_width(input: Variable, layer: str) -> int:
 
 @naming.layer
 def sequence_conv(
-    input: Variable,
-    num_filters: int,
-    filter_size: int = 3,
-    filter_stride: int = 1,
-    padding: Any = None,
-    bias_attr: ParamAttrLike = None,
-    param_attr: ParamAttrLike = None,
-    act: Any = None,
-    name: str | None = None,
-) -> Variable:
+    input: Variable, num_filters: int, filter_size: int = 3, filter_stride: int = 1, padding: Any = None,
+    bias_attr: ParamAttrLike = None, param_attr: ParamAttrLike = None, act: Any = None, name: str | None = None,
+) -> Variable:  # fmt: skip
     """Filters over each row and its neighbours in the sequence; outside a sequence there are zeros.
 
     A filter sees rows ``t - filter_size // 2`` to ``t - filter_size // 2 + filter_size - 1``.

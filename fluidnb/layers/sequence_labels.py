@@ -1,7 +1,5 @@
 """Layers that label sequences: conditional random fields, CTC, beam search, and measures of the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.errors import OpTypeError, OpValueError
@@ -97,13 +95,9 @@ def crf_decoding(
 @naming.layer
 @takes(input="chunk_eval.Inference")
 def chunk_eval(
-    input: Variable,
-    label: Variable,
-    chunk_scheme: str,
-    num_chunk_types: int,
-    excluded_chunk_types: Sequence[int] | None = None,
-    seq_length: Variable | None = None,
-) -> tuple[Variable, ...]:
+    input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int,
+    excluded_chunk_types: Sequence[int] | None = None, seq_length: Variable | None = None,
+) -> tuple[Variable, ...]:  # fmt: skip
     """Precision, recall and F1 of chunks of tagged sequences, with their counts.
 
     A tag's number is ``chunk type · tags of the scheme + tag``; with IOB, 2 · type begins a chunk and 2 · type + 1 goes
@@ -140,14 +134,9 @@ def chunk_eval(
 @naming.layer
 @takes(input="warpctc.Logits", input_length="warpctc.LogitsLength")
 def warpctc(
-    input: Variable,
-    label: Variable,
-    blank: int = 0,
-    norm_by_times: bool = False,
-    use_cudnn: bool = False,
-    input_length: Variable | None = None,
-    label_length: Variable | None = None,
-) -> Variable:
+    input: Variable, label: Variable, blank: int = 0, norm_by_times: bool = False, use_cudnn: bool = False,
+    input_length: Variable | None = None, label_length: Variable | None = None,
+) -> Variable:  # fmt: skip
     """CTC loss: negative log-likelihood of label sequences over all alignments (Graves et al. 2006).
 
     Args:
@@ -230,17 +219,9 @@ def edit_distance(
 
 @naming.layer
 def beam_search(
-    pre_ids: Variable,
-    pre_scores: Variable,
-    ids: Variable | None,
-    scores: Variable,
-    beam_size: int,
-    end_id: int,
-    level: int = 0,
-    is_accumulated: bool = True,
-    name: str | None = None,
-    return_parent_idx: bool = False,
-) -> tuple[Variable, ...]:
+    pre_ids: Variable, pre_scores: Variable, ids: Variable | None, scores: Variable, beam_size: int, end_id: int,
+    level: int = 0, is_accumulated: bool = True, name: str | None = None, return_parent_idx: bool = False,
+) -> tuple[Variable, ...]:  # fmt: skip
     """One step of a beam search: selects the best continuations of each source's sentences.
 
     Sentences that have ended stay candidates as they are; a source all of whose sentences have ended keeps none.

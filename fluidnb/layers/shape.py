@@ -1,7 +1,5 @@
 """Layers that rearrange, cut, join, search and pick elements, and return shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,13 +22,9 @@ __all__ = [
 @naming.layer
 @takes(actual_shape="int32")
 def reshape(
-    x: Variable,
-    shape: Sequence[int],
-    actual_shape: Variable | None = None,
-    act: Any = None,
-    inplace: bool = False,
+    x: Variable, shape: Sequence[int], actual_shape: Variable | None = None, act: Any = None, inplace: bool = False,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Same elements in another shape.
 
     Args:
@@ -237,11 +231,9 @@ def slice(input: Variable, axes: Sequence[int], starts: Sequence[int], ends: Seq
 
 @naming.layer
 def crop(
-    x: Variable,
-    shape: Sequence[int] | Variable | None = None,
-    offsets: Sequence[int] | Variable | None = None,
+    x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Sequence[int] | Variable | None = None,
     name: str | None = None,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """A block of a tensor, by its shape and where it begins.
 
     Args:

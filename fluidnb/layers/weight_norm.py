@@ -1,7 +1,5 @@
 """Parameters whose length and direction are trained apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

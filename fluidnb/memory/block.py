@@ -1,7 +1,5 @@
 """numpy arrays in a pool's memory, which is freed with the last view of them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from math import prod

@@ -1,7 +1,5 @@
 """The pool of one place: best fit over chunks of its system allocator, splitting and merging neighbours."""
 
-from __future__ import annotations
-
 import operator
 import threading
 from bisect import bisect_left, insort

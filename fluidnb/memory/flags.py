@@ -1,7 +1,5 @@
 """FLAGS_*: the switches of memory, checks and timing, read from the environment once and changed by `set_flags`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -20,10 +18,8 @@ class Flag(NamedTuple):
 
 #: Every flag, by its name without the prefix ``FLAGS_``.
 FLAGS: dict[str, Flag] = {}
-
 #: The value of every flag now; hot paths read it directly.
 values: dict[str, Any] = {}
-
 _TRUE, _FALSE = ("1", "true", "yes", "on", "t", "y"), ("0", "false", "no", "off", "f", "n", "")
 
 

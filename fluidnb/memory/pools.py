@@ -1,7 +1,5 @@
 """One pool per place: `alloc`, `free`, `used`, statistics, and how a new kind of place brings its allocator."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -73,11 +71,10 @@ def _make(place: PlaceLike) -> BuddyAllocator:
             raise OpTypeError("Memory is of a place.", expected="for example CPUPlace()", received=repr(place))
         if place.kind not in _kinds:
             raise EnforceNotMet(
-                f"There is no memory for {place}.",
-                expected=f"a place of kind {', '.join(_kinds)}",
+                f"There is no memory for {place}.", expected=f"a place of kind {', '.join(_kinds)}",
                 received=f"kind {place.kind}",
                 hint="fluid.memory.register_allocator(kind, factory) adds one; use fluid.CPUPlace() otherwise.",
-            )
+            )  # fmt: skip
         kind = _kinds[place.kind]
         system = kind.factory(place.device)
         whole = max(system.total() // kind.chunk_share // kind.min_chunk, 1) * kind.min_chunk

@@ -1,7 +1,5 @@
 """Statistics and memory maps of a pool, as plain data without rendering."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

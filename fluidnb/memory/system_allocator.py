@@ -1,7 +1,5 @@
 """System allocators of pools: the protocol, and host memory from anonymous mappings."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import mmap

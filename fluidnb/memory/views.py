@@ -1,7 +1,5 @@
 """Views of memory by strides, each proven to stay inside the memory that it is a view of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any, TypeAlias

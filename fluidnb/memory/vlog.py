@@ -1,7 +1,5 @@
 """VLOG: leveled log lines on stderr, switched by GLOG_v and GLOG_vmodule as in Fluid."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 import sys

@@ -1,7 +1,5 @@
 """Base class of metrics, and several metrics as one."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from typing import Any

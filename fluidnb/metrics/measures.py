@@ -1,7 +1,5 @@
 """Metrics: of two classes, of what a program counted, and of detections."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -148,8 +146,8 @@ class Auc(MetricBase):
         recall = np.concatenate([[0.0], hits / hits[-1]])
         if self._curve == "ROC":
             return float(np.trapezoid(recall, np.concatenate([[0.0], misses / misses[-1]])))
-        found = np.maximum(hits + misses, 1)
-        precision = np.where(hits + misses > 0, hits / found, 1.0)
+        predicted = np.maximum(hits + misses, 1)
+        precision = np.where(hits + misses > 0, hits / predicted, 1.0)
         return float(np.trapezoid(np.concatenate([precision[:1], precision]), recall))
 
 
@@ -324,17 +322,10 @@ class DetectionMAP:
     """
 
     def __init__(
-        self,
-        input: Variable,
-        gt_label: Variable,
-        gt_box: Variable,
-        gt_difficult: Variable | None = None,
-        class_num: int | None = None,
-        background_label: int = 0,
-        overlap_threshold: float = 0.5,
-        evaluate_difficult: bool = True,
-        ap_version: str = "integral",
-    ) -> None:
+        self, input: Variable, gt_label: Variable, gt_box: Variable, gt_difficult: Variable | None = None,
+        class_num: int | None = None, background_label: int = 0, overlap_threshold: float = 0.5,
+        evaluate_difficult: bool = True, ap_version: str = "integral",
+    ) -> None:  # fmt: skip
         if class_num is None:
             raise OpValueError(
                 "DetectionMAP needs class_num.", expected="the number of classes, with the background", received="None"

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from fluidnb import optimizer as optimizers
-from fluidnb.errors import FluidError, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import FluidError, NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.initializer import default_bias_initializer, default_weight_initializer
 from fluidnb.net.net_pb2 import ModelType, NetDesc, OpDef
 from fluidnb.program import Program
@@ -24,11 +24,9 @@ OprAttr = dict[str, Any]
 
 
 def op_def(
-    type: str,
-    inputs: Mapping[str, str | Sequence[str]] | None = None,
-    outputs: Mapping[str, str | Sequence[str]] | None = None,
-    attrs: OprAttr | None = None,
-) -> OpDef:
+    type: str, inputs: Mapping[str, str | Sequence[str]] | None = None,
+    outputs: Mapping[str, str | Sequence[str]] | None = None, attrs: OprAttr | None = None,
+) -> OpDef:  # fmt: skip
     """An operator of a network.
 
     Args:
@@ -81,7 +79,7 @@ def net_desc(desc: NetDesc | bytes | None = None) -> NetDesc:
     if desc is not None and not isinstance(desc, NetDesc):
         raise OpTypeError(
             "A network is built from a NetDesc.", expected="fluid.net.NetDesc(ops=[...], vars=[...])",
-            received=f"{desc!r} ({type(desc).__name__})"[:200],
+            received=typed(desc),
         )  # fmt: skip
     result = NetDesc()
     if desc is not None:

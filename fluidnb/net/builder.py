@@ -1,11 +1,9 @@
 """NetBuilder: networks in few words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb import layers
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.net.base import Error, OpContext, OptAttrs, attempted
 from fluidnb.net.plain import PlainNet
 from fluidnb.op import get_op
@@ -38,10 +36,7 @@ class NetBuilder:
     def __init__(self, net: PlainNet | None = None) -> None:
         self.net = PlainNet() if net is None else net
         if not isinstance(self.net, PlainNet):
-            raise OpTypeError(
-                "A NetBuilder builds a PlainNet.", expected="a PlainNet",
-                received=f"{net!r} ({type(net).__name__})"[:200],
-            )  # fmt: skip
+            raise OpTypeError("A NetBuilder builds a PlainNet.", expected="a PlainNet", received=typed(net))
         self._cost: Variable | None = None
         self._attrs: OptAttrs | None = None
         self._forward: tuple[Snapshot, Snapshot] | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError, typed
 from fluidnb.net.base import OpContext, attempted, var_def
 from fluidnb.net.net_pb2 import NetDesc, OpDef
 from fluidnb.net.plain import PlainNet
@@ -86,9 +86,8 @@ class NetOp:
             self._ops.insert(index, copy)
         else:
             raise OpTypeError(
-                "A NetOp holds operators and networks.", expected="an OpDef or a NetOp",
-                received=f"{op!r} ({type(op).__name__})"[:200],
-            )  # fmt: skip
+                "A NetOp holds operators and networks.", expected="an OpDef or a NetOp", received=typed(op)
+            )
 
     def complete_add_op(self, calc: bool = True) -> None:
         """Seal the network.

@@ -1,7 +1,5 @@
 """The protobuf messages of net.proto, in the descriptor pool of framework.proto."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PlainNet: operators that run one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakSet

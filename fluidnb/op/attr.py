@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declared
@@ -104,7 +104,6 @@ _KINDS: dict[str, tuple[int, Callable[[Any], Any]]] = {
 
 #: The range of INT and INTS in an OpDesc, which are 32 bits wide.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-
 _LISTS = {"ints", "longs", "floats", "float64s"}
 
 
@@ -132,16 +131,9 @@ class Attr:
     )  # fmt: skip
 
     def __init__(
-        self,
-        kind: str,
-        default: Any = REQUIRED,
-        doc: str = "",
-        *,
-        ge: float | None = None,
-        gt: float | None = None,
-        enum: Collection[Any] | None = None,
-        check: Callable[[Any], str | None] | None = None,
-    ) -> None:
+        self, kind: str, default: Any = REQUIRED, doc: str = "", *, ge: float | None = None, gt: float | None = None,
+        enum: Collection[Any] | None = None, check: Callable[[Any], str | None] | None = None,
+    ) -> None:  # fmt: skip
         self.kind, self.default, self.doc = kind, default, doc
         self.ge, self.gt, self.enum, self.check = ge, gt, enum, check
         self.number, self._convert = _KINDS[kind]
@@ -167,11 +159,8 @@ class Attr:
         except (TypeError, ValueError, OverflowError, OpTypeError, OpValueError):
             raise OpTypeError(
                 f"Cannot get attribute {name} of {op_type} by type {self.kind}, its type is {type(value).__name__}.",
-                attrs={name: value},
-                expected=self.kind,
-                received=f"{value!r} ({type(value).__name__})",
-                hint=self._hint(name),
-            ) from None
+                attrs={name: value}, expected=self.kind, received=typed(value), hint=self._hint(name),
+            ) from None  # fmt: skip
         self._check_value(op_type, name, value)
         return value
 

@@ -8,22 +8,23 @@ and never hide in a closure.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
+from fluidnb.op.define import OpDef
 from fluidnb.op.forward_rule import check_operands
 from fluidnb.op.memory_policy import Memory
-from fluidnb.op.op_view import OpView
 from fluidnb.op.rng import Stream
 from fluidnb.op.rule_evaluation import evaluate, is_array
 from fluidnb.op.scalar_fast_path import assign
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
 from fluidnb.op.ufunc_rewrites import ufunc_calls
+from fluidnb.proto.desc import OpDesc
 from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values import dtypes
 from fluidnb.values import invalidation as epoch
@@ -31,13 +32,30 @@ from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
+
+class OpView(Protocol):
+    """View of a lowered operator for a binder; ``guard`` is None where that of its type does not apply."""
+
+    desc: OpDesc
+    definition: OpDef
+    guard: Any
+    inputs: dict[str, list[str]]
+    number: int
+    outputs: dict[str, list[str]]
+
+    def text(self) -> str:
+        """The operator as text."""
+
+    def where(self) -> SourceLocation | None:
+        """The user's line."""
+
+
 #: An array of any place: numpy's on a CPU, cupy's on a GPU.
 Array = Any
 #: A callable, its positional arguments, its keyword arguments.
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 #: The copy inwards, the copy outwards and the buffer of one data transform.
 Step = tuple[Any, Any, Array]
-
 _consts: dict[tuple[Any, ...], Array] = {}
 #: dtype -> its name, which numpy would compute each time.
 _names: dict[Any, str] = {}
@@ -350,9 +368,8 @@ class Binder(Context):
             hint = f"no operator before this one has written {name}, and it was not fed."
         dtype, shape = (None, None) if var is None else (dtypes.dtype_name(var.dtype()), tuple(var.shape()))
         raise EnforceNotMet(
-            f"Input {slot} of {self.definition.type} holds no memory: {name} has no value yet.",
-            op=self.text(), slots=[(slot, name, dtype, shape)], where=self.where(),
-            expected="a value", received="nothing", hint=hint,
+            f"Input {slot} of {self.definition.type} holds no memory: {name} has no value yet.", op=self.text(),
+            slots=[(slot, name, dtype, shape)], where=self.where(), expected="a value", received="nothing", hint=hint,
         )  # fmt: skip
 
     # ---- data transforms

@@ -1,14 +1,11 @@
 """Python functions that operators call, by the numbers under which programs name them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 from fluidnb.errors import NotFound
 
 Function = Callable[..., Any]
-
 _functions: list[Function] = []
 
 

@@ -1,7 +1,5 @@
 """Checks of an operator's description at the moment it is built: slots, arguments, attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -47,8 +45,7 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], names_of:
         if name not in slots and names_of[name]:
             have = ", ".join(slots) or "none"
             raise NotFound(
-                f"{definition.type} has no {side.lower()} {name}.",
-                expected=f"{side.lower()}s {have}", received=name,
+                f"{definition.type} has no {side.lower()} {name}.", expected=f"{side.lower()}s {have}", received=name,
                 hint=near(name, slots) or f"{definition.type} takes {_signature(slots)}.",
             )  # fmt: skip
     for name, slot in slots.items():

@@ -1,7 +1,5 @@
 """Shape inference while a program is built: operands are VarDescs, unknown sizes are -1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: LoD inside the project: offsets of each level, or (None, …) with one entry a level while building.
 Lod = tuple[Any, ...]
-
 EMPTY = "@EMPTY@"
 GRAD = "@GRAD"
 
@@ -103,15 +102,9 @@ class Context(ABC):
         return names[i] if i < len(names) else "?"
 
     def require(
-        self,
-        condition: object,
-        message: str,
-        *,
-        hint: str = "",
-        expected: object = None,
-        received: object = None,
+        self, condition: object, message: str, *, hint: str = "", expected: object = None, received: object = None,
         late: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Raises a `RuleError` with operator, operands and line unless a condition holds.
 
         Args:
@@ -159,14 +152,9 @@ class Context(ABC):
                 sizes = {a: (n, name) for a, n in (found or {}).items()} | sizes
 
     def fail(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        expected: object = None,
-        received: object = None,
+        self, message: str, *, hint: str = "", expected: object = None, received: object = None,
         batch: Collection[str] = (),
-    ) -> NoReturn:
+    ) -> NoReturn:  # fmt: skip
         """Raises a `RuleError` about this operator; while it runs, with a drawing of its input sequences.
 
         Args:

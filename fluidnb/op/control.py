@@ -4,8 +4,6 @@ All state between iterations is the number ``k`` and the values of variables, so
 iteration, and back into it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

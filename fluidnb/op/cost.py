@@ -8,8 +8,6 @@ operator for each gradient that it computes, twice as much at most. An addition,
 element counts as one multiply-add.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -124,30 +124,14 @@ registry = _Registry()
 
 
 def op(
-    type: str,
-    *,
-    inputs: Mapping[str, str] | None = None,
-    outputs: Mapping[str, str] | None = None,
-    attrs: Mapping[str, Attr] | None = None,
-    infer: Rule | None = None,
-    grad: GradMaker | None = None,
-    check: Callable[[Mapping[str, Any]], str | None] | None = None,
-    guard: Callable[[Any], object] | None = None,
-    inplace: bool = False,
-    alias: Mapping[str, str] | None = None,
-    unset: Sequence[str] = (),
-    side_effect: bool = False,
-    random: bool = False,
-    host_only: str = "",
-    data_shape: bool = False,
-    control: bool = False,
-    dtype_slot: str = "",
-    dtypes: Sequence[str] | None = None,
-    rows: Callable[[Context], bool | Collection[str]] | None = None,
-    cost: CostRule | None = None,
-    replace: bool = False,
-    doc: str = "",
-) -> Callable[[KernelFunction], KernelFunction]:
+    type: str, *, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None,
+    attrs: Mapping[str, Attr] | None = None, infer: Rule | None = None, grad: GradMaker | None = None,
+    check: Callable[[Mapping[str, Any]], str | None] | None = None, guard: Callable[[Any], object] | None = None,
+    inplace: bool = False, alias: Mapping[str, str] | None = None, unset: Sequence[str] = (), side_effect: bool = False,
+    random: bool = False, host_only: str = "", data_shape: bool = False, control: bool = False, dtype_slot: str = "",
+    dtypes: Sequence[str] | None = None, rows: Callable[[Context], bool | Collection[str]] | None = None,
+    cost: CostRule | None = None, replace: bool = False, doc: str = "",
+) -> Callable[[KernelFunction], KernelFunction]:  # fmt: skip
     """Defines an operator; the function below it is its kernel for the CPU. Arguments not listed here: see `OpDef`.
 
     Args:
@@ -197,19 +181,11 @@ def _register(definition: OpDef, replace: bool) -> None:
 
 
 def grad_op(
-    type: str,
-    *,
-    infer: Rule | None = like_forward,
-    guard: Callable[[Any], object] | None = None,
-    inplace: bool = False,
-    unset: Sequence[str] = (),
-    control: bool = False,
-    dtype_slot: str = "",
-    rows: Callable[[Context], bool | Collection[str]] | None = None,
-    grad: GradMaker | None = None,
-    host_only: str = "",
+    type: str, *, infer: Rule | None = like_forward, guard: Callable[[Any], object] | None = None,
+    inplace: bool = False, unset: Sequence[str] = (), control: bool = False, dtype_slot: str = "",
+    rows: Callable[[Context], bool | Collection[str]] | None = None, grad: GradMaker | None = None, host_only: str = "",
     replace: bool = False,
-) -> Callable[[KernelFunction], KernelFunction]:
+) -> Callable[[KernelFunction], KernelFunction]:  # fmt: skip
     """Defines a gradient operator: without a proto, with the attributes of the forward operator. See `op` and `OpDef`.
 
     Args:
@@ -239,13 +215,9 @@ def grad_op(
 
 
 def kernel(
-    type: str,
-    *,
-    place: str = "cpu",
-    dtypes: Sequence[str] | None = None,
-    layout: str = "ANY_LAYOUT",
+    type: str, *, place: str = "cpu", dtypes: Sequence[str] | None = None, layout: str = "ANY_LAYOUT",
     library: str = "PLAIN",
-) -> Callable[[KernelFunction], KernelFunction]:
+) -> Callable[[KernelFunction], KernelFunction]:  # fmt: skip
     """Adds a kernel to an operator that is defined; the newest wins over an older one with the same key.
 
     Args:

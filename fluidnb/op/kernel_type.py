@@ -1,7 +1,5 @@
 """Kernel type of an operator: place, data type, layout and library."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

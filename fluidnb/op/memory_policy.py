@@ -1,7 +1,5 @@
 """Memory policy of an executor: allocation and sharing of the arrays of its binders."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 from fluidnb.op.rng import Clock

@@ -1,7 +1,5 @@
 """Operator definitions as OpProto messages, as Fluid's documentation and tools read them."""
 
-from __future__ import annotations
-
 from fluidnb.op.attr import GENERATED
 from fluidnb.op.define import OpDef, all_ops
 from fluidnb.proto.framework_pb2 import OpProto

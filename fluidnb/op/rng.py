@@ -15,8 +15,6 @@ word n of a stream without the words before it, so that every place can draw the
 back draws them again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from typing import Any

@@ -3,8 +3,6 @@
 Loops count, compare and add up in such arrays. The results are the same to the bit: the arithmetic is C's both times.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Kernel selection: compares the expected kernel type (place, dtype, library) with that of the inputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data transforms between the layout, dtype and place of a variable and those of a kernel, in that order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -68,7 +66,4 @@ def from_blocked(src: Any, dst: Any) -> None:
 
 
 #: layout -> (from NCHW, to NCHW)
-LAYOUT_COPIES: dict[str, tuple[Copy, Copy]] = {
-    "NHWC": (to_nhwc, from_nhwc),
-    "nChw8c": (to_blocked, from_blocked),
-}
+LAYOUT_COPIES: dict[str, tuple[Copy, Copy]] = {"NHWC": (to_nhwc, from_nhwc), "nChw8c": (to_blocked, from_blocked)}

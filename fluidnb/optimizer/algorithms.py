@@ -1,7 +1,5 @@
 """The optimizers of Fluid, each its accumulators and the attributes of its operator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.optimizer.base import Optimizer, ParamGrad

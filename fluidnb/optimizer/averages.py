@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb import layers
 from fluidnb.arguments import Checked
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.program import OpRole, Parameter, Program, Variable, default_main_program, program_guard, unique_name
 from fluidnb.program.layer_calls import all_or_nothing
 
@@ -193,19 +193,14 @@ class ModelAverage(Average):
     """
 
     def __init__(
-        self,
-        average_window_rate: float,
-        min_average_window: int = 10000,
-        max_average_window: int = 10000,
-        regularization: Any = None,
-        name: str | None = None,
-    ) -> None:
+        self, average_window_rate: float, min_average_window: int = 10000, max_average_window: int = 10000,
+        regularization: Any = None, name: str | None = None,
+    ) -> None:  # fmt: skip
         for argument, value in (("min", min_average_window), ("max", max_average_window)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise OpTypeError(
-                    f"{argument}_average_window is a number of steps.", expected="int",
-                    received=f"{value!r} ({type(value).__name__})",
-                )  # fmt: skip
+                    f"{argument}_average_window is a number of steps.", expected="int", received=typed(value)
+                )
         if not 0 < min_average_window <= max_average_window:
             raise OpValueError(
                 "The smallest window must not be larger than the largest.",
@@ -214,9 +209,8 @@ class ModelAverage(Average):
             )
         block = default_main_program().global_block()
         parameters = [
-            p for p in block.all_parameters()
-            if p.trainable and p.do_model_average is not False and not p.stop_gradient
-        ]  # fmt: skip
+            p for p in block.all_parameters() if p.trainable and p.do_model_average is not False and not p.stop_gradient
+        ]
         self._name = name or ""
         self._attrs = {
             "average_window": float(average_window_rate), "min_average_window": min_average_window,

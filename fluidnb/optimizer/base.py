@@ -1,7 +1,5 @@
 """Optimizer: from a loss to the operators that train; what all optimizers share."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -97,13 +95,9 @@ class Optimizer(Checked):
             cls.__doc__ = document(cls.__doc__, inspect.signature(cls.__init__).parameters, SHARED)
 
     def __init__(
-        self,
-        learning_rate: float | Variable,
-        regularization: WeightDecayRegularizer | None = None,
-        name: str | None = None,
-        *,
-        global_step: Variable | None = None,
-    ) -> None:
+        self, learning_rate: float | Variable, regularization: WeightDecayRegularizer | None = None,
+        name: str | None = None, *, global_step: Variable | None = None,
+    ) -> None:  # fmt: skip
         if isinstance(learning_rate, bool):
             raise OpTypeError(
                 f"learning rate should be float or Variable, got {type(learning_rate).__name__} here",
@@ -166,13 +160,10 @@ class Optimizer(Checked):
     # The parts of minimize.
 
     def backward(
-        self,
-        loss: Loss,
-        startup_program: Program | None = None,
-        parameter_list: Iterable[Variable | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        self, loss: Loss, startup_program: Program | None = None,
+        parameter_list: Iterable[Variable | str] | None = None, no_grad_set: Iterable[Variable | str] | None = None,
         callbacks: Sequence[Callback] | None = None,
-    ) -> list[ParamGrad]:
+    ) -> list[ParamGrad]:  # fmt: skip
         """The first part of `minimize`: gradients, with the error clips that variables have.
 
         Args:
@@ -260,13 +251,10 @@ class Optimizer(Checked):
             return self.apply_gradients(params_grads)
 
     def minimize(
-        self,
-        loss: Loss,
-        startup_program: Program | None = None,
-        parameter_list: Iterable[Variable | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        self, loss: Loss, startup_program: Program | None = None,
+        parameter_list: Iterable[Variable | str] | None = None, no_grad_set: Iterable[Variable | str] | None = None,
         grad_clip: BaseGradientClipAttr | None = None,
-    ) -> tuple[list[Operator], list[ParamGrad]]:
+    ) -> tuple[list[Operator], list[ParamGrad]]:  # fmt: skip
         """Append all that one training step needs: backward, error clips, gradient clips, weight decay, updates.
 
         Args:
@@ -302,19 +290,15 @@ class Optimizer(Checked):
     @property
     def _accumulators(self) -> dict[str, dict[str, Variable]]:
         """Accumulator -> parameter's name -> its variable: where tests of Fluid look."""
-        found: dict[str, dict[str, Variable]] = {}
+        accumulators: dict[str, dict[str, Variable]] = {}
         for (name, param), variable in self._kept.items():
-            found.setdefault(name, {})[param] = variable
-        return found
+            accumulators.setdefault(name, {})[param] = variable
+        return accumulators
 
     def add_accumulator(
-        self,
-        name: str,
-        param: Parameter,
-        dtype: Any = None,
-        fill_value: float = 0.0,
+        self, name: str, param: Parameter, dtype: Any = None, fill_value: float = 0.0,
         shape: Sequence[int] | None = None,
-    ) -> Variable:
+    ) -> Variable:  # fmt: skip
         """A persistable variable for one parameter, which the startup program fills.
 
         Args:
@@ -357,10 +341,10 @@ class Optimizer(Checked):
         """An accumulator that exists, by its name, for example ``moment1``, and its parameter."""
         if self._name is not None:
             name = f"{self._name}_{name}"
-        found = self._kept.get((name, param.name))
-        if found is None:
+        accumulator = self._kept.get((name, param.name))
+        if accumulator is None:
             raise OpValueError(f"Accumulator {name} does not exist for parameter {param.name}")
-        return found
+        return accumulator
 
     def get_opti_var_name_list(self) -> list[str]:
         """The names of all variables that the optimizer keeps."""
@@ -453,11 +437,11 @@ class Optimizer(Checked):
 
 def _with_gradient(pairs: Sequence[tuple[Parameter, Variable | None]]) -> list[ParamGrad]:
     """The pairs that have a gradient; raises where there are none."""
-    found = [(parameter, gradient) for parameter, gradient in pairs if gradient is not None]
-    if not found:
+    with_gradient = [(parameter, gradient) for parameter, gradient in pairs if gradient is not None]
+    if not with_gradient:
         raise OpValueError(
             "There is nothing to optimize.", expected="a trainable parameter on which the loss depends",
             received="no parameter with a gradient",
             hint="the loss depends on no trainable parameter, or all of them have stop_gradient.",
         )  # fmt: skip
-    return found
+    return with_gradient

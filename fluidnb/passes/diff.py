@@ -1,7 +1,5 @@
 """Diff: the differences of two programs, for example before and after a rewrite."""
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Lifetimes of a block's variables."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod

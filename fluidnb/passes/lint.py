@@ -1,7 +1,5 @@
 """Lint: mistakes in a program, found without running it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Memory reuse: variables that can take the memory of others whose lifetime is over."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Uses of variables: by operators of their block, of nested blocks and of gradient blocks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

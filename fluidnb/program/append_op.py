@@ -33,13 +33,9 @@ _TYPES = {
 
 
 def describe(
-    block: Block,
-    type: str | None,
-    inputs: Mapping[str, Any] | None,
-    outputs: Mapping[str, Any] | None,
-    attrs: Mapping[str, Any] | None,
-    index: int | None = None,
-) -> OpDesc:
+    block: Block, type: str | None, inputs: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None,
+    attrs: Mapping[str, Any] | None, index: int | None = None,
+) -> OpDesc:  # fmt: skip
     """The description of an operator that a user writes, in no block yet, with the attributes of its role.
 
     Args:

@@ -207,7 +207,7 @@ class Block:
 
         Source: Fluid's Python API design, section on Parameter.
         """
-        from fluidnb.program.init_attr import initialize
+        from fluidnb.program.parameter import initialize
 
         initializer: Callable[[Variable, Block], object] | None = kwargs.pop("initializer", None)
         init_attr: Mapping[str, Any] | None = kwargs.pop("init_attr", None)

@@ -1,7 +1,5 @@
 """Cloning programs, and putting a clone into test mode."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from fluidnb.op import get_op, has_op

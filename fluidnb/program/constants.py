@@ -1,7 +1,5 @@
 """Names and numbers that a program's description shares with Paddle: suffixes, roles, attribute names."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from fluidnb.arguments import checked

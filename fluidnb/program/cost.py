@@ -1,7 +1,5 @@
 """Cost of a program: multiply-adds and bytes of each operator, by operator type, layer and cell."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Declaring a variable: a new description, or the one that exists when both agree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,16 +20,9 @@ _WITH_LOD = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
 
 
 def variable(
-    block: BlockDesc,
-    type: int,
-    name: str | None,
-    shape: Sequence[int] | None,
-    dtype: Any,
-    lod_level: int | None,
-    persistable: bool | None,
-    stop_gradient: bool,
-    is_data: bool,
-) -> VarDesc:
+    block: BlockDesc, type: int, name: str | None, shape: Sequence[int] | None, dtype: Any, lod_level: int | None,
+    persistable: bool | None, stop_gradient: bool, is_data: bool,
+) -> VarDesc:  # fmt: skip
     """The description of a variable that a user declares, or an existing one that agrees; None is not said."""
     if name is None:
         name = names.generate("_generated_var")

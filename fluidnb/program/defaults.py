@@ -1,12 +1,10 @@
 """The default main and startup programs, and the ways to put others in their place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.program import unique_name as names
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
@@ -112,6 +110,6 @@ def _checked(program: Program, what: str) -> Program:
     if not isinstance(program, Program):
         raise OpTypeError(
             f"{what} should be a Program.", where=capture(2), expected="a Program",
-            received=f"{program!r} ({type(program).__name__})"[:200], hint="fluid.Program() makes one.",
+            received=typed(program), hint="fluid.Program() makes one.",
         )  # fmt: skip
     return program

@@ -6,8 +6,6 @@ Example:
     True
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
@@ -30,43 +28,31 @@ class Hint:
 
 #: ``last_value(variable)`` gives the last known value as one short text, or None. Set by the runtime.
 last_value: Callable[[Any], str | None] | None = None
-
 #: ``set_value(name, array)`` gives a variable of the global scope a value. Set by the runtime.
 set_value: Callable[[str, Any], None] | None = None
-
 #: ``global_scope()`` gives the default scope of executors. Set by the runtime.
 global_scope: Callable[[], Any] | None = None
-
 #: ``repr_html(thing)`` draws a program, block, operator or variable as HTML, or gives None. Set by the pictures.
 repr_html: Callable[[Any], str | None] | None = None
-
 #: ``name_hint(frame)`` reads the user's line in ``frame`` and gives a `Hint`, or None for Fluid's counters.
 name_hint: Callable[[FrameType], Hint | None] | None = None
-
 #: ``before_run(program, scope)`` is called when a program is about to run that was not run like this just before; it
 #: may initialize variables of the scope. Set by the magics.
 before_run: Callable[[Any, Any], None] | None = None
-
 #: ``normalized_weight(attr, shape, make)`` makes a weight of a length and a direction. Set by the layers.
 normalized_weight: Callable[[Any, Any, Any], Any] | None = None
-
 #: ``infer_block(block, scope)`` makes a block ready to run in a scope and infers shapes. Set by the runtime.
 infer_block: Callable[[Any, Any], Any] | None = None
-
 #: ``run_block(block, scope, place)`` runs a block. Set by the runtime.
 run_block: Callable[[Any, Any, Any], Any] | None = None
-
 #: ``eval_block(block, targets, scope, place)`` runs what the targets need and gives their values. Set by the runtime.
 eval_block: Callable[[Any, Any, Any, Any], Any] | None = None
-
 #: ``body_ends(block, opener, role)`` is called at the end of the body of a ``with`` that fills a block, before the
 #: operator that runs the block is appended. ``opener`` is the object whose block it is, a While for example, ``role``
 #: says which one where it has several. It may append to the block. Set by the magics while a cell runs.
 body_ends: Callable[[Any, Any, str], object] | None = None
-
 #: ``debug_prompt()`` gives the function that prompts for the next command of a paused debug session, called with the
 #: session; or None without an interactive user. Set by the terminal.
 debug_prompt: Callable[[], Callable[[Any], None] | None] | None = None
-
 #: ``debug_began(session)`` is called when a debug session is there, before anything runs in it. Set by the magics.
 debug_began: Callable[[Any], None] | None = None

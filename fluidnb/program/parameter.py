@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpAssertionError
+from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
+from fluidnb.op import get_op
 from fluidnb.program import declare_var as declare
 from fluidnb.program.variable import Variable
+from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
@@ -53,19 +55,10 @@ class Parameter(Variable):
 
     @checked
     def __init__(
-        self,
-        block: Block,
-        shape: Sequence[int] | None = None,
-        dtype: Any = None,
-        name: str | None = None,
-        *,
-        trainable: bool = True,
-        optimize_attr: dict[str, Any] | None = None,
-        regularizer: Any = None,
-        gradient_clip_attr: Any = None,
-        do_model_average: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, block: Block, shape: Sequence[int] | None = None, dtype: Any = None, name: str | None = None, *,
+        trainable: bool = True, optimize_attr: dict[str, Any] | None = None, regularizer: Any = None,
+        gradient_clip_attr: Any = None, do_model_average: bool | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         declare.check_parameter(name, shape, dtype)
         super().__init__(block.program.global_block(), name=name, shape=shape, dtype=dtype, persistable=True, **kwargs)
         self.desc.set_is_parameter(True)
@@ -97,3 +90,34 @@ class Parameter(Variable):
         if not value:
             raise OpAssertionError(f"parameter {self.name} is persistable.", expected="True", received=repr(value))
         self.desc.set_persistable(True)
+
+
+def initialize(parameter: Parameter, init_attr: Mapping[str, Any]) -> None:
+    """Append the operator that initialises a parameter, to the startup program where there is one, else in front."""
+    from fluidnb.program.defaults import startup_of
+
+    if not isinstance(init_attr, Mapping):
+        raise OpTypeError("init_attr should be a dict.", where=capture(), received=repr(init_attr)[:200])
+    attrs = dict(init_attr)
+    op_type = attrs.pop("type", None)
+    if not isinstance(op_type, str):
+        raise OpValueError(
+            f"init_attr of parameter {parameter.name} has no type.", where=capture(),
+            expected='{"type": "uniform_random", "min": -1.0, "max": 1.0}', received=repr(dict(init_attr)),
+        )  # fmt: skip
+    if "filename" in attrs:
+        attrs["file_path"] = attrs.pop("filename")
+    known = get_op(op_type).attrs
+    if "shape" in known:
+        attrs.setdefault("shape", list(parameter.desc.shape()))
+    if "dtype" in known:
+        attrs.setdefault("dtype", int(parameter.desc.dtype()))
+    startup = startup_of(parameter.block.program)
+    if startup is None:
+        home = parameter.block
+    else:
+        home = startup.global_block()
+        home.create_parameter(name=parameter.name, shape=parameter.shape, dtype=parameter.dtype)
+    put = home.prepend_op if startup is None else home.append_op
+    put(op_type, outputs={"Out": [parameter.name]}, attrs=attrs)
+    parameter.initialize_op_attrs = {"type": op_type, **attrs}

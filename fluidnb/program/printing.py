@@ -1,12 +1,10 @@
 """Programs as text: protobuf text, the pseudo code of Fluid's debugger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program.constants import OpRole
 from fluidnb.proto import attr_values
@@ -34,9 +32,8 @@ def described(value: Any, kind: type[T]) -> T:
         what = {"ProgramDesc": "a program", "BlockDesc": "a block", "OpDesc": "an operator", "VarDesc": "a variable"}
         wanted = what[kind.__name__]
         raise OpTypeError(
-            f"This is not {wanted}.", where=capture(), expected=f"{wanted}, or its desc",
-            received=f"{value!r} ({type(value).__name__})"[:200],
-        )  # fmt: skip
+            f"This is not {wanted}.", where=capture(), expected=f"{wanted}, or its desc", received=typed(value)
+        )
     return desc
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fluidnb.arguments import checked, shown
-from fluidnb.errors import OpValueError
+from fluidnb.errors import OpValueError, typed
 from fluidnb.program import hooks, origin
 from fluidnb.program import layer_calls as naming
 from fluidnb.program.block import Block
@@ -89,7 +89,7 @@ class Program:
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise OpValueError(  # as in Fluid
                 "Program.random_seed's input seed must be an integer.", where=capture(), expected="int",
-                received=f"{seed!r} ({type(seed).__name__})",
+                received=typed(seed),
                 hint="0 draws a seed for each run, any other int fixes it.",
             )  # fmt: skip
         origin.writing(self)
@@ -151,8 +151,7 @@ class Program:
         if parent < 0:
             raise OpValueError(
                 "cannot roll back the global block.", where=capture(),
-                expected="a create_block() before each rollback()",
-                received="a rollback() while block 0 is current",
+                expected="a create_block() before each rollback()", received="a rollback() while block 0 is current",
                 hint="with program.block_guard(): makes a block and goes back by itself.",
             )  # fmt: skip
         self.current_block_idx = parent

@@ -1,11 +1,9 @@
 """Pruning: the part of a program that some targets need; refusal of variables that an operator deletes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.program import origin
 from fluidnb.program.append_op import operands
 from fluidnb.program.clone import copy_facts, copy_lines
@@ -43,7 +41,7 @@ def prune(program: Program, targets: Any, feeds: Collection[str] = ()) -> Progra
         else:
             raise OpTypeError(
                 "All targets of prune() can only be Variable or Operator.", where=capture(),
-                expected="a Variable, an Operator or a name", received=f"{item!r} ({type(item).__name__})"[:200],
+                expected="a Variable, an Operator or a name", received=typed(item),
                 hint="give what shall still be computed, for example prune([loss]).",
             )  # fmt: skip
     desc, places = _pruned(program.desc, wanted, kept, feeds)

@@ -1,7 +1,5 @@
 """A program as readable lines: a line for each variable and each operator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shapes and dtypes of all variables of a program for given feeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from fluidnb.errors import FluidError, NotFound, near

@@ -1,7 +1,5 @@
 """Docstrings completed with the arguments that mean the same in every layer, or in every optimizer."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable, Mapping

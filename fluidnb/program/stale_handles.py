@@ -60,9 +60,7 @@ def gone(what: str, view: Variable | Operator | Block, use: str = "used") -> Non
         if made_by is not None and made_by.fate:
             fate = made_by.fate
     raise ReplacedError(
-        f"{what} {fate}." if fate else f"{what} is no longer part of its program.",
-        where=capture(2),
-        expected="what is part of the program now",
-        received=f"{what}, {use} after it was taken out",
+        f"{what} {fate}." if fate else f"{what} is no longer part of its program.", where=capture(2),
+        expected="what is part of the program now", received=f"{what}, {use} after it was taken out",
         hint="take the new one by its name: program.global_block().var(name).",
-    )
+    )  # fmt: skip

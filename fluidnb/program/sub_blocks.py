@@ -1,7 +1,5 @@
 """The blocks that an operator runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fluidnb.op import EMPTY, GRAD, get_op, has_op

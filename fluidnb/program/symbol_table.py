@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.op import EMPTY, check_desc, get_op, infer_compile
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.utils.source_location import capture
@@ -40,7 +40,7 @@ class SymbolTable:
         if parent is not None and not isinstance(parent, SymbolTable):
             raise OpTypeError(
                 "The parent of a SymbolTable is a SymbolTable.", where=capture(), expected="a SymbolTable or None",
-                received=f"{parent!r} ({type(parent).__name__})"[:200],
+                received=typed(parent),
             )  # fmt: skip
         self.parent = parent
         self.ops: dict[str, OpDesc] = {}

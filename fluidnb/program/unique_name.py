@@ -1,7 +1,5 @@
 """Unique names by counter, and name scopes that decorate operators."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,7 +46,6 @@ class UniqueNameGenerator:
 
 #: Every generator that is alive, so that a snapshot can hold their counters.
 generators: weakref.WeakSet[UniqueNameGenerator] = weakref.WeakSet()
-
 #: The generator in use.
 generator = UniqueNameGenerator()
 

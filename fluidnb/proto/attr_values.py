@@ -1,7 +1,5 @@
 """Attribute values: between a Python value and the one field of OpDesc.Attr that its AttrType names."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -176,10 +174,9 @@ def encode(entry: pb2.OpDesc.Attr, name: str, kind: int, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError) as why:
         error = OpTypeError if isinstance(why, TypeError) else OpValueError
         raise error(
-            f'Attribute "{name}" cannot hold this value: {why}.',
-            expected=pb2.AttrType.Name(kind),
+            f'Attribute "{name}" cannot hold this value: {why}.', expected=pb2.AttrType.Name(kind),
             received=f"{value!r}, a {type(value).__name__}",
-        ) from None
+        ) from None  # fmt: skip
     if kind in _FLOAT32 or kind in _SCALAR:
         return decode(entry)
     return values if is_list else value

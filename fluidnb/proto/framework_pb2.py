@@ -12,8 +12,6 @@ Example:
     'FLOAT'
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

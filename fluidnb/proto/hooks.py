@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 #: ``check_attrs(op)`` converts the attributes of an operation, and writes the defaults of those that were left out.
 check_attrs: Callable[[OpDesc], None] | None = None
-
 #: ``infer_shape(op, block)`` writes shapes, dtypes and LoD levels of what an operation writes.
 infer_shape: Callable[[OpDesc, BlockDesc], None] | None = None
-
 #: ``infer_var_type(op, block)`` writes the types (tensor or rows) of the variables that an operation writes.
 infer_var_type: Callable[[OpDesc, BlockDesc], None] | None = None

@@ -1,7 +1,5 @@
 """A program listed as in Fluid's design documents: operations point to variables by their index, not by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fluidnb.proto.block_desc import BlockDesc

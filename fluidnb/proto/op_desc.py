@@ -56,13 +56,10 @@ class OpDesc:
     saved: Any
 
     def __init__(
-        self,
-        optype: str = "",
-        ins: Mapping[str, Sequence[str]] | None = None,
-        outs: Mapping[str, Sequence[str]] | None = None,
-        attrs: Mapping[str, Any] | None = None,
+        self, optype: str = "", ins: Mapping[str, Sequence[str]] | None = None,
+        outs: Mapping[str, Sequence[str]] | None = None, attrs: Mapping[str, Any] | None = None,
         types: Mapping[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         pb = self.pb = pb2.OpDesc()
         self.block = self.view = self.saved = None
         if optype:
@@ -142,11 +139,9 @@ class OpDesc:
             return slots[slot]
         except KeyError:
             raise OpValueError(
-                f'There is no {side} slot "{slot}".',
-                op=self.label(),
-                expected=f"one of {', '.join(slots) or 'none'}",
+                f'There is no {side} slot "{slot}".', op=self.label(), expected=f"one of {', '.join(slots) or 'none'}",
                 hint=near(slot, slots),
-            ) from None
+            ) from None  # fmt: skip
 
     def set_input(self, slot: str, names: Sequence[str]) -> None:
         """Replaces the variables of an input slot; a single name may be a str.

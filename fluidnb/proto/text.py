@@ -4,8 +4,6 @@ The runtime's own printing changes between versions (spaces, floats, even on pur
 text that was written down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from struct import pack, unpack
 from typing import Any

@@ -1,7 +1,5 @@
 """Bytes in and out, and errors with the position of the fault."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

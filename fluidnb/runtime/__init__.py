@@ -9,17 +9,6 @@ from fluidnb.runtime.last_values import latest_array
 from fluidnb.runtime.scope import Scope, global_scope, scope_guard, switch_scope
 
 __all__ = [
-    "Executor",
-    "Frame",
-    "Interpreter",
-    "LoweredProgram",
-    "Scope",
-    "create_variables",
-    "global_scope",
-    "interrupt_all",
-    "latest_array",
-    "place_in",
-    "run_ops",
-    "scope_guard",
-    "switch_scope",
-]
+    "Executor", "Frame", "Interpreter", "LoweredProgram", "Scope", "create_variables", "global_scope", "interrupt_all",
+    "latest_array", "place_in", "run_ops", "scope_guard", "switch_scope",
+]  # fmt: skip

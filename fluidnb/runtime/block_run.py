@@ -4,14 +4,12 @@ The Executor runs whole programs and owns the local scope of a run. Here a scope
 created in it, the operators of one block run on them one after another, and what they write stays there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, typed
 from fluidnb.memory import flags
 from fluidnb.op import EMPTY, get_op, infer_compile
 from fluidnb.op.define import registry
@@ -229,7 +227,7 @@ def _target(target: Any) -> str:
     if not isinstance(target, Variable | str):
         raise OpTypeError(
             "A target of eval() is a variable.", where=capture(2), expected="a Variable or a name",
-            received=f"{target!r} ({type(target).__name__})"[:200],
+            received=typed(target),
         )  # fmt: skip
     return target if isinstance(target, str) else target.name
 

@@ -1,7 +1,5 @@
 """numpy's warnings about NaN, overflow and division by zero, off while kernels run: these are values like others."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

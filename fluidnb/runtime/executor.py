@@ -1,7 +1,5 @@
 """The Executor: runs a program in a scope on a place."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 from traceback import clear_frames
@@ -106,18 +104,10 @@ class Executor:
     infer_from_dataset = train_from_dataset
 
     def run(
-        self,
-        program: Program | None = None,
-        feed: Mapping[str, Any] | None = None,
-        fetch_list: Any = None,
-        feed_var_name: str = "feed",
-        fetch_var_name: str = "fetch",
-        scope: Scope | None = None,
-        return_numpy: bool = True,
-        use_program_cache: bool = False,
-        keep_scopes: bool = False,
-        **unknown: Any,
-    ) -> list[Any]:
+        self, program: Program | None = None, feed: Mapping[str, Any] | None = None, fetch_list: Any = None,
+        feed_var_name: str = "feed", fetch_var_name: str = "fetch", scope: Scope | None = None,
+        return_numpy: bool = True, use_program_cache: bool = False, keep_scopes: bool = False, **unknown: Any,
+    ) -> list[Any]:  # fmt: skip
         """Run a program once.
 
         Args:

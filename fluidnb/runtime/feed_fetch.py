@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValueError, near
+from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValueError, near, typed
 from fluidnb.memory import flags
 from fluidnb.op import GRAD
 from fluidnb.proto.desc import ProgramDesc, VarDesc
@@ -119,8 +119,7 @@ def _from_python(name: str, value: Any, var: VarDesc) -> np.ndarray[Any, Any]:
     except (TypeError, ValueError, OverflowError):
         raise OpTypeError(
             f'What was fed for "{name}" cannot be made an array.', slots=[operand("data", var)],
-            expected="ndarray, LoDTensor, number or nested list of numbers",
-            received=f"{value!r} ({type(value).__name__})",
+            expected="ndarray, LoDTensor, number or nested list of numbers", received=typed(value),
             hint="nested lists must be of equal lengths; sequences go into fluid.create_lod_tensor.",
         ) from None  # fmt: skip
 
@@ -199,8 +198,7 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
             inside = [b.idx for b in desc.blocks if name in b.vars]
             raise NotFound(
                 f'"{name}" lives inside block {inside[0]}, whose values are gone when the run ends.',
-                slots=[operand("fetched", known[name])],
-                expected="a variable of block 0", received=name,
+                slots=[operand("fetched", known[name])], expected="a variable of block 0", received=name,
                 hint="write it to an outer variable or array, or run with keep_scopes=True and inspect the scopes.",
             )  # fmt: skip
     return names

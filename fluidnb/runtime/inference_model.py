@@ -1,7 +1,5 @@
 """Inference models: a pruned program with its feeds, fetches and parameters, in Paddle's files; see ``fluidnb.io``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -42,16 +40,10 @@ def get_inference_program(target_vars: Any, main_program: Program | None = None)
 
 @checked
 def save_inference_model(
-    dirname: str,
-    feeded_var_names: str | Sequence[str],
-    target_vars: Variable | Sequence[Variable],
-    executor: Executor,
-    main_program: Program | None = None,
-    model_filename: str | None = None,
-    params_filename: str | None = None,
-    export_for_deployment: bool = True,
-    program_only: bool = False,
-) -> list[str]:
+    dirname: str, feeded_var_names: str | Sequence[str], target_vars: Variable | Sequence[Variable], executor: Executor,
+    main_program: Program | None = None, model_filename: str | None = None, params_filename: str | None = None,
+    export_for_deployment: bool = True, program_only: bool = False,
+) -> list[str]:  # fmt: skip
     """Save what it takes to compute some variables from some others; returns the names of the targets.
 
     Args:
@@ -106,12 +98,9 @@ def save_inference_model(
 
 @checked
 def load_inference_model(
-    dirname: str,
-    executor: Executor,
-    model_filename: str | None = None,
-    params_filename: str | None = None,
+    dirname: str, executor: Executor, model_filename: str | None = None, params_filename: str | None = None,
     pserver_endpoints: Any = None,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Load an inference model: Fluid's folder, or the two files ``name.pdmodel`` and ``name.pdiparams`` of later ones.
 
     Args:

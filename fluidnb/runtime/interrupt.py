@@ -19,10 +19,8 @@ from typing import Any
 
 #: The runs under way, in all threads.
 runs: list[Run] = []
-
 #: The functions below `signal`'s own, which turn numbers into enums and cost ten times as much.
 _signal: Any = importlib.import_module("_signal")
-
 _MAIN = threading.main_thread().ident
 _previous: Any = None
 _patient: list[Patience] = []

@@ -1,7 +1,5 @@
 """Errors of kernels turned into errors of the user's program."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -142,7 +140,6 @@ def _met_none(error: AttributeError | TypeError) -> bool:
 
 #: How numpy speaks of dtypes that it cannot work with.
 _DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a loop")
-
 #: How Python speaks of texts and values that are no numbers of a dtype.
 _NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
 

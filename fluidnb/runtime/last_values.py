@@ -1,7 +1,5 @@
 """The last value known of a variable, for its repr."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

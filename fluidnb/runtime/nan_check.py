@@ -1,7 +1,5 @@
 """FLAGS_check_nan_inf: a check of every operator's outputs for NaN and infinity."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Without any, a run checks an empty list once per segment and once at its end.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable
 from time import perf_counter_ns
@@ -16,11 +14,8 @@ from fluidnb.values.place import CPUPlace, Place
 
 #: ``observer(op, start, end, place)``, times in ns, after each operator; a control operator follows those inside it.
 Observer = Callable[[LoweredOp, int, int, Place], None]
-
 _HOST = CPUPlace()
-
 observers: list[Observer] = []
-
 #: ``callback(program, scope)`` after each run without an error, in its thread.
 after_run: list[Callable[[Any, Any], None]] = []
 

@@ -1,7 +1,5 @@
 """One seed for everything random, and a fresh start."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Results of a run: copies of the fetched values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

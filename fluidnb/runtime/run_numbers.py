@@ -1,7 +1,5 @@
 """Index of a program's run, an input of random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -1,7 +1,5 @@
 """Variables into files and back, in Paddle's formats; see ``fluidnb.io``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,7 +15,6 @@ from fluidnb.values import VarType, dtypes
 from fluidnb.values.tensor import LoDTensor
 
 Predicate = Callable[[Variable], bool]
-
 #: Kinds of variables that never have a value worth a file.
 _NEVER = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW)
 
@@ -71,13 +68,9 @@ def _program_of(vars: Sequence[Variable]) -> Program:
 
 @checked
 def save_vars(
-    executor: Executor,
-    dirname: str,
-    main_program: Program | None = None,
-    vars: Iterable[Variable | str] | None = None,
-    predicate: Predicate | None = None,
-    filename: str | None = None,
-) -> None:
+    executor: Executor, dirname: str, main_program: Program | None = None, vars: Iterable[Variable | str] | None = None,
+    predicate: Predicate | None = None, filename: str | None = None,
+) -> None:  # fmt: skip
     """Save variables of the global scope: a file for each, or all in one.
 
     An interrupted save leaves the former file.
@@ -104,12 +97,12 @@ def save_vars(
     Source: fluid.io.save_vars; the byte format is Paddle's.
     """
     _check_folder(dirname)
-    found = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
-    if not found:
+    variables = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
+    if not variables:
         return
-    program = _program_of(found)
+    program = _program_of(variables)
     block = program.global_block()
-    names = [v.name for v in found]
+    names = [v.name for v in variables]
     if filename is None:
         for name in names:
             block.append_op("save", {"X": [name]}, {}, {"file_path": path_of(dirname, name)})
@@ -120,13 +113,9 @@ def save_vars(
 
 @checked
 def load_vars(
-    executor: Executor,
-    dirname: str,
-    main_program: Program | None = None,
-    vars: Iterable[Variable | str] | None = None,
-    predicate: Predicate | None = None,
-    filename: str | None = None,
-) -> None:
+    executor: Executor, dirname: str, main_program: Program | None = None, vars: Iterable[Variable | str] | None = None,
+    predicate: Predicate | None = None, filename: str | None = None,
+) -> None:  # fmt: skip
     """Load variables into the global scope: all of them, or, when one does not fit, none.
 
     Args:
@@ -144,13 +133,13 @@ def load_vars(
     Source: fluid.io.load_vars.
     """
     _check_folder(dirname)
-    found = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
-    if not found:
+    variables = sorted(chosen(main_program, vars, predicate), key=lambda v: v.name)
+    if not variables:
         return
     program = Program()
     block = program.global_block()
-    names = [v.name for v in found]
-    for v in found:
+    names = [v.name for v in variables]
+    for v in variables:
         block.create_var(name=v.name, dtype=v.dtype, type=v.type)
     if filename is None:
         paths = [path_of(dirname, name) for name in names]
@@ -160,15 +149,15 @@ def load_vars(
         paths = [path_of(dirname, filename)] * len(names)
         block.append_op("load_combine", {}, {"Out": names}, {"file_path": paths[0]})
     values = executor.run(program, fetch_list=names, return_numpy=False)
-    for v, value, path in zip(found, values, paths, strict=True):
+    for v, value, path in zip(variables, values, paths, strict=True):
         _check_fits(v, value, path)
-    for v, value in zip(found, values, strict=True):
-        held = global_scope().var(v.name)
+    for v, value in zip(variables, values, strict=True):
+        target = global_scope().var(v.name)
         if isinstance(value, LoDTensor):
-            held.get_tensor().set(value.array, executor.place)
-            held.get_tensor().set_lod([list(level) for level in value.lod_])
+            target.get_tensor().set(value.array, executor.place)
+            target.get_tensor().set_lod([list(level) for level in value.lod_])
         else:
-            held.value = value
+            target.value = value
 
 
 def _check_fits(var: Variable, value: Any, path: str) -> None:

@@ -55,12 +55,12 @@ class Scope:
 
     def var(self, name: Any) -> Variable:
         """The variable of this name in this very scope, created where it is missing."""
-        found = self.vars.get(name) if isinstance(name, str) else _refuse_name(name)
-        if found is None:
-            found = self.vars[name] = Variable(name)
+        variable = self.vars.get(name) if isinstance(name, str) else _refuse_name(name)
+        if variable is None:
+            variable = self.vars[name] = Variable(name)
             if self.bound:
                 epoch.value += 1
-        return found
+        return variable
 
     new_var = var  # version 0.10's name
 
@@ -70,9 +70,9 @@ class Scope:
             _refuse_name(name)
         scope: Scope | None = self
         while scope is not None:
-            found = scope.vars.get(name)
-            if found is not None:
-                return found
+            variable = scope.vars.get(name)
+            if variable is not None:
+                return variable
             scope = scope.parent
         return None
 
@@ -126,9 +126,9 @@ class Scope:
         """
         scope = self
         while True:
-            found = scope.vars.get(name)
-            if found is not None:
-                return found, scope
+            variable = scope.vars.get(name)
+            if variable is not None:
+                return variable, scope
             parent = scope.parent
             if parent is None or (scope.block is not None and name in scope.block.local):
                 return scope.var(name), scope

@@ -1,7 +1,5 @@
 """The ``(fluid)`` prompt: a debug session in a plain terminal, or wherever `input` works."""
 
-from __future__ import annotations
-
 import cmd
 import shutil
 import sys

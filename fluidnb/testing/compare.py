@@ -1,7 +1,5 @@
 """Assertions about values as scopes hold them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Eager execution of one operator: binds its kernel, makes its calls, returns its outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -53,12 +51,9 @@ def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def run_op(
-    type: str,
-    inputs: Mapping[str, Any] | None = None,
-    attrs: Mapping[str, Any] | None = None,
-    outputs: Mapping[str, int] | Iterable[str] | None = None,
-    seed: int = 0,
-) -> dict[str, Any]:
+    type: str, inputs: Mapping[str, Any] | None = None, attrs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, int] | Iterable[str] | None = None, seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
     """Run one operator.
 
     Args:

@@ -1,7 +1,5 @@
 """Fluid's own OpTest: a unittest case whose setUp fills in the operator, with Fluid's signatures and tolerances."""
 
-from __future__ import annotations
-
 import unittest
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -62,16 +60,10 @@ class FluidOpTest(unittest.TestCase):
         self.check_output(atol)
 
     def check_grad(
-        self,
-        inputs_to_check: Sequence[str],
-        output_names: str | Sequence[str],
-        no_grad_set: Iterable[str] | None = None,
-        numeric_grad_delta: float = 0.005,
-        in_place: bool = False,
-        max_relative_error: float = 0.005,
-        user_defined_grads: Sequence[Any] | None = None,
-        **accepted: Any,
-    ) -> None:
+        self, inputs_to_check: Sequence[str], output_names: str | Sequence[str],
+        no_grad_set: Iterable[str] | None = None, numeric_grad_delta: float = 0.005, in_place: bool = False,
+        max_relative_error: float = 0.005, user_defined_grads: Sequence[Any] | None = None, **accepted: Any,
+    ) -> None:  # fmt: skip
         """Compare gradients with central differences, or with those that are given.
 
         Args:

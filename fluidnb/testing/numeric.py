@@ -1,7 +1,5 @@
 """Gradients by central differences, in float64: along random directions, away from kinks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,6 @@ import numpy as np
 from fluidnb.testing.one_op import OneOp
 
 Array = np.ndarray[Any, Any]
-
 #: Inputs of at most this many elements are moved element by element, larger ones along random directions.
 EVERY_ELEMENT = 64
 DIRECTIONS = 8

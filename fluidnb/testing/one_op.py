@@ -1,7 +1,5 @@
 """A program of one operator, and ways to run it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,9 +15,7 @@ from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, SelectedRows, Va
 from fluidnb.values.rank_table import LoDRankTable
 
 _KINDS = {
-    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
-    SelectedRows: VarType.SELECTED_ROWS,
-    LoDRankTable: VarType.LOD_RANK_TABLE,
+    LoDTensorArray: VarType.LOD_TENSOR_ARRAY, SelectedRows: VarType.SELECTED_ROWS, LoDRankTable: VarType.LOD_RANK_TABLE
 }
 
 
@@ -112,12 +108,9 @@ class OneOp:
     # ---- runs
 
     def run(
-        self,
-        program: Program,
-        fetch: Sequence[str] | None = None,
-        feed: Mapping[str, Any] | None = None,
+        self, program: Program, fetch: Sequence[str] | None = None, feed: Mapping[str, Any] | None = None,
         keep_scopes: bool = False,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Run a program with the inputs fed; all outputs are fetched by default."""
         names = list(fetch or [n for row in self.outputs.values() for n in row if n != EMPTY])
         feeds = {n: v for n, v in self._values() if isinstance(v, LoDTensor)} | {

@@ -1,7 +1,5 @@
 """OpTest: an operator checked against expected results, other executors, and numeric gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -110,13 +108,9 @@ class OpTest:
     # ---- gradients
 
     def check_grad(
-        self,
-        inputs_to_check: str | Sequence[str],
-        output_names: str | Sequence[str] | None = None,
-        max_relative_error: float = 1e-6,
-        no_grad_set: Iterable[str] = (),
-        numeric_grad_delta: float = 1e-4,
-    ) -> None:
+        self, inputs_to_check: str | Sequence[str], output_names: str | Sequence[str] | None = None,
+        max_relative_error: float = 1e-6, no_grad_set: Iterable[str] = (), numeric_grad_delta: float = 1e-4,
+    ) -> None:  # fmt: skip
         """Compare the gradient kernels with central differences, in float64, for random gradients of the outputs.
 
         Args:

@@ -1,7 +1,5 @@
 """The values that a test gives an operator: arrays, arrays with lengths, lists of them, tensor arrays, rank tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,16 +12,16 @@ from fluidnb.values.rank_table import LoDRankTable
 Held = (LoDTensor, LoDTensorArray, SelectedRows, LoDRankTable)
 
 
-def value_of(given: Any) -> Any:
+def value_of(value: Any) -> Any:
     """One value as a scope holds it.
 
     Args:
-        given: an array, nested list or number; ``(array, lengths)`` with the lengths of its sequences, a list per
+        value: an array, nested list or number; ``(array, lengths)`` with the lengths of its sequences, a list per
             level; or a LoDTensor, LoDTensorArray, SelectedRows or LoDRankTable.
     """
-    if isinstance(given, Held):
-        return given
-    array, lengths = given if isinstance(given, tuple) else (given, [])
+    if isinstance(value, Held):
+        return value
+    array, lengths = value if isinstance(value, tuple) else (value, [])
     tensor = LoDTensor()
     tensor.set(np.asarray(array), CPUPlace())
     if lengths:
@@ -41,23 +39,22 @@ def named(slots: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
         slot -> list of (name, value as a scope holds it).
     """
     out: dict[str, list[tuple[str, Any]]] = {}
-    for slot, given in slots.items():
-        if _is_several(given):
-            pairs = [v if _has_name(v) else (f"{slot}_{i}", v) for i, v in enumerate(given)]
-        else:
-            pairs = [(slot, given)]
+    for slot, content in slots.items():
+        pairs = [(slot, content)]
+        if _is_several(content):
+            pairs = [v if _has_name(v) else (f"{slot}_{i}", v) for i, v in enumerate(content)]
         out[slot] = [(name, value_of(value)) for name, value in pairs]
     return out
 
 
-def _is_several(given: Any) -> bool:
-    if not isinstance(given, list) or isinstance(given, Held) or not given:
+def _is_several(value: Any) -> bool:
+    if not isinstance(value, list) or isinstance(value, Held) or not value:
         return False
-    return isinstance(given[0], (np.ndarray, tuple, *Held))
+    return isinstance(value[0], (np.ndarray, tuple, *Held))
 
 
-def _has_name(given: Any) -> bool:
-    return isinstance(given, tuple) and isinstance(given[0], str)
+def _has_name(value: Any) -> bool:
+    return isinstance(value, tuple) and isinstance(value[0], str)
 
 
 def plain(value: Any) -> Any:

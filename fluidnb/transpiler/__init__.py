@@ -1,7 +1,5 @@
 """Transpilers: programs in, programs out."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.absent import TRANSPILERS, absent

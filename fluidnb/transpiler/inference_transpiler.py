@@ -1,7 +1,5 @@
 """InferenceTranspiler: folds batch normalization into the preceding convolution."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -16,7 +14,6 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, Place
 
 Array = np.ndarray[Any, Any]
-
 _CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 _SUFFIX = "_fuse_bn"
 
@@ -119,16 +116,16 @@ def _value(scope: Any, name: str) -> Array:
     return np.asarray(value)
 
 
-def _fold(program: Program, match: _Match, values: dict[str, Array], made: dict[str, Array]) -> None:
+def _fold(program: Program, match: _Match, values: dict[str, Array], folded: dict[str, Array]) -> None:
     conv, bias, norm = match
     scale, shift, mean, variance = (values[norm.ins[s][0]] for s in ("Scale", "Bias", "Mean", "Variance"))
     factor = scale / np.sqrt(variance + norm.attrs.get("epsilon", 1e-5))
     block, filter_name = program.global_block(), conv.ins["Filter"][0]
     weight = values[filter_name] * factor.reshape(-1, 1, 1, 1)
-    conv.set_input("Filter", [_parameter(block, made, filter_name, weight)])
+    conv.set_input("Filter", [_parameter(block, folded, filter_name, weight)])
     start = 0 if bias is None else values[bias.ins["Y"][0]]
     old = norm.ins["Bias"][0] if bias is None else bias.ins["Y"][0]
-    added = _parameter(block, made, old, (start - mean) * factor + shift)
+    added = _parameter(block, folded, old, (start - mean) * factor + shift)
     place, out = block.desc.ops.index(norm), norm.outs["Y"][0]
     block.remove_op(place)
     if bias is not None:
@@ -139,12 +136,12 @@ def _fold(program: Program, match: _Match, values: dict[str, Array], made: dict[
         block.put_desc(add, place)
 
 
-def _parameter(block: Block, made: dict[str, Array], old: str, array: Array) -> str:
+def _parameter(block: Block, folded: dict[str, Array], old: str, array: Array) -> str:
     """A new parameter beside an old one; gives its name."""
     name, count = old + _SUFFIX, 1
-    while name in made or block.desc.has_var(name):
+    while name in folded or block.desc.has_var(name):
         name, count = f"{old}{_SUFFIX}_{count}", count + 1
     like = block.var(old)
-    made[name] = array.astype(np_dtype(like.dtype))
+    folded[name] = array.astype(np_dtype(like.dtype))
     block.create_var(name=name, shape=array.shape, dtype=like.dtype, persistable=True)
     return name

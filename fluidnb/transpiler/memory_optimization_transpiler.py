@@ -1,16 +1,15 @@
 """memory_optimize and release_memory: variables go as soon as nothing reads them any more."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
-from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
-from fluidnb.passes.lifetimes import Life, lives, size_of
-from fluidnb.passes.memory_report import Line, Report
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near, typed
+from fluidnb.memory import size_text
+from fluidnb.passes.lifetimes import ROWS, Life, lives, size_of
 from fluidnb.passes.memory_reuse import Cell, cells
 from fluidnb.passes.uses import Uses
 from fluidnb.program import Program, Variable, origin
@@ -20,17 +19,53 @@ from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.dtypes import VarType
 
+
+@dataclass(slots=True)
+class Line:
+    """One operator of a block."""
+
+    op: str  # its type
+    before: int  # bytes of the block's variables while it runs, as it was
+    after: int  # the same, as it is now
+    notes: list[str] = field(default_factory=list)  # what happens there
+
+    def __str__(self) -> str:
+        sizes = f"{size_text(self.before):>11}{size_text(self.after):>11}"
+        return f"{self.op:<26}{sizes}   {'; '.join(self.notes)}".rstrip()
+
+
+@dataclass(slots=True)
+class Report:
+    """The memory of one block at each operator."""
+
+    block: int  # its index
+    lines: list[Line]  # its operators
+
+    def __str__(self) -> str:
+        before, after = (size_text(max(sizes, default=0)) for sizes in (self.before, self.after))
+        head = f"block {self.block}, variables that do not outlive a run, {ROWS} rows to a batch: "
+        rows = [f"{i:6} {line}" for i, line in enumerate(self.lines)]
+        return "\n".join([f"{head}at most {before} before, {after} after", *rows])
+
+    @property
+    def before(self) -> list[int]:
+        """Bytes at each operator, as the block was."""
+        return [line.before for line in self.lines]
+
+    @property
+    def after(self) -> list[int]:
+        """Bytes at each operator, as it is now."""
+        return [line.after for line in self.lines]
+
+
 Names = Iterable["Variable | str"]
 
 
 @checked
 def memory_optimize(
-    input_program: Program,
-    skip_opt_set: Names | Variable | str | bool | None = None,
-    print_log: bool = False,
-    level: int = 0,
-    skip_grads: bool = True,
-) -> None:
+    input_program: Program, skip_opt_set: Names | Variable | str | bool | None = None, print_log: bool = False,
+    level: int = 0, skip_grads: bool = True,
+) -> None:  # fmt: skip
     """Rewrite a program so that it needs less memory: variables share memory, and go after their last use.
 
     Where one variable's life is over before another's begins, the second takes the name of the first; ``delete_var``
@@ -159,7 +194,7 @@ def _names(program: Program, given: Any) -> set[str]:
         if not isinstance(name, str):
             raise OpTypeError(
                 "skip_opt_set has variables and names.", expected="Variables or names",
-                received=f"{each!r} ({type(each).__name__})"[:200], hint="for example skip_opt_set=[loss].",
+                received=typed(each), hint="for example skip_opt_set=[loss].",
             )  # fmt: skip
         known = [n for block in program.desc.blocks for n in block.vars]
         if name not in known:

@@ -4,8 +4,6 @@ Names and values may come from a file of unknown origin. Printed as they are, ``
 U+202E reverses what follows it on the line.
 """
 
-from __future__ import annotations
-
 import html
 import re
 

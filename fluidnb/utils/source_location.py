@@ -1,7 +1,5 @@
 """Source location in user code: file, line, function, and the notebook cell."""
 
-from __future__ import annotations
-
 import linecache
 import sys
 import warnings
@@ -17,7 +15,6 @@ _INTERNAL = (
 
 #: Code that ``%time`` and its like run for a line of the user's; the line is further out.
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
-
 #: Cell file name (as the interpreter knows it) -> the name under which users know the cell.
 cell_names: dict[str, str] = {}
 

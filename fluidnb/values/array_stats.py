@@ -1,7 +1,5 @@
 """Array statistics, computed on the array's device; only results are copied to the host."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +10,6 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.values.copies import is_on_device, on_host
 
 Array = Any
-
 #: Parts of a histogram.
 BINS = 16
 

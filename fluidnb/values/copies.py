@@ -1,7 +1,5 @@
 """Copies between kinds of places."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +8,6 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 
 Copy = Callable[[Any, Any], None]
-
 _copies: dict[tuple[str, str], Copy] = {}
 
 

@@ -1,7 +1,5 @@
 """create_lod_tensor and create_random_int_lodtensor: tensors of sequences from plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any

@@ -12,7 +12,6 @@ from fluidnb.values.array_stats import Totals, stats_of
 from fluidnb.values.copies import is_on_device, on_host
 
 Array = Any
-
 #: Attributes cached on the host; all others are computed on the device.
 _KEPT = (np.absolute, np.fabs, np.isnan, np.isinf, np.isfinite)
 

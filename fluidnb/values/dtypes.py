@@ -1,7 +1,5 @@
 """Element types: VarType numbers, numpy dtypes and names, from any of each other."""
 
-from __future__ import annotations
-
 import enum
 from typing import Any, TypeVar
 
@@ -46,7 +44,6 @@ _NAMES = {
     VarType.SIZE_T: "uint64",
 }
 _NUMBERS: dict[Any, VarType] = {name: number for number, name in _NAMES.items()}
-
 # Cache of earlier results, so that hot paths pay one look-up.
 _dtypes: dict[tuple[type, Any], np.dtype[Any]] = {}
 _types: dict[tuple[type, Any], VarType] = {}

@@ -3,8 +3,6 @@
 The only place where this package imports a higher one: by name, at the first use, never at import.
 """
 
-from __future__ import annotations
-
 import importlib
 from importlib.metadata import entry_points
 

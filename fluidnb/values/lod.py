@@ -112,10 +112,8 @@ def check(lod: Offsets, height: int | None = None, name: str = "") -> None:
         return
     raise OpValueError(
         f"The provided LoD{f' of {name}' if name else ''} is invalid: {wrong}.",
-        received=str([list(level) for level in lod])[:200],
-        hint=_other_form(lod, height),
-        batch=_drawn(lod, height),
-    )
+        received=str([list(level) for level in lod])[:200], hint=_other_form(lod, height), batch=_drawn(lod, height),
+    )  # fmt: skip
 
 
 def _drawn(lod: Offsets, height: int | None) -> list[str]:
@@ -168,10 +166,8 @@ def checked_lengths(
         hint = f"these look like offsets, which set_lod takes; the lengths are {to_lengths(lengths)}."
     raise kind(
         f"The provided lod info{f' of {name}' if name else ''} is invalid: {wrong}.",
-        received=f"lengths {[list(level) for level in lengths]}"[:200],
-        hint=hint,
-        batch=draw_wrong(lod, height),
-    )
+        received=f"lengths {[list(level) for level in lengths]}"[:200], hint=hint, batch=draw_wrong(lod, height),
+    )  # fmt: skip
 
 
 def from_absolute(lod: Offsets) -> Offsets:

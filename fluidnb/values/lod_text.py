@@ -1,11 +1,8 @@
 """Batches drawn with characters: a dot for each row, brackets around each sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 Offsets = tuple[tuple[int, ...], ...]
-
 #: Rows of a sequence that are drawn one by one; of more, only the count is shown.
 _FEW = 8
 #: Sequences that are drawn; what follows is counted.

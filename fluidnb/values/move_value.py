@@ -1,7 +1,5 @@
 """Moves values of variables to the place where they are needed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arrays that users get in compat mode: one element converts to a number, as in numpy before 2.4."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

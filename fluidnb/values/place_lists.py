@@ -1,7 +1,5 @@
 """Lists of places, for multi-device scripts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 

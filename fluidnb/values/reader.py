@@ -1,7 +1,5 @@
 """Reader, the value of a variable of type READER: a stream of batches for ``read`` operators."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol

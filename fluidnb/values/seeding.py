@@ -1,7 +1,5 @@
 """The host's random numbers: shuffling, random data, and whatever else draws outside of programs."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -32,12 +32,9 @@ from fluidnb.values.lod import (
 from fluidnb.values.place import CPUPlace, Place
 
 Array = np.ndarray[Any, Any]
-
 #: A size of a dimension.
 Size = Annotated[int, Rule("an int from 0", lambda n: n >= 0, "ints from 0")]
-
 _CPU = CPUPlace()
-
 #: Axes that numpy's arrays can have.
 AXES = 64
 
@@ -69,12 +66,9 @@ class LoDTensor:
     __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
 
     def __init__(
-        self,
-        array: Array | np.generic | list[Any] | tuple[Any, ...] | None = None,
-        lod_: Offsets | list[Any] = (),
-        place: Place = _CPU,
-        name: str = "",
-    ) -> None:
+        self, array: Array | np.generic | list[Any] | tuple[Any, ...] | None = None, lod_: Offsets | list[Any] = (),
+        place: Place = _CPU, name: str = "",
+    ) -> None:  # fmt: skip
         # Arrays of other devices are recognized by attributes: a device may have a separate class.
         if isinstance(array, np.generic):
             array = np.asarray(array)

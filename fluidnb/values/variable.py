@@ -1,7 +1,5 @@
 """Variable: a named cell of a scope with a value of any type."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, TypeVar
 
 from fluidnb.errors import EnforceNotMet
@@ -38,10 +36,9 @@ class Variable:
         """The value, which must exist and have a type."""
         if self.value is None:
             raise EnforceNotMet(
-                f'Variable "{self.name}" must hold some thing.',
-                expected=kind.__name__,
+                f'Variable "{self.name}" must hold some thing.', expected=kind.__name__,
                 hint="feed it, or run the startup program or the operator that writes it first.",
-            )
+            )  # fmt: skip
         if not isinstance(self.value, kind):
             raise EnforceNotMet(
                 f'Variable "{self.name}" must be type {kind.__name__}, the holding type is {type(self.value).__name__}.'

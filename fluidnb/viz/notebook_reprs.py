@@ -1,7 +1,5 @@
 """HTML representations of variables, tensors, scopes, blocks, operators and programs in notebooks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 ``%%fluid`` cells build programs; running one again replaces what it built. ``%fluid`` shows, runs and trains them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Parsing of the arguments of magics: options, Python expressions, variable names, ``NAME=EXPR`` pairs."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Errors of a cell as the user sees them: a few lines about the cell, none about our own code."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Any
 

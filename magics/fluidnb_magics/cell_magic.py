@@ -1,7 +1,5 @@
 """``%%fluid``: a cell that builds."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from contextlib import nullcontext
 from hashlib import sha1

@@ -1,7 +1,5 @@
 """Tab in ``%fluid``: its words, options, cells, programs and variables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from IPython.core.completer import SimpleCompletion, SimpleMatcherResult, context_matcher

@@ -1,7 +1,5 @@
 """The demonstration: ``python -m fluidnb_magics.demo`` runs its cells in a real IPython session in the terminal."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -1,7 +1,5 @@
 """Display of pictures through the shell: colours in a terminal, HTML in a notebook, plain text everywhere."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """``%%kernel`` and ``%%op``: cells that write kernels and operators."""
 
-from __future__ import annotations
-
 import inspect
 from argparse import Namespace
 from itertools import chain

@@ -1,7 +1,5 @@
 """``%fluid``: all commands."""
 
-from __future__ import annotations
-
 import re
 from inspect import cleandoc
 from typing import Any

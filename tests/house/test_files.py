@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.annotations import has_import, is_needed
+
 ROOT = Path(__file__).parents[2]
 TOP = {
     ".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile",
@@ -77,6 +79,35 @@ def test_the_top_level_is_fixed() -> None:
 def test_every_folder_of_the_packages_is_a_package() -> None:
     folders = {path.parent for path in sources()}
     assert [str(f.relative_to(ROOT)) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
+
+
+#: Folders that still have the import everywhere.
+EVERYWHERE = ("kernels/", "fluidnb/cli/", "magics/fluidnb_magics/commands/")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_only_files_that_need_it_put_off_annotations(package: str) -> None:
+    """Elsewhere ``from __future__ import annotations`` is noise; ``python -m tests.tools.annotations`` removes it."""
+    texts = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / package).rglob("*.py"))}
+    texts = {name: text for name, text in texts.items() if not name.startswith(EVERYWHERE)}
+    assert [name for name, text in texts.items() if has_import(text) and not is_needed(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "needed"),
+    [
+        ("def f(x: int) -> list[int]: ...", False),
+        ("class A:\n    def f(self) -> A: ...", True),
+        ("def f(x: B) -> None: ...\nclass B: ...", True),
+        ("if TYPE_CHECKING:\n    from b import B\ndef f(x: B) -> None: ...", True),
+        ("class A:\n    def type(self) -> str: ...\n    def f(self, x: type[int]) -> None: ...", True),
+        ("def f() -> None:\n    def g(x: int) -> int: ...", True),
+        ("def f() -> None:\n    x: Unknown = 1", False),
+        ("import numpy as np\nx: np.ndarray | None = None", False),
+    ],
+)
+def test_the_rule_sees_which_annotations_are_late(code: str, needed: bool) -> None:
+    assert is_needed(code) is needed
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 from google.protobuf import descriptor_pb2
 
-from fluidnb.net import NetDesc, OpDef, net_pb2, op_def, rebuild, var_def
+from fluidnb.net import NetDesc, OpDef, net_pb2, op_def, var_def
 from fluidnb.proto import framework_pb2
 from fluidnb.proto.desc import OpDesc
+from tests.tools import rebuild_protos
 
 
 def test_descriptor_is_what_net_proto_compiles_to() -> None:
     pytest.importorskip("grpc_tools", reason="grpcio-tools compiles net.proto")
-    compiled = descriptor_pb2.FileDescriptorSet.FromString(rebuild.build()["net.desc"])
-    checked_in = descriptor_pb2.FileDescriptorSet.FromString((rebuild.HERE / "net.desc").read_bytes())
+    compiled = descriptor_pb2.FileDescriptorSet.FromString(rebuild_protos.build("net")["net.desc"])
+    checked_in = descriptor_pb2.FileDescriptorSet.FromString((rebuild_protos.FOLDERS["net"] / "net.desc").read_bytes())
     assert compiled == checked_in
 
 
 def test_stub_declares_every_message() -> None:
-    stub = (rebuild.HERE / "net_pb2.pyi").read_text()
+    stub = (rebuild_protos.FOLDERS["net"] / "net_pb2.pyi").read_text()
     assert list(net_pb2.DESCRIPTOR.message_types_by_name) == ["OpDef", "State", "NetDesc"]
     assert all(f"\nclass {name}(" in stub and hasattr(net_pb2, name) for name in ("OpDef", "State", "NetDesc"))
 

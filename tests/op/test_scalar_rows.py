@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidnb.op.scalar_rows import ENOUGH, LONG, scalar_row
+from fluidnb.op.ufunc_rewrites import ENOUGH, LONG, scalar_row
 from fluidnb.testing import run_op
 
 ZERO = np.zeros((), "float32")

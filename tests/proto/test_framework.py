@@ -10,8 +10,9 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from fluidnb.proto import framework_pb2 as pb2
-from fluidnb.proto import rebuild
+from tests.tools import rebuild_protos
 
+FOLDER = rebuild_protos.FOLDERS["framework"]
 #: Field numbers as PaddlePaddle has them, the contract with every file it ever wrote.
 NUMBERS = {
     "ProgramDesc": "blocks 1, op_compatible_map 3, version 4, op_version_map 5",
@@ -67,13 +68,13 @@ def test_enums_have_paddles_numbers() -> None:
 
 def test_descriptor_is_what_framework_proto_compiles_to() -> None:
     pytest.importorskip("grpc_tools", reason="grpcio-tools compiles framework.proto")
-    compiled = descriptor_pb2.FileDescriptorSet.FromString(rebuild.build()["framework.desc"])
-    checked_in = descriptor_pb2.FileDescriptorSet.FromString((rebuild.HERE / "framework.desc").read_bytes())
+    compiled = descriptor_pb2.FileDescriptorSet.FromString(rebuild_protos.build("framework")["framework.desc"])
+    checked_in = descriptor_pb2.FileDescriptorSet.FromString((FOLDER / "framework.desc").read_bytes())
     assert compiled == checked_in
 
 
 def test_stub_declares_every_message() -> None:
-    stub = (rebuild.HERE / "framework_pb2.pyi").read_text()
+    stub = (FOLDER / "framework_pb2.pyi").read_text()
     messages = list(pb2.DESCRIPTOR.message_types_by_name)
     assert len(messages) == 13
     assert [name for name in messages if f"\nclass {name}(" not in stub] == []

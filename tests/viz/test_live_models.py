@@ -12,8 +12,7 @@ from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.viz.values.history import ValueHistories
-from fluidnb.viz.values.reader import levels
-from fluidnb.viz.values.scope_tree import read_scope_tree, value_at
+from fluidnb.viz.values.reader import levels, read_scope_tree, value_at
 from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
 
 

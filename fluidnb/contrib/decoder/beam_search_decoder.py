@@ -40,14 +40,9 @@ class InitState:
     """
 
     def __init__(
-        self,
-        init: Variable | None = None,
-        shape: Sequence[int] | None = None,
-        value: float = 0.0,
-        init_boot: Variable | None = None,
-        need_reorder: bool = False,
-        dtype: Any = "float32",
-    ) -> None:
+        self, init: Variable | None = None, shape: Sequence[int] | None = None, value: float = 0.0,
+        init_boot: Variable | None = None, need_reorder: bool = False, dtype: Any = "float32",
+    ) -> None:  # fmt: skip
         if init is None:
             if init_boot is None or shape is None:
                 raise OpValueError("InitState needs init, or init_boot and shape.", hint="init_boot gives the rows.")
@@ -248,20 +243,10 @@ class BeamSearchDecoder:
     """
 
     def __init__(
-        self,
-        state_cell: StateCell,
-        init_ids: Variable,
-        init_scores: Variable,
-        target_dict_dim: int,
-        word_dim: int,
-        input_var_dict: Mapping[str, Variable] | None = None,
-        topk_size: int = 50,
-        sparse_emb: bool = True,
-        max_len: int = 100,
-        beam_size: int = 1,
-        end_id: int = 1,
-        name: str | None = None,
-    ) -> None:
+        self, state_cell: StateCell, init_ids: Variable, init_scores: Variable, target_dict_dim: int, word_dim: int,
+        input_var_dict: Mapping[str, Variable] | None = None, topk_size: int = 50, sparse_emb: bool = True,
+        max_len: int = 100, beam_size: int = 1, end_id: int = 1, name: str | None = None,
+    ) -> None:  # fmt: skip
         self.state_cell = state_cell
         self._start = {"init ids": init_ids, "init scores": init_scores}
         self._given = dict(input_var_dict or {})

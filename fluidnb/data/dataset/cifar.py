@@ -22,10 +22,8 @@ CIFAR10_URL = URL_PREFIX + "cifar-10-python.tar.gz"
 CIFAR10_MD5 = "c58f30108f718f92721af3b95e74349a"
 CIFAR100_URL = URL_PREFIX + "cifar-100-python.tar.gz"
 CIFAR100_MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
-
 _FILES = source.Files("cifar", (CIFAR10_URL, CIFAR10_MD5), (CIFAR100_URL, CIFAR100_MD5))
 fetch = _FILES.fetch
-
 _VALUES = 3 * 32 * 32
 _TRAIN, _TEST = 50_000, 10_000  # also of the synthetic images
 _BLOCK = 500  # synthetic images that are drawn at once

@@ -27,7 +27,6 @@ __all__ = ["DATA_HOME", "cluster_files_reader", "convert", "download", "md5file"
 
 #: The folder of the cache.
 DATA_HOME = os.environ.get("FLUIDNB_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "paddle", "dataset")
-
 #: Cached files whose checksum is known to be right: (path, checksum) -> (size, time of change).
 _checked: dict[tuple[str, str], tuple[int, int]] = {}
 
@@ -83,11 +82,9 @@ def cached(url: str, module_name: str, checksum: str, save_name: str | None = No
 
 @checked
 def split(
-    reader: Reader,
-    line_count: int,
-    suffix: str = "%05d.pickle",
+    reader: Reader, line_count: int, suffix: str = "%05d.pickle",
     dumper: Callable[[list[Any], BinaryIO], Any] = pickle.dump,
-) -> None:
+) -> None:  # fmt: skip
     """Write the samples of a reader into files of `line_count` samples each; the last may have fewer.
 
     Args:

@@ -43,10 +43,8 @@ _FILES = source.Files(
     folder="conll05st",  # Paddle's name in the cache
 )
 fetch = _FILES.fetch
-
 #: The number of every word that the dict lacks.
 UNK_IDX = 0
-
 _DIM = 32  # the size of a word's vector
 _SAMPLES, _WORDS, _VERBS = 5_267, 44_068, 3_162  # also of the synthetic text
 

@@ -3,8 +3,6 @@
 Source: B. Efron, T. Hastie, I. Johnstone, R. Tibshirani, Least Angle Regression, Annals of Statistics 32 (2004).
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

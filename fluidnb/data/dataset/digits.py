@@ -3,8 +3,6 @@
 Source: E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository; CC BY 4.0.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

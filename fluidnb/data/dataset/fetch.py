@@ -1,7 +1,5 @@
 """Files over the network into the cache: a checksum before the name, so that what has the name is whole."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys
@@ -13,7 +11,6 @@ from fluidnb.files.atomic_write import atomic_write
 
 _CHUNK = 1 << 20
 _TIMEOUT = 30.0  # seconds without a byte
-
 #: Length of a checksum in hexadecimal digits -> its algorithm.
 _ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 

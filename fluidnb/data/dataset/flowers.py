@@ -28,15 +28,12 @@ SETID_URL = "http://paddlemodels.bj.bcebos.com/flowers/setid.mat"
 DATA_MD5 = "52808999861908f626f3c1f4e79d11fa"
 LABEL_MD5 = "e0620be6f572b9609742df49c70aed4d"
 SETID_MD5 = "a5357ecc9cb78c4bef273ce3793fc85c"
-
 _FILES = source.Files("flowers", (DATA_URL, DATA_MD5), (LABEL_URL, LABEL_MD5), (SETID_URL, SETID_MD5))
 fetch = _FILES.fetch
-
 _CLASSES = 102
 #: part -> the number of images, also of the synthetic ones
 _DRAWN = {"tstid": 6_149, "trnid": 1_020, "valid": 1_020}
 _MEAN = (103.94, 116.78, 123.68)  # of blue, green and red
-
 Mapper = Callable[[Any], Any]
 
 

@@ -3,8 +3,6 @@
 An image is an array of (height, width, channels), or of (height, width) where there is no colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -148,13 +146,9 @@ def simple_transform(
 
 
 def load_and_transform(
-    filename: str,
-    resize_size: int,
-    crop_size: int,
-    is_train: bool,
-    is_color: bool = True,
+    filename: str, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True,
     mean: ArrayLike | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """`load_image` and `simple_transform` in one go."""
     return simple_transform(load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean)
 

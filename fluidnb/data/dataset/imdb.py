@@ -20,10 +20,8 @@ from fluidnb.errors import NotFound, OpValueError
 
 URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"
 MD5 = "7c2ac02c03563afcf9b574c7e56c153a"
-
 _FILES = source.Files("imdb", (URL, MD5))
 fetch = _FILES.fetch
-
 _PUNCTUATION = string.punctuation.encode()
 _COUNT = 12_500  # reviews of praise, and of blame, in either part, also of the synthetic ones
 

@@ -18,10 +18,8 @@ from fluidnb.errors import NotFound, OpValueError
 
 URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"
 MD5 = "30177ea32e27c525793142b6bf2c8e2d"
-
 _FILES = source.Files("imikolov", (URL, MD5))
 fetch = _FILES.fetch
-
 _TRAIN, _VALID = "simple-examples/data/ptb.train.txt", "simple-examples/data/ptb.valid.txt"
 _COUNTS = {_TRAIN: 42_068, _VALID: 3_370}  # sentences, also of the synthetic text
 

@@ -35,7 +35,6 @@ _FILES = source.Files(
     (TEST_LABEL_URL, TEST_LABEL_MD5),
 )
 fetch = _FILES.fetch
-
 _SIDE, _TRAIN, _TEST = 28, 60_000, 10_000  # the last two also of the synthetic digits
 _BLOCK = 1000  # synthetic digits that are drawn at once
 

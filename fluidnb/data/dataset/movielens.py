@@ -24,13 +24,10 @@ from fluidnb.errors import OpValueError
 
 URL = "https://dataset.bj.bcebos.com/movielens%2Fml-1m.zip"
 MD5 = "c4d9eecfca2ab87c1945afe126590906"
-
 _FILES = source.Files("movielens", (URL, MD5))
 fetch = _FILES.fetch
-
 #: The youngest age of each group of ages.
 age_table = [1, 18, 25, 35, 45, 50, 56]
-
 _USERS, _MOVIES, _LAST_MOVIE, _RATINGS, _WORDS = 6_040, 3_883, 3_952, 1_000_209, 5_175  # also of the synthetic ones
 _CATEGORIES = (
     "Action Adventure Animation Children's Comedy Crime Documentary Drama Fantasy Film-Noir Horror Musical Mystery "

@@ -4,8 +4,6 @@ Source: T. Qin and T.-Y. Liu, Introducing LETOR 4.0 Datasets (2013). Fluid: padd
 archive, which Python does not unpack: unpack it in the cache, so that ``MQ2007/MQ2007/Fold1/train.txt`` is there.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -20,13 +18,10 @@ from fluidnb.memory import flags
 
 URL = "http://www.bigdatalab.ac.cn/benchmark/upload/download_source/7b6dbbe2-842c-11e4-a536-bcaec51b9163_MQ2007.rar"
 MD5 = "7be1640ae95c6408dab0ae7207bdc706"
-
 _FILES = source.Files("mq2007", (URL, MD5), folder="MQ2007")
 fetch = _FILES.fetch  # into the cache, where the archive has to be unpacked by hand
-
 _FEATURES = 46
 _TRAIN, _TEST = 1_017, 336  # questions of the first fold, also of the synthetic data
-
 #: The documents of one question, the best first: its number, how well each answers [n], their features [n, 46].
 Question = tuple[int, Array, Array]
 

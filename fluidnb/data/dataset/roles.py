@@ -1,7 +1,5 @@
 """Semantic roles as the CoNLL shared tasks write them, word by word: brackets in columns, one for each verb."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest

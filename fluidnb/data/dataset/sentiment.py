@@ -4,8 +4,6 @@ Source: B. Pang and L. Lee, A Sentimental Education (2004), as NLTK offers it: a
 Fluid: paddle.dataset.sentiment. Each of `train` and `test` is the reader itself.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import zipfile
@@ -18,10 +16,8 @@ from fluidnb.data.dataset.synthetic_text import VERDICTS, Language, words
 
 URL = "https://corpora.bj.bcebos.com/movie_reviews%2Fmovie_reviews.zip"
 MD5 = "155de2b77c6834dd8eea7cbe88e93acb"
-
 _FILES = source.Files("sentiment", (URL, MD5, "movie_reviews.zip"), folder="corpora")
 fetch = _FILES.fetch
-
 #: Of every five pairs of reviews, four are to train with.
 _TRAIN = 4 / 5
 _COUNT = 1_000  # reviews of each kind, also of the synthetic ones

@@ -1,7 +1,5 @@
 """Sources of data sets: real files, or synthetic data with one warning; and reading of archives."""
 
-from __future__ import annotations
-
 import functools
 import posixpath
 import struct

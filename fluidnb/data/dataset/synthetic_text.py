@@ -3,8 +3,6 @@
 Source: G. Zipf, Human Behavior and the Principle of Least Effort (1949).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,7 +19,6 @@ VERDICTS = tuple(
 )
 
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -1,7 +1,5 @@
 """Pairs of sentences as numbers: what the data sets of translation share."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 

@@ -7,8 +7,6 @@ Source: D. Harrison, D. Rubinfeld, Hedonic prices and the demand for clean air (
 Fluid: paddle.dataset.uci_housing.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 
@@ -21,13 +19,10 @@ from fluidnb.errors import OpValueError
 
 URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
 MD5 = "d4accdce7a25600298819f8e28e8d593"
-
 _FILES = source.Files("uci_housing", (URL, MD5))
 fetch = _FILES.fetch
-
 #: What the features are, in order.
 feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
-
 _COUNT, _NOISE, _MEAN_PRICE = 506, 0.1, 21.5
 
 

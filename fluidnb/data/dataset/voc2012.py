@@ -17,10 +17,8 @@ from fluidnb.data.reader.decorators import Reader
 
 VOC_URL = "http://host.robots.ox.ac.uk/pascal/VOC/voc2012/VOCtrainval_11-May-2012.tar"
 VOC_MD5 = "6cd6e144f989b92b3379bac3b3de84fd"
-
 _FILES = source.Files("voc2012", (VOC_URL, VOC_MD5))
 fetch = _FILES.fetch
-
 _ROOT = "VOCdevkit/VOC2012"
 _CLASSES = 21  # 0 is the background
 _EDGE = 255  # what is between things, and counts as nothing

@@ -16,13 +16,10 @@ from fluidnb.data.reader.decorators import Reader
 
 URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
 MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
-
 _FILES = source.Files("wmt14", (URL_TRAIN, MD5_TRAIN))
 fetch = _FILES.fetch
-
 #: The number of every word that a dict lacks.
 UNK_IDX = 2
-
 _LONGEST = 80
 _COUNTS = {"train/train": 193_319, "test/test": 6_003, "gen/gen": 20}  # sentences, also of the synthetic text
 _WORDS = 30_000  # in the dict of either language

@@ -17,13 +17,10 @@ from fluidnb.errors import OpValueError
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"
 DATA_MD5 = "0c38be43600334966403524a40dcd81e"
-
 _FILES = source.Files("wmt16", (DATA_URL, DATA_MD5, "wmt16.tar.gz"))
 fetch = _FILES.fetch
-
 #: The words of the two languages with "<s>", "<e>" and "<unk>"; no dict is larger.
 TOTAL_EN_WORDS, TOTAL_DE_WORDS = 11250, 19220
-
 _TOTALS = {"en": TOTAL_EN_WORDS, "de": TOTAL_DE_WORDS}
 _COUNTS = {"wmt16/train": 29_000, "wmt16/test": 1_000, "wmt16/val": 1_014}  # sentences, also of the synthetic text
 

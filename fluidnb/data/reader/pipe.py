@@ -1,7 +1,5 @@
 """Samples from what a command writes."""
 
-from __future__ import annotations
-
 import codecs
 import shlex
 import subprocess

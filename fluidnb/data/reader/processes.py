@@ -12,7 +12,7 @@ from typing import Any
 
 from fluidnb.arguments import checked
 from fluidnb.data.reader.decorators import Reader, check_count
-from fluidnb.errors import EnforceNotMet, OpTypeError
+from fluidnb.errors import EnforceNotMet, OpTypeError, typed
 
 _SAMPLE, _END, _ERROR = range(3)
 
@@ -39,9 +39,8 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
     """
     if not readers:
         raise OpTypeError(
-            "multiprocess_reader takes readers.", expected="a list of one reader or more",
-            received=f"{readers!r} ({type(readers).__name__})"[:200],
-        )  # fmt: skip
+            "multiprocess_reader takes readers.", expected="a list of one reader or more", received=typed(readers)
+        )
     sources = list(readers)
     check_count("queue_size", queue_size)
 

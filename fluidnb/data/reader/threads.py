@@ -19,7 +19,6 @@ from fluidnb.data.reader.decorators import Mapper, Reader, check_count, samples_
 
 #: A sample, what the source raised instead, and whether there may be more after it.
 _Item: TypeAlias = "tuple[Any, BaseException | None, bool]"
-
 #: Seconds that the end of the program waits for the threads that read ahead; one whose source hangs is left behind.
 PATIENCE = 2.0
 #: Larger numbers of samples to read ahead are not counted: a slot for each one takes time and memory.
@@ -101,12 +100,9 @@ class Ahead:
 
 
 def _read(
-    source: Callable[[], Iterable[Any]],
-    ready: queue.SimpleQueue[_Item],
-    arrived: threading.Lock,
-    slots: queue.SimpleQueue[None] | None,
-    left: list[bool],
-) -> None:
+    source: Callable[[], Iterable[Any]], ready: queue.SimpleQueue[_Item], arrived: threading.Lock,
+    slots: queue.SimpleQueue[None] | None, left: list[bool],
+) -> None:  # fmt: skip
     """Runs the thread. It references no `Ahead`, so that deleting the last reference to one ends its thread."""
     last: _Item = (None, None, False)
     try:

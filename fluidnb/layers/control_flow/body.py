@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fluidnb.arguments import Rule
 from fluidnb.backward.emit import all_or_nothing
-from fluidnb.errors import Operand, OpTypeError, OpValueError
+from fluidnb.errors import Operand, OpTypeError, OpValueError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import EMPTY
 from fluidnb.program import Block, BlockGuard, Program, Variable, hooks
@@ -30,7 +30,7 @@ def check_is_variable(value: object, summary: str) -> None:
     """Raise unless a value is a Variable."""
     if not isinstance(value, Variable):
         raise OpTypeError(
-            summary, expected="a Variable", received=f"{value!r} ({type(value).__name__})"[:200],
+            summary, expected="a Variable", received=typed(value),
             hint="layers.fill_constant() makes a variable that holds a number, layers.data() one to feed.",
         )  # fmt: skip
 

@@ -1,7 +1,5 @@
 """ConditionalBlock: a block that runs once, or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.arguments import checked

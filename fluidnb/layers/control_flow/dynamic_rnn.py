@@ -1,7 +1,5 @@
 """DynamicRNN: a step net that runs along sequences of several lengths, without padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -168,13 +166,9 @@ class DynamicRNN:
         return ranked
 
     def memory(
-        self,
-        init: Variable | None = None,
-        shape: Sequence[int] | None = None,
-        value: float = 0.0,
-        need_reorder: bool = False,
-        dtype: Any = "float32",
-    ) -> Variable:
+        self, init: Variable | None = None, shape: Sequence[int] | None = None, value: float = 0.0,
+        need_reorder: bool = False, dtype: Any = "float32",
+    ) -> Variable:  # fmt: skip
         """A value passed from each step to the next, with a row for each unfinished sequence.
 
         Args:
@@ -299,8 +293,7 @@ class DynamicRNN:
         for name in self._memories:
             if name not in self._updates:
                 raise OpAssertionError(
-                    f"{name} should be updated in every step.",
-                    slots=[operand("memory", body.var(name))],
+                    f"{name} should be updated in every step.", slots=[operand("memory", body.var(name))],
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
                     hint="what stays the same in every step is a static_input.",
                 )  # fmt: skip

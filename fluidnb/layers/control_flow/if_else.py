@@ -1,7 +1,5 @@
 """IfElse: some rows of a batch go through one block, the others through another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -74,12 +72,9 @@ class IfElse:
     """
 
     def __init__(
-        self,
-        cond: Condition | None = None,
-        name: str | None = None,
-        inputs: Sequence[Variable] | None = None,
+        self, cond: Condition | None = None, name: str | None = None, inputs: Sequence[Variable] | None = None,
         output_num: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if cond is not None:
             rows.check_condition(cond)
         self.helper = LayerHelper("ifelse", name=name)
@@ -214,11 +209,11 @@ class IfElse:
         """A side is filled."""
         side = self._side("")
         wanted = self._output_num
-        given = sum(v is not None for v in side.results)
-        if not given or given != len(side.results) or wanted not in (None, given):
+        count = sum(v is not None for v in side.results)
+        if not count or count != len(side.results) or wanted not in (None, count):
             raise OpValueError(
                 "Must set output inside block", expected=f"{wanted or 'some'} by ie.output(…) in the {side.name}",
-                received=f"{given} outputs" if given else "no output", hint="a side without results does nothing.",
+                received=f"{count} outputs" if count else "no output", hint="a side without results does nothing.",
             )  # fmt: skip
         self._sides[side.holds] = side
         if self._cond is not None:
@@ -357,9 +352,8 @@ class IfElse:
                 continue
             if name in writes:
                 raise OpValueError(
-                    f"The {side.name} writes {name}, of which it has only some rows.",
-                    slots=[operand(name, x)], expected="results by ie.output(…)",
-                    received=f"a write to block {x.block.idx}",
+                    f"The {side.name} writes {name}, of which it has only some rows.", slots=[operand(name, x)],
+                    expected="results by ie.output(…)", received=f"a write to block {x.block.idx}",
                     hint="assign() without output creates a new variable.",
                 )  # fmt: skip
             rows.read_instead(body, name, self._parts_of(x)[not side.holds].name)

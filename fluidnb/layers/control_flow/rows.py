@@ -1,10 +1,8 @@
 """Finds the condition that selects the branch of each row, and the variables that are split by it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layers.control_flow.body import operand
 from fluidnb.layers.creation import cast, fill_constant_batch_size_like
 from fluidnb.layers.math import elementwise_mul
@@ -19,9 +17,7 @@ def check_condition(cond: object) -> None:
     expected = "bool of shape [N, 1] or [N], one for each row, or of shape [1] for all"
     hint = "layers.less_than() and its like make one."
     if not isinstance(cond, Variable):
-        raise OpTypeError(
-            "cond must be a Variable", expected=expected, received=f"{cond!r} ({type(cond).__name__})", hint=hint
-        )
+        raise OpTypeError("cond must be a Variable", expected=expected, received=typed(cond), hint=hint)
     if dtype_name(cond.dtype) != "bool":
         raise OpTypeError(
             "cond must be a bool variable", slots=[operand("cond", cond)], expected=expected,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
+from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError, typed
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import (
@@ -119,14 +119,9 @@ class StaticRNN:
         return step
 
     def memory(
-        self,
-        init: Variable | None = None,
-        shape: Sequence[int] | None = None,
-        batch_ref: Variable | None = None,
-        init_value: float = 0.0,
-        init_batch_dim_idx: int = 0,
-        ref_batch_dim_idx: int = 1,
-    ) -> Variable:
+        self, init: Variable | None = None, shape: Sequence[int] | None = None, batch_ref: Variable | None = None,
+        init_value: float = 0.0, init_batch_dim_idx: int = 0, ref_batch_dim_idx: int = 1,
+    ) -> Variable:  # fmt: skip
         """A value that goes from each step to the next.
 
         Args:
@@ -225,8 +220,7 @@ class StaticRNN:
         for link in self.memories.values():
             if link.mem is None:
                 raise OpAssertionError(
-                    f"{link.init.name} should be updated in every step.",
-                    slots=[operand("memory", link.pre_mem)],
+                    f"{link.init.name} should be updated in every step.", slots=[operand("memory", link.pre_mem)],
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
                     hint="what stays the same in every step needs no memory.",
                 )  # fmt: skip
@@ -250,13 +244,13 @@ class StaticRNN:
     def _own_names(self, body: Block, results: Sequence[Variable]) -> list[Variable]:
         """Results, each under a name that only the step block has: that of what it becomes outside."""
         taken = {i.name for i in self.inputs} | set(self.memories)
-        found: list[Variable] = []
+        renamed: list[Variable] = []
         for result in results:
             if result.block is not body or result.name in taken:
                 result = assign(result)
             taken.add(result.name)
-            found.append(result)
-        return found
+            renamed.append(result)
+        return renamed
 
     def _states(self, body: Block, results: set[str]) -> list[str]:
         """The new values of the memories, each a variable of the step block that serves nothing else.
@@ -296,10 +290,10 @@ class StaticRNN:
                 "RNN has no output", expected="rnn.output(…) in the block", received="no output",
                 hint="only outputs are seen outside.",
             )  # fmt: skip
-        found = self.outputs
+        values = self.outputs
         if not output_all_steps:
-            found = [squeeze(part_of(o, axes=[0], starts=[-1], ends=[2**31 - 1]), axes=[0]) for o in found]
-        return found[0] if len(found) == 1 else list(found)
+            values = [squeeze(part_of(o, axes=[0], starts=[-1], ends=[2**31 - 1]), axes=[0]) for o in values]
+        return values[0] if len(values) == 1 else list(values)
 
 
 class BlockGuardWithCompletion(BodyGuard):
@@ -309,7 +303,7 @@ class BlockGuardWithCompletion(BodyGuard):
         if not isinstance(rnn, StaticRNN):
             raise OpTypeError(
                 "BlockGuardWithCompletion takes a StaticRNN", expected="a StaticRNN",
-                received=f"{rnn!r} ({type(rnn).__name__})", hint="or write: with rnn.step(): …",
+                received=typed(rnn), hint="or write: with rnn.step(): …",
             )  # fmt: skip
         if rnn.status != StaticRNN.BEFORE_RNN_BLOCK:
             raise OpValueError(

@@ -1,7 +1,5 @@
 """Switch: of several blocks the first one whose condition holds."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
@@ -81,13 +79,13 @@ class Switch:
                 "The condition of a case should be a bool variable.", slots=[operand("condition", condition)],
                 expected="bool[1]", received=f"{dtype_name(condition.dtype)}{list(condition.shape)}", hint=hint,
             )  # fmt: skip
-        held, otherwise = condition, logical_not(condition)
+        taken, otherwise = condition, logical_not(condition)
         before = self._none_held
         if before is not None:
             otherwise = logical_and(before, otherwise)
-            held = logical_and(before, condition)
+            taken = logical_and(before, condition)
         self._none_held = otherwise
-        return self._branch(held, "case")
+        return self._branch(taken, "case")
 
     def default(self) -> AbstractContextManager[Block]:
         """The block that runs when no case held, to fill in a ``with``; it comes last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import OpTypeError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, Condition, operand, reads_and_writes, step_scopes
 from fluidnb.program import Block
@@ -75,6 +75,6 @@ class WhileGuard(BodyGuard):
         if not isinstance(while_op, While):
             raise OpTypeError(
                 "WhileGuard takes a while op", expected="a While", hint="or write: with loop.block(): …",
-                received=f"{while_op!r} ({type(while_op).__name__})",
+                received=typed(while_op),
             )  # fmt: skip
         super().__init__(while_op.helper, while_op.complete)

@@ -1,7 +1,5 @@
 """Memory placement by lifetime: buffers that are never live at once may share bytes."""
 
-from __future__ import annotations
-
 import heapq
 from bisect import insort
 from collections import defaultdict
@@ -10,7 +8,6 @@ from itertools import accumulate
 
 #: (first call, last call, bytes, key) of one buffer.
 Life = tuple[int, int, int, int]
-
 ALIGN = 64
 #: Above this number of buffers the placement is linear instead of first fit.
 _MANY = 600

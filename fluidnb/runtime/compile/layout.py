@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 
 Order = tuple[int, ...]
-
 #: Smaller batches stay in C order: a run of so few elements is no run.
 SMALLEST = 4
 
@@ -47,7 +46,7 @@ def batch_innermost(lowered: LoweredProgram) -> dict[str, Order]:
     ranks = _ranks(lowered)
     fixed = lowered.persistable | lowered.captured
     beside: dict[str, set[str]] = defaultdict(set)
-    found: dict[str, int] = {}
+    rank_of: dict[str, int] = {}
     for op in ops:
         names = {n for n in (*op.reads(), *op.writes()) if n not in fixed}
         if _passes_on(op):
@@ -62,15 +61,15 @@ def batch_innermost(lowered: LoweredProgram) -> dict[str, Order]:
                 beside[name].add(base)
         for name in _images(op):
             if name not in fixed and ranks.get(name):
-                found[name] = ranks[name]
-    waiting = list(found)
+                rank_of[name] = ranks[name]
+    waiting = list(rank_of)
     while waiting:
         name = waiting.pop()
         for other in beside[name]:
-            if other not in found and ranks.get(other, 0) in (0, found[name]):
-                found[other] = found[name]
+            if other not in rank_of and ranks.get(other, 0) in (0, rank_of[name]):
+                rank_of[other] = rank_of[name]
                 waiting.append(other)
-    return {name: (*range(1, rank), 0) for name, rank in found.items()}
+    return {name: (*range(1, rank), 0) for name, rank in rank_of.items()}
 
 
 def order_of(layout: dict[str, Order], name: str | None, shape: tuple[int, ...]) -> Order | None:

@@ -1,7 +1,5 @@
 """Checkpoints: the values of the user's scope that a run changes, from before it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

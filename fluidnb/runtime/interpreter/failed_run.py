@@ -1,7 +1,5 @@
 """The run that failed last, recorded so that a debugger can repeat it up to the operator that failed."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -32,7 +32,6 @@ from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
 
 Array = Any
-
 #: Bytes of a block for small arrays, and of the largest one that goes there.
 _SLAB, _SMALL = 1 << 14, 1 << 10
 

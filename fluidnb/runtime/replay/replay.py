@@ -1,7 +1,5 @@
 """The compiled run: segments in order. Control operators run to their end here; the interpreter pushes a frame."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from fluidnb.errors import FluidError

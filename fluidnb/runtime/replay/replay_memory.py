@@ -1,7 +1,5 @@
 """Memory policy of the compiled run: buffers that last, and placeholders of those in the arena."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

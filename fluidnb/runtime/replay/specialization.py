@@ -1,7 +1,5 @@
 """Specializations: a lowered program bound for one scope and one signature of feeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

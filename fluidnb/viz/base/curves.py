@@ -1,7 +1,5 @@
 """Curves of training values: downsampled as they grow, smoothed, drawn as one line of bars."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

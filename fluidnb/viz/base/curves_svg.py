@@ -1,7 +1,5 @@
 """Curves as SVG: two axes, smoothing, and the values under the pointer, without a script."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of devices, and the available places."""
 
-from __future__ import annotations
-
 from fluidnb.errors import EnforceNotMet
 from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
 

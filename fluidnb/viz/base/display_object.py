@@ -1,7 +1,5 @@
 """Display objects: text for terminals, HTML for notebooks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

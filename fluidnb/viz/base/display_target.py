@@ -1,7 +1,5 @@
 """Targets of a live display: a notebook cell, a terminal line, or a plain stream."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Shared parts of HTML renderings: styled text, tables, a scrolling box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from fluidnb.utils.escapes import escape

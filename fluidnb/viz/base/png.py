@@ -1,7 +1,5 @@
 """PNG files from arrays of bytes."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from typing import Any

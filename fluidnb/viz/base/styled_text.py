@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 #: A piece of text and the name of its style, a key of `STYLES`.
 Span = tuple[str, str]
 Line = list[Span]
-
 #: Colours of the roles: of middle lightness, readable on light and dark backgrounds.
 COLOURS = {"forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c"}
 

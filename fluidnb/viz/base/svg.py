@@ -1,7 +1,5 @@
 """Shared parts of SVG renderings: the element, its heading, unique ids."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Shared parts of lessons: isolated programs, steps, captions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Memory growth over the steps of a loop: bytes of the pool and of the scopes, and what grew."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

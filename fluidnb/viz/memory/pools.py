@@ -1,7 +1,5 @@
 """The memory pools of all places: statistics, devices, holders of blocks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import cache
 from typing import Any

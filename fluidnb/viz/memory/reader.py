@@ -1,7 +1,5 @@
 """Reads the memory of a program that has run, from the arrays in its compiled calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from functools import partial

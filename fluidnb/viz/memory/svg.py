@@ -1,7 +1,5 @@
 """SVG and HTML renderings of memory: time from left to right, bytes upwards, a box for each buffer."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from fluidnb.memory import size_text

@@ -1,7 +1,5 @@
 """Text rendering of the memory of a program."""
 
-from __future__ import annotations
-
 from fluidnb.memory import size_text
 from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural

@@ -1,7 +1,5 @@
 """The tree of the blocks of a program: owner operator, cells, operators by role."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

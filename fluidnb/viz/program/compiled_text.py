@@ -1,7 +1,5 @@
 """The compiled program of the last run: operators, and copies, casts and layout conversions around them."""
 
-from __future__ import annotations
-
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
 from fluidnb.runtime.program_state import program_state

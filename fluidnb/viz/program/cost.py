@@ -1,7 +1,5 @@
 """The cost of a program as a table."""
 
-from __future__ import annotations
-
 from fluidnb.program.cost import ProgramCost
 from fluidnb.viz.base.styled_text import Line, columns
 

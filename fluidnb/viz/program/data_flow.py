@@ -1,7 +1,5 @@
 """Data-flow edges between operators, and their lanes beside the rows of a listing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The difference of two programs: operators and variables added, removed, changed."""
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from dataclasses import dataclass

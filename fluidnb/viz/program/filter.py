@@ -1,7 +1,5 @@
 """Filters the operators of a picture by search words and role, and collapses runs and blocks."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +13,6 @@ from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture
 
 #: Fields of a search word, as in ``var:fc_0.*``; a word without a field searches all.
 FIELDS = ("op", "var", "attr", "cell")
-
 Test = Callable[[OpRow], bool]
 
 
@@ -61,9 +58,8 @@ def _tests(search: str) -> Iterator[Test]:
         words = shlex.split(search)
     except ValueError:
         raise OpValueError(
-            "unterminated quotation in the search.", expected='words, for example "attr:shape=[1, 2]"',
-            received=search,
-        ) from None  # fmt: skip
+            "unterminated quotation in the search.", expected='words, for example "attr:shape=[1, 2]"', received=search
+        ) from None
     for word in words:
         field, colon, rest = word.partition(":")
         known = bool(colon) and field in FIELDS

@@ -1,7 +1,5 @@
 """The graph of `fluid.debugger.draw_block_graphviz`: operators and variables as nodes, in DOT."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Text rendering of a graph: operators in order with data-flow edges beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.viz.base.styled_text import Line, columns

@@ -1,7 +1,5 @@
 """A program as a graph laid out by Graphviz, where installed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """HTML rendering of programs: a scrolling picture, a graph, or a collapsible listing."""
 
-from __future__ import annotations
-
 from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.html import boxed, pieces_html
 from fluidnb.viz.base.styled_text import columns

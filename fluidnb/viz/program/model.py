@@ -10,7 +10,6 @@ from fluidnb.viz.base.styled_text import plural
 
 #: The roles of operators in the order in which a program is built.
 ROLES = ("forward", "backward", "optimizer")
-
 #: Operator types listed for a collapsed run, and characters of the results of an operator, at most.
 _TYPES, _LEFT = 4, 40
 

@@ -1,7 +1,5 @@
 """Reference of an operator type as plain data: documentation, slots, attributes, kernels, gradient."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Text rendering of operators: references of types, the list of types, details of one in a program."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap

@@ -21,8 +21,7 @@ _ROW, _INDENT, _LEFT, _LANE = 26, 30, 30, 7
 _CODE, _FACTS, _LOCATION, _BAR = 62, 30, 26, 72
 #: Style of a piece -> attributes.
 _ATTRIBUTES = {
-    "dim": ' fill-opacity=".75"',
-    **{role: f' {legible(colour)} font-weight="700"' for role, colour in COLOURS.items()},
+    "dim": ' fill-opacity=".75"', **{role: f' {legible(colour)} font-weight="700"' for role, colour in COLOURS.items()}
 }
 
 

@@ -1,7 +1,5 @@
 """A program as a compact table for the page of a widget: each text and variable stored once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +10,6 @@ from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture, Sl
 
 #: Kinds of runs of operators.
 RUNS = ("cells", "layers")
-
 Slots = list[list[int]]
 
 

@@ -9,10 +9,8 @@ from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, VarRow
 
 #: Data and parameters listed above the operators at most.
 _NAMED = 12
-
 #: Characters of the time bar of an operator with a share of 1.
 _BAR = 10
-
 #: Rows of cells, each with a mark.
 Rows = Iterator[tuple[str, list[Line]]]
 

@@ -1,7 +1,5 @@
 """Def-use information: the operators that write or read a variable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

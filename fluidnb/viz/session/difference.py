@@ -18,7 +18,6 @@ from fluidnb.viz.values.tensor_window import View, element_text, read_page
 
 #: Changed elements that are listed.
 _MOST = 8
-
 Array = np.ndarray[Any, Any]
 
 

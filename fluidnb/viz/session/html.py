@@ -1,7 +1,5 @@
 """HTML rendering of a debug session: the next operator highlighted, values with histograms."""
 
-from __future__ import annotations
-
 from fluidnb.debug.session import Session
 from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.html import lines_html

@@ -20,7 +20,6 @@ from fluidnb.viz.session.text import error_lines
 
 #: Lines of the user's code before and after the one that appended an operator.
 _SOURCE_LINES = 12
-
 #: (block, index) of an operator.
 Spot = tuple[int, int]
 

@@ -1,7 +1,5 @@
 """Text rendering of the debugger panel: position, breakpoints, innermost scope."""
 
-from __future__ import annotations
-
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.viz.base.curves import sparkline

@@ -1,7 +1,5 @@
 """The values of the debugger panel: a window of a scope, and details of one variable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Text rendering of a debug session: position, next operator, values, watches."""
 
-from __future__ import annotations
-
 import linecache
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """SVG rendering of gradients over training: a heat map of parameters over steps."""
 
-from __future__ import annotations
-
 import math
 
 from fluidnb.utils.escapes import escape

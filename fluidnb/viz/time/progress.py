@@ -1,7 +1,5 @@
 """A progress display of a loop: bar, rate, time left, and curves of watched values."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
@@ -47,9 +45,8 @@ class Progress:
     ) -> None:  # fmt: skip
         if not callable(reader) and not hasattr(reader, "__iter__"):
             raise OpTypeError(
-                "progress needs a reader.", expected="a reader, or an iterable of batches",
-                received=repr(reader)[:80],
-            )  # fmt: skip
+                "progress needs a reader.", expected="a reader, or an iterable of batches", received=repr(reader)[:80]
+            )
         watched = watch if isinstance(watch, list | tuple) else [watch]
         self._probes = [_probe(w) for w in watched]
         before = State(title, 0, None, 0, passes, 0.0) if start is None else start
@@ -176,12 +173,9 @@ class Progress:
 
 
 def progress(
-    reader: Callable[[], Iterable[Any]] | Iterable[Any],
-    watch: Any = (),
-    passes: int = 1,
-    total: int | None = None,
+    reader: Callable[[], Iterable[Any]] | Iterable[Any], watch: Any = (), passes: int = 1, total: int | None = None,
     title: str = "training",
-) -> Progress:
+) -> Progress:  # fmt: skip
     """Iterates over a reader and displays progress: bar, rate, time left, and a live plot of watched values.
 
     The display is updated at most five times a second and takes less than 1% of the run. It is a plot in a

@@ -1,7 +1,5 @@
 """Renderings of a running loop: a line for terminals, a bar with curves and means for notebooks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

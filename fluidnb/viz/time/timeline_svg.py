@@ -1,7 +1,5 @@
 """SVG and HTML renderings of a timeline: a box for each operator in the colour of its role."""
 
-from __future__ import annotations
-
 from fluidnb.utils.escapes import escape
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.viz.base.html import lines_html

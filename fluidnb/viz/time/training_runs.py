@@ -1,7 +1,5 @@
 """Recorded training runs: a table, and a plot of their curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """History of displayed values: last changes, and mean and deviation over the steps."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """HTML rendering of scopes: collapsible, a row for each variable, values as small pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fluidnb.utils.escapes import escape

@@ -1,7 +1,5 @@
 """Small samples of large tensors as plain data: a line, a matrix, or an image."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,6 @@ from fluidnb.values.copies import is_on_device
 
 #: A plane of a preview: rows of numbers.
 Plane = tuple[tuple[float, ...], ...]
-
 #: Elements of a line, cells of a field and pixels of an image along a side, at most.
 _LINE, _FIELD, _IMAGE = 64, 32, 96
 #: Minimum height and width of an image.

@@ -1,7 +1,5 @@
 """HTML renderings of values: previews, histograms, nested sequences."""
 
-from __future__ import annotations
-
 import math
 from base64 import b64encode
 from typing import Any

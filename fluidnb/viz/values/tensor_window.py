@@ -1,7 +1,5 @@
 """A window into a tensor of any size: two axes as rows and columns, the others fixed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

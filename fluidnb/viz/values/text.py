@@ -1,7 +1,5 @@
 """Text renderings of tensors and scopes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fluidnb.values.lod_text import draw

@@ -31,7 +31,6 @@ from fluidnb_magics.jupyter.kernel_private import DebugChannel, Message
 
 #: Events that the panel understands; it ends with the Python debugger, not with a debug session.
 _EVENTS = ("stopped", "continued", "breakpoint", "invalidated")
-
 #: The stops of the panel besides lines; it stops at operators that fail in any case.
 _FILTERS = [row for row in CAPABILITIES["exceptionBreakpointFilters"] if row["filter"] == "nan"]
 

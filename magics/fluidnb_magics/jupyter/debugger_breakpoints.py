@@ -1,7 +1,5 @@
 """The sources of operators in JupyterLab's debugger, and the breakpoints that are clicked in the gutters of cells."""
 
-from __future__ import annotations
-
 import linecache
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Expressions typed into JupyterLab's debug console: it keeps the focus, and the panel its variables."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
@@ -11,7 +9,6 @@ from fluidnb.debug.session import Session
 
 #: Waits for something while other requests are answered.
 Meanwhile = Callable[[Awaitable[Any]], Awaitable[Any]]
-
 _MOST = 3.0  # seconds that responses are delayed: other front ends may not send the expected request
 
 

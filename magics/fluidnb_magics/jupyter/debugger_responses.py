@@ -1,7 +1,5 @@
 """Responses to JupyterLab's debugger panel about a paused fluid program."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +14,8 @@ from fluidnb_magics.jupyter.kernel_private import Message
 
 #: A value -> its mime bundle, and the bundle's metadata.
 Render = Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]
-
 #: request -> the list that the panel takes from the response, whether or not it succeeded
 _LISTS = {"stackTrace": "stackFrames", "scopes": "scopes", "variables": "variables"}
-
 _PATIENCE = 2.0  # seconds that the panel waits for a command typed into its console
 
 

@@ -1,7 +1,5 @@
 """The metadata of the front end about the cell that runs, and about cells that it deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

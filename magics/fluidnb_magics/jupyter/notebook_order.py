@@ -1,7 +1,5 @@
 """The order of the notebook's cells: as the front end reports it, else as the notebook's file has it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The builder without a widget: blocks in which one can build, candidates, drafts and trial runs."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

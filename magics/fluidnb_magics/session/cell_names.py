@@ -1,7 +1,5 @@
 """The Python names that a cell reads and binds: a changed ``size = 64`` rebuilds the cells that use it."""
 
-from __future__ import annotations
-
 import dis
 import re
 from collections.abc import Iterator, Mapping

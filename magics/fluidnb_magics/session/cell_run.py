@@ -53,13 +53,9 @@ class Building:
     """Runs a cell; at the end of each of its blocks, the cells that append to it."""
 
     def __init__(
-        self,
-        shell: Any,
-        group: Group,
-        code: Callable[[Cell], Compiled],
-        blocks: OpenedBlocks,
+        self, shell: Any, group: Group, code: Callable[[Cell], Compiled], blocks: OpenedBlocks,
         displayed: Hashable | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._shell, self._group, self._code, self._blocks = shell, group, code, blocks
         self._displayed = displayed  # key of the cell whose output and values are shown; other output is dropped
         self._frames: list[Frame] = []

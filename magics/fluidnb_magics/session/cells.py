@@ -1,7 +1,5 @@
 """A cell: its source, how it is compiled by the shell's own means, and how it runs in the user's namespace."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """Change notification after each cell, at most ten times a second and less often if observers are slow."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 import traceback

@@ -1,7 +1,5 @@
 """Initialization of parameters without a value, at the next run."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from fluidnb.program import Program

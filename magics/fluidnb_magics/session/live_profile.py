@@ -1,7 +1,5 @@
 """The profile of later runs in a terminal, where no widget can be shown."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from time import monotonic

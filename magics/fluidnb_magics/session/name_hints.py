@@ -4,8 +4,6 @@ The line is not read as text: the instruction after the frame's call stores the 
 functions, ``%time`` and several lines, and needs no source.
 """
 
-from __future__ import annotations
-
 import dis
 from bisect import bisect_left, bisect_right
 from functools import lru_cache

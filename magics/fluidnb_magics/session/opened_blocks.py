@@ -1,7 +1,5 @@
 """The blocks that cells opened, by index, Python name, or the cell that opened them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

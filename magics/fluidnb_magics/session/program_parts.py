@@ -1,7 +1,5 @@
 """The parts of a program that users name: a cell, a block, some operators, an expression."""
 
-from __future__ import annotations
-
 from fluidnb.program import Block, Operator, Program, Variable
 from fluidnb.program.origin import cell_key
 from fluidnb.viz import BlockRow, ProgramPicture, part, read_block, read_program, repr_html

@@ -1,7 +1,5 @@
 """Running a program from a magic: feeds, fetched values, runs that change nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import repeat

@@ -1,7 +1,5 @@
 """The user's selection, shared by all widgets of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

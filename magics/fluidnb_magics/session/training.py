@@ -1,7 +1,5 @@
 """Training from a magic: validation after each pass, runs that are kept, continued where they were interrupted."""
 
-from __future__ import annotations
-
 import weakref
 import zlib
 from collections import defaultdict

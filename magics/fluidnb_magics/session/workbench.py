@@ -1,7 +1,5 @@
 """The session behind the magics: cells, the programs that they build, and the values of their parameters."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext

@@ -12,6 +12,7 @@ from weakref import WeakMethod
 
 from traitlets import Bool, Bytes, Dict, List
 
+from fluidnb import viz
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session, current
 from fluidnb.debug.snapshot import Snapshot
@@ -20,21 +21,6 @@ from fluidnb.op import has_op
 from fluidnb.program import Program
 from fluidnb.program.origin import cell_key
 from fluidnb.runtime import global_scope
-from fluidnb.viz import (
-    ProgramPicture,
-    TensorSummary,
-    dot_svg,
-    graph_html,
-    graph_lines,
-    level,
-    part,
-    program_html,
-    program_lines,
-    program_svg,
-    read_op,
-    sheet_lines,
-    tensor_lines,
-)  # fmt: skip
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.base.svg import new_uid
 from fluidnb.viz.program.table import ProgramTable, read_table
@@ -90,13 +76,13 @@ class Explorer(NotebookWidget):
     def lines(self) -> Sequence[Line]:
         """The listing, of `SHOWN` operators at most; or the graph."""
         if self.graph:
-            return graph_lines(level(self.picture))
-        return program_lines(self.picture, 0, SHOWN)
+            return viz.graph_lines(viz.level(self.picture))
+        return viz.program_lines(self.picture, 0, SHOWN)
 
     def html(self) -> str:
         if self.graph:
-            return graph_html(level(self.picture))
-        return program_html(self.picture, limit=SHOWN)
+            return viz.graph_html(viz.level(self.picture))
+        return viz.program_html(self.picture, limit=SHOWN)
 
     def refresh(self) -> None:
         """Read the program again, if it has changed, and its debug session; deferred without a page."""
@@ -158,13 +144,13 @@ class Explorer(NotebookWidget):
 
     def do_sheet(self, type: str, width: int) -> None:
         """Send the documentation of an operator type."""
-        self.send({"sheet": type, "lines": sheet_lines(read_op(type), width) if has_op(type) else []})
+        self.send({"sheet": type, "lines": viz.sheet_lines(viz.read_op(type), width) if has_op(type) else []})
 
     def do_value(self, name: str) -> None:
         """Send a summary of a variable's value."""
 
-        def reply(summary: TensorSummary | None, where: str) -> None:
-            self.send({"value": name, "lines": [] if summary is None else tensor_lines(summary), "where": where})
+        def reply(summary: viz.TensorSummary | None, where: str) -> None:
+            self.send({"value": name, "lines": [] if summary is None else viz.tensor_lines(summary), "where": where})
 
         last_value(name, global_scope(), self._session, reply)
 
@@ -181,7 +167,7 @@ class Explorer(NotebookWidget):
 
     # Helpers.
 
-    def _read(self, limit: int = 0) -> tuple[ProgramPicture, tuple[int, int]]:
+    def _read(self, limit: int = 0) -> tuple[viz.ProgramPicture, tuple[int, int]]:
         """The picture, and the program and version that it shows."""
         seen = id(self.program), self.program.version  # before: what changes meanwhile is read again
         picture = picture_of(self._bench, *self._named, limit)
@@ -228,21 +214,21 @@ class Explorer(NotebookWidget):
             self.position = position_of(snapshot)
 
 
-def _packed(picture: ProgramPicture) -> bytes:
+def _packed(picture: viz.ProgramPicture) -> bytes:
     """A picture's table as JSON, in bytes: text would be quoted once more."""
     table = read_table(picture)
     plain = {field.name: getattr(table, field.name) for field in fields(ProgramTable)}
     return json.dumps(plain, separators=(",", ":")).encode()
 
 
-def drawn(picture: ProgramPicture, span: str, stop: threading.Event) -> Graph:
+def drawn(picture: viz.ProgramPicture, span: str, stop: threading.Event) -> Graph:
     """A level of a program, or of a part of it, as a graph; where Graphviz gives none, as a listing."""
     try:
-        shown = level(part(picture, span) if span else picture)
+        shown = viz.level(viz.part(picture, span) if span else picture)
     except FluidError as error:
         return Graph(span, why=str(error))
     uid = new_uid()
-    layout = dot_svg(shown, uid, stop=stop)
+    layout = viz.dot_svg(shown, uid, stop=stop)
     if stop.is_set():
         return Graph(span, why=layout.why)
     ops = [op for block in shown.blocks for _, op in block.walk()]
@@ -252,7 +238,7 @@ def drawn(picture: ProgramPicture, span: str, stop: threading.Event) -> Graph:
             folds[f"{uid}op_{op.block}_{op.index}"] = f"{op.block}:{op.hides[0].index}-{op.hides[-1].index}"
         elif op.folded:
             folds[f"{uid}op_{op.block}_{op.index}"] = str(op.folded[0].index)
-    return Graph(span, layout.svg or program_svg(shown, uid), layout.why, shown.counts, uid, folds)
+    return Graph(span, layout.svg or viz.program_svg(shown, uid), layout.why, shown.counts, uid, folds)
 
 
 def weakly(method: Callable[..., Any]) -> Callable[..., None]:

@@ -1,7 +1,5 @@
 """The debugger panel built from ipywidgets alone, for front ends without custom widgets."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The lessons as widgets: LoD batches, optimizers, append_backward."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

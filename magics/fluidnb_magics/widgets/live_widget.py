@@ -1,7 +1,5 @@
 """Widgets that follow runs, cells and steps of a debug session, with at most ten updates a second."""
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections.abc import Callable

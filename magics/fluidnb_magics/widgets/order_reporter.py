@@ -1,7 +1,5 @@
 """A widget without a picture: its page reports the order of the notebook's cells."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import anywidget

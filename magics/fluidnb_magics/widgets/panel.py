@@ -1,7 +1,5 @@
 """The debugger panel: a session with its program, scopes, watches and breakpoints, and buttons for both directions."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

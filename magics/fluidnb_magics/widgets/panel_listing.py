@@ -1,7 +1,5 @@
 """The listing of a debugger panel: the program as it runs, also when cells have changed it since."""
 
-from __future__ import annotations
-
 import json
 
 from fluidnb.debug.session import Session, current

@@ -1,7 +1,5 @@
 """The scope explorer: scopes and their values during runs, and any tensor page by page."""
 
-from __future__ import annotations
-
 import math
 import weakref
 from collections.abc import Sequence
@@ -21,8 +19,7 @@ from fluidnb.viz.values.history import ValueHistories
 from fluidnb.viz.values.html import scope_html
 from fluidnb.viz.values.model import ScopeVariable
 from fluidnb.viz.values.preview_html import lod_html, preview_url
-from fluidnb.viz.values.reader import levels, read_scope, read_variable
-from fluidnb.viz.values.scope_tree import ScopeNode, read_scope_tree, value_at
+from fluidnb.viz.values.reader import ScopeNode, levels, read_scope, read_scope_tree, read_variable, value_at
 from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
 from fluidnb.viz.values.text import scope_lines
 from fluidnb_magics.session.selection import Chosen

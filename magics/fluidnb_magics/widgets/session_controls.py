@@ -1,7 +1,5 @@
 """The controls of a debugger panel: its buttons, breakpoints, watches and edits, posted to the session."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """The timeline widget: a profiled run to zoom into, with the sums of the visible part."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Base class of widgets: files, messages from the page, error reports, static fallbacks."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Example programs of the lesson on backward, and the forward part of a user's program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -23,7 +23,6 @@ from fluidnb.viz.program.reader import read_op, read_program
 
 #: Operators that backward adds beside those of gradient makers.
 _KINDS = {"sum": "sum", "fill_zeros_like": "zeros", "assign": "copy"}
-
 #: An operator of the program: (block, index).
 Spot = tuple[int, int]
 

@@ -1,7 +1,5 @@
 """Text and HTML renderings of the lesson on backward."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fluidnb.viz.base.html import wrapped_html

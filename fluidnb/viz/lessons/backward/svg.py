@@ -1,7 +1,5 @@
 """SVG rendering of the lesson on backward: forward listing, backward listing, arrows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The lesson on LoD batches; operators compute lengths, offsets, ranks, and the batch and memory of each step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Text, SVG and HTML renderings of the lesson on LoD batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fluidnb.values.lod_text import draw

@@ -1,7 +1,5 @@
 """Choices of the lesson on optimizers: surfaces, optimizers, schedules, penalties."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

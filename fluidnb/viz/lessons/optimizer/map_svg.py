@@ -1,7 +1,5 @@
 """SVG map of a surface with the paths of optimizers over contour lines."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The lesson on optimizers: a program for each optimizer minimizes a function of two numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,6 @@ from fluidnb.viz.program.reader import read_program
 
 #: Steps and optimizers of a lesson at most.
 MOST_STEPS, MOST_TRACKS = 400, 6
-
 Point = tuple[float, float]
 
 

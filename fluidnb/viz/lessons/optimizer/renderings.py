@@ -1,7 +1,5 @@
 """Text and HTML renderings of the lesson on optimizers."""
 
-from __future__ import annotations
-
 import math
 
 from fluidnb.utils.escapes import escape

@@ -1,24 +1,26 @@
-"""Compiles framework.proto again: ``python -m fluidnb.proto.rebuild`` writes framework.desc and framework_pb2.pyi.
+"""Compiles the proto files again: ``python -m tests.tools.rebuild_protos`` writes their .desc and _pb2.pyi.
 
-Only this script needs a protobuf compiler (the one in grpcio-tools); what it writes is checked in.
+It needs a protobuf compiler (the one in grpcio-tools); what it writes is checked in.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
+FLUIDNB = Path(__file__).parents[2] / "fluidnb"
+#: Name of a proto file -> its folder.
+FOLDERS = {"framework": FLUIDNB / "proto", "net": FLUIDNB / "net"}
 
 
-def build(folder: Path = HERE, name: str = "framework") -> dict[str, bytes]:
+def build(name: str) -> dict[str, bytes]:
     """Compiles a proto file in a temporary folder; returns the content of each generated file by name."""
     protoc = importlib.import_module("grpc_tools.protoc")
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary)
-        options = [*{f"-I{folder}": 0, f"-I{HERE}": 0}, f"--descriptor_set_out={out}/{name}.desc", f"--pyi_out={out}"]
+        options = [f"-I{folder}" for folder in dict.fromkeys([FOLDERS[name], FOLDERS["framework"]])]
+        options += [f"--descriptor_set_out={out}/{name}.desc", f"--pyi_out={out}"]
         if protoc.main(["protoc", *options, f"{name}.proto"]):
             raise RuntimeError(f"{name}.proto does not compile.")
         stub = for_strict_checkers((out / f"{name}_pb2.pyi").read_text())
@@ -39,15 +41,15 @@ def for_strict_checkers(stub: str) -> str:
     return f"# ruff: noqa\n{stub}"
 
 
-def main(folder: Path = HERE, name: str = "framework") -> int:
-    """Writes the files of `build` next to the proto file and prints which of them changed."""
-    for file, content in build(folder, name).items():
-        path = folder / file
-        changed = not path.exists() or path.read_bytes() != content
-        path.write_bytes(content)
-        print(f"{file}: {'written' if changed else 'as it was'}, {len(content)} bytes")
-    return 0
+def main() -> None:
+    """Writes the generated files next to their proto file and prints which of them changed."""
+    for name, folder in FOLDERS.items():
+        for file, content in build(name).items():
+            path = folder / file
+            changed = not path.exists() or path.read_bytes() != content
+            path.write_bytes(content)
+            print(f"{file}: {'written' if changed else 'as it was'}, {len(content)} bytes")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
