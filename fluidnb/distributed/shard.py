@@ -1,0 +1,160 @@
+"""Shard: what trainers see of one parameter server, the same for every engine."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op.engine import Arrival
+from fluidnb.values import LoDTensor, SelectedRows
+
+#: Seconds between two looks at whether a waiting call has to stop.
+_POLL = 0.05
+
+
+def copied(value: Any) -> Any:
+    """A copy of an array or of SelectedRows that shares no memory with it."""
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows_.copy(), value.height_, LoDTensor(np.array(value.value.array)))
+    return np.array(value)
+
+
+class Shard:
+    """Gradients that trainers have sent to one server, and the parameters that they may read. Thread-safe.
+
+    Args:
+        endpoint: of the server.
+        trainers: how many trainers there are.
+        sync: whether a step needs the gradients of all trainers.
+
+    Attributes:
+        step: training steps that the server has finished; -1 before its parameters are there.
+    """
+
+    def __init__(self, endpoint: str, trainers: int, sync: bool) -> None:
+        self.endpoint, self.trainers, self.sync = endpoint, trainers, sync
+        self.step = -1
+        self._values: dict[str, Any] = {}
+        self._sent: dict[int, dict[str, Any]] = {}
+        self._complete: set[int] = set()
+        self._queue: deque[Arrival] = deque()
+        self._error: BaseException | None = None
+        self._over = False
+        self._changed = threading.Condition()
+
+    # ---- called for trainers
+
+    def push(self, trainer: int, step: int, values: Mapping[str, Any], last: bool) -> None:
+        """Take gradients of a trainer's step.
+
+        Args:
+            step: number of the training step; what belongs to a finished step is ignored, as a repeated call is.
+            values: gradients by name; they are kept, so nothing else may write them.
+            last: whether the trainer's step is complete with these.
+        """
+        with self._changed:
+            self._raise_failed()
+            if not self.sync:
+                self._queue.append(Arrival(values, trainer))
+            elif step >= self.step:
+                self._sent.setdefault(trainer, {}).update(values)
+                if last:
+                    self._complete.add(trainer)
+            self._changed.notify_all()
+
+    def pull(self, step: int, check: Callable[[], None], timeout: float | None = None) -> dict[str, Any]:
+        """The parameters after a number of steps, or later ones; waits for them.
+
+        Args:
+            step: training steps that must be finished; 0 for initial values.
+            timeout: seconds to wait at most; None without end.
+        """
+        with self._changed:
+            self._wait(lambda: self.step >= step, check, timeout, f"step {step} of {self.endpoint}")
+            return dict(self._values)
+
+    def rows(self, table: str, ids: Any, check: Callable[[], None]) -> Any:
+        """Rows of a table by their numbers."""
+        with self._changed:
+            self._wait(lambda: self.step >= 0, check, None, f"the parameters of {self.endpoint}")
+            value = self._values[table]
+            if isinstance(value, SelectedRows):
+                order = np.argsort(value.rows_, kind="stable")
+                return value.value.array[order[np.searchsorted(value.rows_, ids, sorter=order)]]
+            return value[ids]
+
+    # ---- called by the server's program: `fluidnb.op.engine.ServerSide`
+
+    def publish(self, values: Mapping[str, Any]) -> None:
+        """Let trainers read these values, after one more step."""
+        copies = {name: copied(value) for name, value in values.items()}
+        with self._changed:
+            self._values = copies
+            self.step += 1
+            self._changed.notify_all()
+
+    def take(self, check: Callable[[], None]) -> Arrival | None:
+        """What trainers have sent: a whole step of all of them, or the oldest message of one."""
+        with self._changed:
+            if not self.sync:
+                self._wait(lambda: self._queue or self._over, check, None, "")
+                return self._queue.popleft() if self._queue else None
+            self._wait(lambda: len(self._complete) == self.trainers or self._over, check, None, "")
+            if self._over:
+                return None
+            values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
+            self._sent.clear()
+            self._complete.clear()
+            return Arrival(values)
+
+    # ---- called by the engine
+
+    def end(self) -> None:
+        """Training is over: the server's program ends."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """The server or a trainer has failed: whoever waits gets an error."""
+        with self._changed:
+            self._error = self._error or error
+            self._over = True
+            self._changed.notify_all()
+
+    def state(self) -> dict[str, Any]:
+        """Step, trainers that have sent theirs, and messages that wait."""
+        with self._changed:
+            return {"step": self.step, "complete": sorted(self._complete), "waiting": len(self._queue)}
+
+    def _wait(self, ready: Callable[[], Any], check: Callable[[], None], timeout: float | None, what: str) -> None:
+        """Wait until something holds, with the lock; raises when it cannot come any more."""
+        left = timeout
+        while not ready():
+            self._raise_failed()
+            if self._over and what:
+                raise EnforceNotMet(
+                    f"Training is over: {what} does not come any more.", expected=what, received="the end of training",
+                    hint="run the trainer's program inside the engine's with.",
+                )  # fmt: skip
+            if left is not None and left <= 0:
+                raise EnforceNotMet(
+                    f"{what} did not come within {timeout:g} s.", expected=what, received=f"step {self.step}",
+                    hint="a trainer or server hangs or is much slower than the others.",
+                )  # fmt: skip
+            self._changed.wait(_POLL)
+            left = None if left is None else left - _POLL
+            check()
+
+    def _raise_failed(self) -> None:
+        if self._error is not None:
+            raise EnforceNotMet(
+                f"Training has stopped because another role failed: {str(self._error).splitlines()[0]}",
+                expected="running trainers and servers", received=type(self._error).__name__,
+                hint="the error of that role says what to do.",
+            ) from self._error  # fmt: skip

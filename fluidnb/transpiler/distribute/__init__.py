@@ -1,0 +1,1 @@
+"""DistributeTranspiler: one program becomes the programs of trainers and parameter servers."""
