@@ -155,7 +155,12 @@ class LocalEngine:
                 self._run(role, startup)
             for feed in reader(number):
                 results[number].append(self._run(role, main, feed, names))
+            if self.plan.sync:  # the others wait for this one's next step, which does not come
+                for shard in self.shards.values():
+                    shard.leave(number, self.connections[number].step)
 
+        for shard in self.shards.values():
+            shard.expect_all()
         threads = [self._start(f"trainer:{n}", work, n) for n in range(len(self.connections))]
         try:
             for thread in threads:
@@ -165,6 +170,8 @@ class LocalEngine:
                 shard.fail(e)
             raise
         self._raise_first()
+        for shard in self.shards.values():
+            shard.settle()
         return results
 
     def parameters(self) -> dict[str, Any]:

@@ -24,6 +24,10 @@ def copied(value: Any) -> Any:
     return np.array(value)
 
 
+def _no_check() -> None:
+    """No run that could be asked to stop."""
+
+
 class Shard:
     """Gradients that trainers have sent to one server, and the parameters that they may read. Thread-safe.
 
@@ -42,9 +46,10 @@ class Shard:
         self._values: dict[str, Any] = {}
         self._sent: dict[int, dict[str, Any]] = {}
         self._complete: set[int] = set()
+        self._ended: dict[int, int] = {}  # trainer -> the steps that it took
         self._queue: deque[Arrival] = deque()
         self._error: BaseException | None = None
-        self._over = False
+        self._over = self._busy = False
         self._changed = threading.Condition()
 
     # ---- called for trainers
@@ -78,6 +83,17 @@ class Shard:
             self._wait(lambda: self.step >= step, check, timeout, f"step {step} of {self.endpoint}")
             return dict(self._values)
 
+    def expect_all(self) -> None:
+        """All trainers have batches again."""
+        with self._changed:
+            self._ended.clear()
+
+    def leave(self, trainer: int, steps: int) -> None:
+        """A trainer has no more batches; the others may not wait for its next step."""
+        with self._changed:
+            self._ended[trainer] = steps
+            self._changed.notify_all()
+
     def rows(self, table: str, ids: Any, check: Callable[[], None]) -> Any:
         """Rows of a table by their numbers."""
         with self._changed:
@@ -96,6 +112,7 @@ class Shard:
         with self._changed:
             self._values = copies
             self.step += 1
+            self._busy = False
             self._changed.notify_all()
 
     def take(self, check: Callable[[], None]) -> Arrival | None:
@@ -103,6 +120,7 @@ class Shard:
         with self._changed:
             if not self.sync:
                 self._wait(lambda: self._queue or self._over, check, None, "")
+                self._busy = bool(self._queue)
                 return self._queue.popleft() if self._queue else None
             self._wait(lambda: len(self._complete) == self.trainers or self._over, check, None, "")
             if self._over:
@@ -113,6 +131,11 @@ class Shard:
             return Arrival(values)
 
     # ---- called by the engine
+
+    def settle(self) -> None:
+        """Wait until everything that was sent is part of the parameters."""
+        with self._changed:
+            self._wait(lambda: not self._queue and not self._busy, _no_check, None, "")
 
     def end(self) -> None:
         """Training is over: the server's program ends."""
@@ -137,6 +160,7 @@ class Shard:
         left = timeout
         while not ready():
             self._raise_failed()
+            self._raise_left(what)
             if self._over and what:
                 raise EnforceNotMet(
                     f"Training is over: {what} does not come any more.", expected=what, received="the end of training",
@@ -150,6 +174,16 @@ class Shard:
             self._changed.wait(_POLL)
             left = None if left is None else left - _POLL
             check()
+
+    def _raise_left(self, what: str) -> None:
+        """Raise where a step needs a trainer that has ended before it."""
+        for trainer, steps in self._ended.items():
+            if what and self.step >= steps and len(self._complete) > 0 and trainer not in self._complete:
+                raise EnforceNotMet(
+                    f"trainer:{trainer} has ended after {steps} steps, and others go on: {what} needs all trainers.",
+                    expected="as many batches for each trainer", received=f"{steps} of trainer:{trainer}",
+                    hint="give every trainer the same number of batches, or train with sync_mode=False.",
+                )  # fmt: skip
 
     def _raise_failed(self) -> None:
         if self._error is not None:

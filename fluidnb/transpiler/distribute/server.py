@@ -8,7 +8,6 @@ from typing import Any
 from fluidnb.errors import OpValueError
 from fluidnb.op import get_op
 from fluidnb.program import Block, Operator, Program
-from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import BLOCK, VarType
 from fluidnb.transpiler.distribute.plan import Plan
@@ -38,14 +37,13 @@ class ServerPrograms:
         parts = list(plan.on(endpoint))
         inputs = [name for part in parts for name in self._declare(part)]
         blocks = self._schedule_block()
-        around = self.main.num_blocks - 1
         routes = []
         for part in parts:
-            block = self._update_block(part, around)
+            block = self._update_block(part)
             blocks.append(block)
             routes.append(f"{part.merged}:{block.idx}")
         if not blocks:  # a server without parameters still has a block
-            blocks.append(self._block(0))
+            blocks.append(self._block())
         self.block.append_op(
             "listen_and_serv", {"X": inputs}, {},
             {"optimize_blocks": [block.idx for block in blocks], "endpoint": endpoint, "Fanin": plan.trainers,
@@ -91,7 +89,7 @@ class ServerPrograms:
             _copy_var(self.block, gradient, name, part.shape, persistable=False)
         return names
 
-    def _block(self, parent: int) -> Block:
+    def _block(self, parent: int = 0) -> Block:
         with self.main.block_guard(parent) as block:
             return block
 
@@ -99,14 +97,14 @@ class ServerPrograms:
         """The block that computes learning rates, if there is one."""
         if not self.plan.schedule:
             return []
-        block = self._block(0)
+        block = self._block()
         for op in self.plan.schedule:
             self._copy_op(block, op, {})
         return [block]
 
-    def _update_block(self, part: Slice, parent: int) -> Block:
+    def _update_block(self, part: Slice) -> Block:
         """The block that merges the gradients of a slice and updates it."""
-        block = self._block(parent)
+        block = self._block()
         if self.plan.per_trainer:
             names = [part.sent(trainer) for trainer in range(self.plan.trainers)]
             block.append_op("sum", {"X": names}, {"Out": part.merged})
@@ -140,12 +138,9 @@ class ServerPrograms:
             if name in names or var is None or block.desc.find_var_recursive(name) is not None:
                 continue
             _copy_var(self.block if var.persistable() else block, var, name)
-        attrs: dict[str, Any] = {
-            name: value for name, value in op.attrs.items() if op.attr_type(name) != BLOCK
-        }
+        attrs: dict[str, Any] = {name: value for name, value in op.attrs.items() if op.attr_type(name) != BLOCK}
         for name in (n for n in op.attrs if op.attr_type(n) == BLOCK):
             attrs[name] = self._copy_block(op.attrs[name], block.idx).idx
-        assert len(own_blocks(op)) <= 1
         return block.append_op(op.optype, _renamed(op.ins, names), _renamed(op.outs, names), attrs)
 
     def _copy_block(self, index: int, parent: int) -> Block:

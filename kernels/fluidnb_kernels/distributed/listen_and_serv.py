@@ -56,7 +56,7 @@ class _Server(Control):
         self.block_index, values, _ = self.turns[k - self.first]
         for name, cell in self.received:
             if name in values:
-                self._store(cell, values[name])
+                self._store(name, cell, values[name])
         return self.scope
 
     def _plan(self, arrival: Arrival) -> None:
@@ -72,10 +72,11 @@ class _Server(Control):
         for i, block in enumerate(blocks):
             self.turns.append((block, {} if i else arrival.values, i == len(blocks) - 1))
 
-    def _store(self, cell: Any, value: Any) -> None:
-        """Give a variable what a trainer has sent; a tensor keeps its buffer."""
+    def _store(self, name: str, cell: Any, value: Any) -> None:
+        """Give a variable what a trainer has sent; bound blocks know its buffer, or its SelectedRows."""
         if isinstance(value, SelectedRows):
-            cell.value = value
+            cell.value = rows = self.executor.holder(name, SelectedRows)
+            rows.rows_, rows.height_, rows.value = value.rows_, value.height_, value.value
             return
         tensor = cell.value
         if type(tensor) is not LoDTensor or tensor.array is None or tensor.array.shape != value.shape:
