@@ -118,9 +118,9 @@ __version__ = "0.1.0"
 #: Modules that are attributes of the package.
 _MODULES = (
     "average", "backward", "clip", "compat", "compiler", "contrib", "core", "data", "dataset", "debug", "debuger",
-    "debugger", "default_scope_funcs", "distributed", "evaluator", "executor", "framework", "graphviz", "initializer", "install_check",
-    "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer",
-    "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
+    "debugger", "default_scope_funcs", "distributed", "evaluator", "executor", "framework", "graphviz", "initializer",
+    "install_check", "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op",
+    "optimizer", "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it

@@ -17,6 +17,7 @@ from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
+from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.place import CPUPlace, Place
 
 #: One batch: name of a data variable -> array.
@@ -71,14 +72,14 @@ class LocalEngine:
         """The connection of a parameter server."""
         return self.shards[endpoint]
 
-    def _call(self, endpoint: str, method: str, *args: Any) -> Any:
+    def _call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
         shard = self.shards.get(endpoint)
         if shard is None:
             raise EnforceNotMet(
                 f"There is no parameter server {endpoint}.", expected=", ".join(self.shards), received=endpoint,
                 hint="the program was transpiled for other servers: call transpile again for all roles.",
             )  # fmt: skip
-        return getattr(shard, method)(*args)
+        return getattr(shard, method)(*args, **check)
 
     # ---- roles
 
@@ -176,11 +177,16 @@ class LocalEngine:
 
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, float arrays by name."""
-        values = {endpoint: shard.pull(0, lambda: None) for endpoint, shard in self.shards.items()}
-        return {
-            name: np.concatenate([values[part.endpoint][part.name] for part in parts])
-            for name, parts in self.plan.slices.items()
-        }
+        values: dict[str, Any] = {}
+        for endpoint, shard in self.shards.items():
+            names = [part.name for part in self.plan.on(endpoint)]
+            values.update(shard.pull(0, max(shard.step, 0), names))
+        return whole_parameters(self.plan, values)
+
+
+def whole_parameters(plan: Plan, slices: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters put together from their slices, by name."""
+    return {name: np.concatenate([slices[part.name] for part in parts]) for name, parts in plan.slices.items()}
 
 
 def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,12 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op.engine import Arrival
 from fluidnb.values import LoDTensor, SelectedRows
 
-#: Seconds between two looks at whether a waiting call has to stop.
+#: Seconds between two checks whether a waiting call has to stop.
 _POLL = 0.05
+
+
+class Rejoin(EnforceNotMet):
+    """The servers have gone back to a checkpoint: a trainer continues from there."""
 
 
 def copied(value: Any) -> Any:
@@ -24,7 +28,7 @@ def copied(value: Any) -> Any:
     return np.array(value)
 
 
-def _no_check() -> None:
+def no_check() -> None:
     """No run that could be asked to stop."""
 
 
@@ -35,15 +39,22 @@ class Shard:
         endpoint: of the server.
         trainers: how many trainers there are.
         sync: whether a step needs the gradients of all trainers.
+        step: training steps that its parameters have seen when the server begins.
+        published: called with step and values after each step, in the server's thread.
 
     Attributes:
-        step: training steps that the server has finished; -1 before its parameters are there.
+        step: training steps that the server has finished; one less than ``step`` before its parameters are there.
+        generation: how often the servers have gone back to a checkpoint; calls of an earlier one are refused.
     """
 
-    def __init__(self, endpoint: str, trainers: int, sync: bool) -> None:
+    def __init__(
+        self, endpoint: str, trainers: int, sync: bool, step: int = 0,
+        published: Callable[[int, Mapping[str, Any]], None] | None = None,
+    ) -> None:  # fmt: skip
         self.endpoint, self.trainers, self.sync = endpoint, trainers, sync
-        self.step = -1
-        self._values: dict[str, Any] = {}
+        self.step, self.generation = step - 1, 0
+        self._published = published
+        self._versions: dict[int, dict[str, Any]] = {}  # the last two: a trainer may be one step behind
         self._sent: dict[int, dict[str, Any]] = {}
         self._complete: set[int] = set()
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
@@ -54,39 +65,58 @@ class Shard:
 
     # ---- called for trainers
 
-    def push(self, trainer: int, step: int, values: Mapping[str, Any], last: bool) -> None:
-        """Take gradients of a trainer's step.
+    def push(self, generation: int, trainer: int, step: int, values: Mapping[str, Any]) -> None:
+        """Take the gradients of a trainer's step.
 
         Args:
+            generation: the servers' generation that the trainer knows.
             step: number of the training step; what belongs to a finished step is ignored, as a repeated call is.
             values: gradients by name; they are kept, so nothing else may write them.
-            last: whether the trainer's step is complete with these.
+
+        Raises:
+            Rejoin: the servers have gone back meanwhile.
         """
         with self._changed:
-            self._raise_failed()
+            self._raise_if_useless(generation)
             if not self.sync:
                 self._queue.append(Arrival(values, trainer))
             elif step >= self.step:
-                self._sent.setdefault(trainer, {}).update(values)
-                if last:
-                    self._complete.add(trainer)
+                self._sent[trainer] = dict(values)
+                self._complete.add(trainer)
             self._changed.notify_all()
 
-    def pull(self, step: int, check: Callable[[], None], timeout: float | None = None) -> dict[str, Any]:
-        """The parameters after a number of steps, or later ones; waits for them.
+    def pull(
+        self, generation: int, step: int, names: Sequence[str], check: Callable[[], None] = no_check,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Parameters after a number of steps; waits for them.
 
         Args:
-            step: training steps that must be finished; 0 for initial values.
+            generation: see `push`.
+            step: training steps that they have seen; without waiting for all trainers, at least so many.
+            names: of the variables.
             timeout: seconds to wait at most; None without end.
         """
         with self._changed:
-            self._wait(lambda: self.step >= step, check, timeout, f"step {step} of {self.endpoint}")
-            return dict(self._values)
+            self._wait(lambda: self.step >= step, check, timeout, f"step {step} of {self.endpoint}", generation)
+            version = self._versions.get(step if self.sync else self.step)
+            if version is None:
+                raise Rejoin(
+                    f"{self.endpoint} is at step {self.step} and has no parameters of step {step} any more.",
+                    expected=f"step {self.step} or the one before", received=step,
+                    hint="a trainer restarts from the newest checkpoint.",
+                )  # fmt: skip
+            return {name: version[name] for name in names}
 
-    def expect_all(self) -> None:
-        """All trainers have batches again."""
+    def rows(self, generation: int, table: str, ids: Any, check: Callable[[], None] = no_check) -> Any:
+        """Rows of a table by their numbers, of the newest parameters."""
         with self._changed:
-            self._ended.clear()
+            self._wait(lambda: self.step in self._versions, check, None, f"parameters of {self.endpoint}", generation)
+            value = self._versions[self.step][table]
+            if isinstance(value, SelectedRows):
+                order = np.argsort(value.rows_, kind="stable")
+                return np.asarray(value.value)[order[np.searchsorted(value.rows_, ids, sorter=order)]]
+            return value[ids]
 
     def leave(self, trainer: int, steps: int) -> None:
         """A trainer has no more batches; the others may not wait for its next step."""
@@ -94,15 +124,10 @@ class Shard:
             self._ended[trainer] = steps
             self._changed.notify_all()
 
-    def rows(self, table: str, ids: Any, check: Callable[[], None]) -> Any:
-        """Rows of a table by their numbers."""
+    def expect_all(self) -> None:
+        """All trainers have batches again."""
         with self._changed:
-            self._wait(lambda: self.step >= 0, check, None, f"the parameters of {self.endpoint}")
-            value = self._values[table]
-            if isinstance(value, SelectedRows):
-                order = np.argsort(value.rows_, kind="stable")
-                return value.value.array[order[np.searchsorted(value.rows_, ids, sorter=order)]]
-            return value[ids]
+            self._ended.clear()
 
     # ---- called by the server's program: `fluidnb.op.engine.ServerSide`
 
@@ -110,10 +135,13 @@ class Shard:
         """Let trainers read these values, after one more step."""
         copies = {name: copied(value) for name, value in values.items()}
         with self._changed:
-            self._values = copies
             self.step += 1
+            self._versions = {step: old for step, old in self._versions.items() if step == self.step - 1}
+            self._versions[self.step] = copies
             self._busy = False
             self._changed.notify_all()
+        if self._published is not None:
+            self._published(self.step, copies)
 
     def take(self, check: Callable[[], None]) -> Arrival | None:
         """What trainers have sent: a whole step of all of them, or the oldest message of one."""
@@ -135,7 +163,7 @@ class Shard:
     def settle(self) -> None:
         """Wait until everything that was sent is part of the parameters."""
         with self._changed:
-            self._wait(lambda: not self._queue and not self._busy, _no_check, None, "")
+            self._wait(lambda: not self._queue and not self._busy, no_check, None, "")
 
     def end(self) -> None:
         """Training is over: the server's program ends."""
@@ -144,22 +172,38 @@ class Shard:
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """The server or a trainer has failed: whoever waits gets an error."""
+        """A role has failed: whoever waits gets an error."""
         with self._changed:
             self._error = self._error or error
             self._over = True
             self._changed.notify_all()
 
-    def state(self) -> dict[str, Any]:
-        """Step, trainers that have sent theirs, and messages that wait."""
+    def go_back(self, generation: int) -> None:
+        """The servers begin a new generation: whoever waits in an earlier one gets `Rejoin`."""
         with self._changed:
-            return {"step": self.step, "complete": sorted(self._complete), "waiting": len(self._queue)}
+            self.generation = generation
+            self._over = True
+            self._changed.notify_all()
 
-    def _wait(self, ready: Callable[[], Any], check: Callable[[], None], timeout: float | None, what: str) -> None:
+    def state(self) -> dict[str, Any]:
+        """Generation, step, trainers that have sent theirs, and messages that wait."""
+        with self._changed:
+            ready = self.step in self._versions
+            return {
+                "generation": self.generation, "step": self.step if ready else None,
+                "complete": sorted(self._complete), "waiting": len(self._queue),
+            }  # fmt: skip
+
+    # ---- waiting
+
+    def _wait(
+        self, ready: Callable[[], Any], check: Callable[[], None], timeout: float | None, what: str,
+        generation: int | None = None,
+    ) -> None:  # fmt: skip
         """Wait until something holds, with the lock; raises when it cannot come any more."""
         left = timeout
         while not ready():
-            self._raise_failed()
+            self._raise_if_useless(generation)
             self._raise_left(what)
             if self._over and what:
                 raise EnforceNotMet(
@@ -185,10 +229,16 @@ class Shard:
                     hint="give every trainer the same number of batches, or train with sync_mode=False.",
                 )  # fmt: skip
 
-    def _raise_failed(self) -> None:
+    def _raise_if_useless(self, generation: int | None) -> None:
+        """Raise where a role has failed, or a call belongs to an earlier generation."""
         if self._error is not None:
             raise EnforceNotMet(
                 f"Training has stopped because another role failed: {str(self._error).splitlines()[0]}",
                 expected="running trainers and servers", received=type(self._error).__name__,
                 hint="the error of that role says what to do.",
             ) from self._error  # fmt: skip
+        if generation is not None and generation != self.generation:
+            raise Rejoin(
+                f"{self.endpoint} has gone back to a checkpoint.", expected=f"generation {self.generation}",
+                received=f"generation {generation}", hint="a trainer restarts from the newest checkpoint.",
+            )  # fmt: skip

@@ -81,12 +81,12 @@ class ServerPrograms:
         gradient = self.origin.vars[part.gradient]
         _copy_var(self.block, self.origin.vars[part.parameter], part.name, part.shape)
         self.sources[part.name] = part.parameter, part
-        _copy_var(self.block, gradient, part.merged, part.shape, persistable=False)
+        _copy_var(self.block, gradient, part.merged, part.shape, persistable=True)
         if not self.plan.per_trainer:
             return [part.merged]
         names = [part.sent(trainer) for trainer in range(self.plan.trainers)]
         for name in names:
-            _copy_var(self.block, gradient, name, part.shape, persistable=False)
+            _copy_var(self.block, gradient, name, part.shape, persistable=True)  # else it would be fed
         return names
 
     def _block(self, parent: int = 0) -> Block:

@@ -11,7 +11,6 @@ from fluidnb.op import Array, Attr, Binder, Control, op
 from fluidnb.op.engine import Arrival, engine_at
 from fluidnb.values import LoDTensor, SelectedRows
 
-
 #: Bytes of gradients of earlier blocks that are kept, so that a debugger can step back into them.
 _KEPT_BYTES = 64 << 20
 
@@ -31,8 +30,10 @@ class _Server(Control):
         self.schedule = [at for at in blocks if at not in self.routes.values()]
         block = b.op.desc.block
         self.received = [(name, b.scope.cell(name)[0]) for name in b.inputs.get("X", ())]
+        gradients = {*b.inputs.get("X", ()), *self.routes}
+        declared = block.vars.items() if block else ()
         self.kept = [
-            (name, b.scope.cell(name)[0]) for name, var in (block.vars.items() if block else ()) if var.persistable()
+            (name, b.scope.cell(name)[0]) for name, var in declared if var.persistable() and name not in gradients
         ]
         self.turns: list[tuple[int, Mapping[str, Any], bool]] = []  # block, what it needs stored before, ends a step
         self.first, self.bytes = 0, 0  # number of turns[0]; bytes of all that are kept
@@ -98,7 +99,7 @@ class _Server(Control):
 
 def _bytes(value: Any) -> int:
     """Bytes of an array or of SelectedRows."""
-    return int(value.value.array.nbytes if isinstance(value, SelectedRows) else value.nbytes)
+    return int(np.asarray(value.value if isinstance(value, SelectedRows) else value).nbytes)
 
 
 @op(

@@ -123,11 +123,11 @@ def recv(b: Binder) -> None:
     block = b.op.desc.block
     for i, (name, endpoint) in enumerate(zip(b.outputs["Out"], b.attr("epmap"), strict=True)):
         var = None if block is None else block.find_var_recursive(name)
-        b.require(
-            var is not None and all(size >= 0 for size in var.shape()),
-            f"recv needs the shape of {name}.", expected="a declared variable with known sizes",
-            received="none" if var is None else str(list(var.shape())),
-        )  # fmt: skip
+        if var is None or any(size < 0 for size in var.shape()):
+            b.fail(
+                f"recv needs the shape of {name}.", expected="a declared variable with known sizes",
+                received="none" if var is None else str(list(var.shape())),
+            )  # fmt: skip
         out = b.set("Out", tuple(var.shape()), dtypes.np_dtype(var.dtype()), (), i)
         if out is not None:
             b(receive_value, endpoint, b.attr("trainer_id"), name, b.memory, out)
