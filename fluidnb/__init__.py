@@ -182,8 +182,10 @@ _NAMES = {
     "switch_startup_program": "program",
 }
 
-#: Words of the design documents; beside ``__all__``, since ``from fluidnb import *`` must not bring another ``print``.
+#: Words of the design documents, and modules of Fluid under other names; beside ``__all__``, since
+#: ``from fluidnb import *`` must not bring another ``print``.
 _WORDS = {
+    "distribute_transpiler": "transpiler:distribute",
     "Var": "compat.constants:var",
     "get_variable": "compat.constants",
     "larger": "compat.words:larger_than",

@@ -78,7 +78,7 @@ class RayEngine:
         every: steps between two checkpoints.
 
     Attributes:
-        events: what happened, as text: recoveries, with the step that training went back to.
+        events: recoveries as text, with the step that training went back to.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class RayEngine:
         return True
 
     def _outcome(self, ray: Any, call: Any, number: int) -> tuple[int, list[Any], bool] | None:
-        """What a call of a trainer gave; None where it has to be called again."""
+        """The result of a call of a trainer; None where it has to be called again."""
         from ray.exceptions import RayActorError
 
         try:

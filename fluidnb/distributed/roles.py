@@ -1,4 +1,4 @@
-"""Roles: one trainer or one parameter server in a process of its own, driven by an engine."""
+"""Roles: one trainer or one parameter server in a separate process, driven by an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shard: what trainers see of one parameter server, the same for every engine."""
+"""Shard: the part of a parameter server that trainers reach, the same for every engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def copied(value: Any) -> Any:
 
 
 def no_check() -> None:
-    """No run that could be asked to stop."""
+    """Never stop a waiting call."""
 
 
 class Shard:
@@ -144,7 +144,7 @@ class Shard:
             self._published(self.step, copies)
 
     def take(self, check: Callable[[], None]) -> Arrival | None:
-        """What trainers have sent: a whole step of all of them, or the oldest message of one."""
+        """Gradients that trainers have sent: a whole step of all of them, or the oldest message of one."""
         with self._changed:
             if not self.sync:
                 self._wait(lambda: self._queue or self._over, check, None, "")
@@ -224,7 +224,7 @@ class Shard:
         for trainer, steps in self._ended.items():
             if what and self.step >= steps and len(self._complete) > 0 and trainer not in self._complete:
                 raise EnforceNotMet(
-                    f"trainer:{trainer} has ended after {steps} steps, and others go on: {what} needs all trainers.",
+                    f"trainer:{trainer} has ended after {steps} steps, and others continue: {what} needs all trainers.",
                     expected="as many batches for each trainer", received=f"{steps} of trainer:{trainer}",
                     hint="give every trainer the same number of batches, or train with sync_mode=False.",
                 )  # fmt: skip

@@ -15,7 +15,7 @@ Check = Callable[[], None]
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a parameter server gets from trainers at once: a whole step of all of them, or gradients of one.
+    """Gradients that a parameter server gets at once: a whole step of all trainers, or those of one message.
 
     Attributes:
         values: variable of the server's program -> array or SelectedRows.
@@ -33,13 +33,13 @@ class TrainerSide(Protocol):
         """Send a gradient; the value is copied before the call returns."""
 
     def send_barrier(self, endpoints: Sequence[str]) -> None:
-        """Say that all gradients of this training step are sent."""
+        """Mark the end of the gradients of this training step."""
 
     def receive(self, endpoint: str, name: str, check: Check) -> Any:
         """The value of a parameter after this trainer's last step; waits until the server has it."""
 
     def fetch_barrier(self, endpoints: Sequence[str]) -> None:
-        """Say that all parameters are received: the next training step begins."""
+        """Mark the end of receiving: the next training step begins."""
 
     def prefetch(self, endpoint: str, table: str, ids: Any, check: Check) -> Any:
         """The rows of a table with these numbers, in their order."""
@@ -55,7 +55,7 @@ class ServerSide(Protocol):
         """Let trainers read these values from now on; they are copied before the call returns."""
 
     def take(self, check: Check) -> Arrival | None:
-        """What trainers have sent; waits for it. None when training is over."""
+        """Gradients that trainers have sent; waits for them. None when training is over."""
 
 
 class Engine(Protocol):

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.absent import TRANSPILERS, absent
 from fluidnb.errors import near
 from fluidnb.transpiler import memory_optimization_transpiler
-from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
-from fluidnb.transpiler.distribute.dispatchers import HashName, RoundRobin
-from fluidnb.transpiler.distribute.transpiler import DistributeTranspiler
+from fluidnb.transpiler.distribute import DistributeTranspiler, DistributeTranspilerConfig, HashName, RoundRobin
 from fluidnb.transpiler.inference_transpiler import InferenceTranspiler
 from fluidnb.transpiler.memory_optimization_transpiler import memory_optimize, release_memory
 

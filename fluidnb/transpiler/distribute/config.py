@@ -1,4 +1,4 @@
-"""DistributeTranspilerConfig: how parameters are divided."""
+"""DistributeTranspilerConfig: settings of the division of parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dispatchers: which parameter server keeps which part of a parameter."""
+"""Dispatchers: choose the parameter server of each slice of a parameter."""
 
 from __future__ import annotations
 

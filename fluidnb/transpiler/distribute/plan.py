@@ -1,4 +1,4 @@
-"""What is optimized where: parameters, their slices and servers, and the operators of each part of the program."""
+"""Plan of a division: parameters, their slices and servers, and the operators of each part of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fluidnb.transpiler.distribute.slices import Slice, block_sizes
 
 @dataclass
 class Plan:
-    """How one training program is divided among trainers and parameter servers.
+    """The division of a training program among trainers and parameter servers.
 
     Attributes:
         program: the program with backward and optimizer operators; it is not changed.

@@ -87,7 +87,7 @@ class DistributeTranspiler:
 
     @property
     def plan(self) -> Plan:
-        """What is optimized where.
+        """The division.
 
         Raises:
             OpValueError: `transpile` was not called.

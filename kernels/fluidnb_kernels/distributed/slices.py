@@ -35,7 +35,8 @@ def split_byref(b: Binder) -> None:
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("split_byref", {"X": np.arange(3.0)}, {"sections": [2, 1]}, outputs={"Out": 2})["Out"]
+        >>> x, sections = np.arange(3.0), {"sections": [2, 1]}
+        >>> run_op("split_byref", {"X": x}, sections, outputs={"Out": 2})["Out"]
         [array([0., 1.]), array([2.])]
 
     Source: Fluid's split_byref_op.
@@ -75,8 +76,10 @@ def split_selected_rows(b: Binder) -> None:
         >>> from fluidnb.testing import run_op
         >>> from fluidnb.values import LoDTensor, SelectedRows
         >>> x = SelectedRows([4, 0], 6, LoDTensor(np.ones((2, 1))))
-        >>> run_op("split_selected_rows", {"X": x}, {"height_sections": [3, 3]}, outputs={"Out": 2})["Out"]
-        [SelectedRows(rows=[0], height=3, value=[1, 1] float64), SelectedRows(rows=[1], height=3, value=[1, 1] float64)]
+        >>> sections = {"height_sections": [3, 3]}
+        >>> low, high = run_op("split_selected_rows", {"X": x}, sections, outputs={"Out": 2})["Out"]
+        >>> low.rows(), high.rows()
+        ([0], [1])
 
     Source: Fluid's split_selected_rows_op.
     """

@@ -61,6 +61,16 @@ def signal(out: Array) -> None:
 def send(b: Binder) -> None:
     """Send each variable of X to its endpoint; the engine copies it.
 
+    Example:
+        >>> x = fluid.layers.data("x", [2])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
+        >>> t = fluid.DistributeTranspiler()
+        >>> t.transpile(0, pservers="ps:0", trainers=2)
+        >>> ops = t.get_trainer_program().global_block().ops
+        >>> [op.input("X") for op in ops if op.type == "send"]
+        [['fc_0.b_0@GRAD.trainer_0'], ['fc_0.w_0@GRAD.trainer_0']]
+
     Source: Fluid's send_op.
     """
     for name, value, endpoint in zip(b.inputs["X"], b.all("X"), b.attr("epmap"), strict=True):
@@ -86,6 +96,16 @@ def end_of_gradients(endpoints: Sequence[str], trainer: int) -> None:
 )
 def send_barrier(b: Binder) -> None:
     """Say that all gradients of this training step are sent: the servers update when every trainer has said so.
+
+    Example:
+        >>> x = fluid.layers.data("x", [2])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
+        >>> t = fluid.DistributeTranspiler()
+        >>> t.transpile(0, pservers="ps:0", trainers=2)
+        >>> ops = t.get_trainer_program().global_block().ops
+        >>> [op.attr("endpoints") for op in ops if op.type == "send_barrier"]
+        [['ps:0']]
 
     Source: Fluid's send_barrier_op.
     """
@@ -118,6 +138,16 @@ def receive_value(endpoint: str, trainer: int, name: str, memory: Memory, out: A
 def recv(b: Binder) -> None:
     """Receive each variable of Out from its endpoint, as it is after this trainer's last step.
 
+    Example:
+        >>> x = fluid.layers.data("x", [2])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
+        >>> t = fluid.DistributeTranspiler()
+        >>> t.transpile(0, pservers="ps:0", trainers=2)
+        >>> ops = t.get_trainer_program().global_block().ops
+        >>> [op.output("Out") for op in ops if op.type == "recv"]
+        [['fc_0.b_0'], ['fc_0.w_0']]
+
     Source: Fluid's recv_op.
     """
     block = b.op.desc.block
@@ -149,6 +179,16 @@ def end_of_parameters(endpoints: Sequence[str], trainer: int) -> None:
 )
 def fetch_barrier(b: Binder) -> None:
     """Say that all parameters are received: this trainer's next step begins.
+
+    Example:
+        >>> x = fluid.layers.data("x", [2])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
+        >>> t = fluid.DistributeTranspiler()
+        >>> t.transpile(0, pservers="ps:0", trainers=2)
+        >>> ops = t.get_trainer_program().global_block().ops
+        >>> [op.output("Out") for op in ops if op.type == "fetch_barrier"]
+        [['fc_0.b_0', 'fc_0.w_0']]
 
     Source: Fluid's fetch_barrier_op.
     """
