@@ -138,9 +138,8 @@ _READER = "programs do not open data files by themselves", "layers.py_reader tak
 
 #: (why, what to use instead) -> the operators of which it is true
 _OP_GROUPS = {
-    _DIST: """allreduce broadcast checkpoint_notify dgc dgc_clip_by_norm fake_init gen_nccl_id lookup_sparse_table
-        merge_ids ncclAllReduce ncclBcast ncclInit ncclReduce prefetch ref_by_trainer_id split_ids
-        sync_batch_norm""",
+    _DIST: """allreduce broadcast checkpoint_notify dgc dgc_clip_by_norm gen_nccl_id ncclAllReduce ncclBcast
+        ncclInit ncclReduce ref_by_trainer_id sync_batch_norm""",
     _FUSED: """alloc_continuous_space attention_lstm conv2d_fusion conv2d_inception_fusion fc fused_elemwise_activation
         fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm fusion_repeated_fc_relu
         fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc fusion_seqpool_concat fusion_squared_mat_sub

@@ -177,16 +177,28 @@ class LocalEngine:
 
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, float arrays by name."""
-        values: dict[str, Any] = {}
+        values: dict[Any, Any] = {}
         for endpoint, shard in self.shards.items():
             names = [part.name for part in self.plan.on(endpoint)]
             values.update(shard.pull(0, max(shard.step, 0), names))
+            for table in self.plan.tables:
+                values[table, endpoint] = shard.pull(0, max(shard.step, 0), [table])[table]
         return whole_parameters(self.plan, values)
 
 
-def whole_parameters(plan: Plan, slices: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters put together from their slices, by name."""
-    return {name: np.concatenate([slices[part.name] for part in parts]) for name, parts in plan.slices.items()}
+def whole_parameters(plan: Plan, values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Parameters put together, by name.
+
+    Args:
+        values: name of a slice -> array; (table, endpoint) -> the rows that a server keeps.
+    """
+    whole = {name: np.concatenate([values[part.name] for part in parts]) for name, parts in plan.slices.items()}
+    for name, table in plan.tables.items():
+        parts = [values[name, endpoint] for endpoint in plan.endpoints]
+        whole[name] = np.empty((table.height, table.width), parts[0].value.array.dtype)
+        for part in parts:
+            whole[name][part.rows_] = part.value.array
+    return whole
 
 
 def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:

@@ -280,9 +280,12 @@ class RayEngine:
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, by name."""
         ray = _ray()
-        values: dict[str, Any] = {}
+        values: dict[Any, Any] = {}
         for endpoint, actor in self._servers.items():
             step = ray.get(actor.state.remote())["step"]
             names = [part.name for part in self.plan.on(endpoint)]
             values.update(ray.get(actor.call.remote("pull", self.generation, step, names)))
+            for table in self.plan.tables:
+                rows = ray.get(actor.call.remote("pull", self.generation, step, [table]))[table]
+                values[table, endpoint] = rows
         return whole_parameters(self.plan, values)

@@ -111,7 +111,8 @@ class Shard:
     def rows(self, generation: int, table: str, ids: Any, check: Callable[[], None] = no_check) -> Any:
         """Rows of a table by their numbers, of the newest parameters."""
         with self._changed:
-            self._wait(lambda: self.step in self._versions, check, None, f"parameters of {self.endpoint}", generation)
+            ready = lambda: self.step in self._versions and not self._busy  # noqa: E731
+            self._wait(ready, check, None, f"parameters of {self.endpoint}", generation)
             value = self._versions[self.step][table]
             if isinstance(value, SelectedRows):
                 order = np.argsort(value.rows_, kind="stable")
@@ -133,7 +134,8 @@ class Shard:
 
     def publish(self, values: Mapping[str, Any]) -> None:
         """Let trainers read these values, after one more step."""
-        copies = {name: copied(value) for name, value in values.items()}
+        # Tables may be large; nothing changes them before the next `take`, and lookups do not overlap with updates.
+        copies = {n: value if isinstance(value, SelectedRows) else copied(value) for n, value in values.items()}
         with self._changed:
             self.step += 1
             self._versions = {step: old for step, old in self._versions.items() if step == self.step - 1}
@@ -156,6 +158,7 @@ class Shard:
             values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
             self._sent.clear()
             self._complete.clear()
+            self._busy = True
             return Arrival(values)
 
     # ---- called by the engine

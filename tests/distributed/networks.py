@@ -49,15 +49,23 @@ def lenet() -> fluid.Variable:
     return layers.mean(layers.cross_entropy(layers.fc(hidden, 10, act="softmax"), label))
 
 
-def word2vec(words: int = 1000, is_sparse: bool = True) -> fluid.Variable:
+def word2vec(words: int = 1000, is_distributed: bool = False) -> fluid.Variable:
     """Four words predict the next one, by one table of embeddings whose gradient is SelectedRows."""
     names = ["first", "second", "third", "fourth"]
     ids = [layers.data(name, [1], dtype="int64") for name in names]
     table = fluid.ParamAttr(name="table")
-    rows = [layers.embedding(i, size=[words, 32], is_sparse=is_sparse, param_attr=table) for i in ids]
+    rows = [
+        layers.embedding(i, size=[words, 32], is_sparse=True, is_distributed=is_distributed, param_attr=table)
+        for i in ids
+    ]
     hidden = layers.fc(layers.concat(rows, axis=1), 32, act="sigmoid")
     label = layers.data("next", [1], dtype="int64")
     return layers.mean(layers.cross_entropy(layers.fc(hidden, words, act="softmax"), label))
+
+
+def shared_table() -> fluid.Variable:
+    """The same with rows of the table on all servers."""
+    return word2vec(is_distributed=True)
 
 
 def batches(main: fluid.Program, count: int, rows: int = 8, words: int = 10) -> Feeds:

@@ -14,7 +14,7 @@ from fluidnb import layers
 from fluidnb.distributed import LocalEngine
 from fluidnb.distributed.local import split_batches
 from fluidnb.errors import EnforceNotMet, FluidError
-from tests.distributed.networks import batches, built, divided, fit_a_line, lenet, one_process, word2vec
+from tests.distributed.networks import batches, built, divided, fit_a_line, lenet, one_process, shared_table, word2vec
 
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
@@ -50,6 +50,16 @@ def test_synchronous_training_equals_one_process(network: Any, optimizer: str) -
     assert parameters.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("servers, trainers", [(1, 1), (3, 1), (1, 4), (3, 4)])
+def test_a_table_on_several_servers_equals_one_process(servers: int, trainers: int) -> None:
+    feeds = batches(built(shared_table, OPTIMIZERS["sgd"])[0], 4, words=1000)
+    expected_losses, expected = one_process(built(shared_table, OPTIMIZERS["sgd"]), feeds)
+    parts = built(shared_table, OPTIMIZERS["sgd"])
+    losses, parameters = trained(divided(parts, servers, trainers), feeds, parts[2], trainers)
+    np.testing.assert_allclose(losses, expected_losses, rtol=2e-5)
+    np.testing.assert_allclose(parameters["table"], expected["table"], rtol=1e-5)
 
 
 @pytest.mark.parametrize("servers, trainers", [(1, 1), (3, 1), (1, 4), (3, 4)])
@@ -100,8 +110,9 @@ def test_dynamic_rnn_over_sequences() -> None:
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-def test_asynchronous_training_learns() -> None:
-    parts = built(word2vec, OPTIMIZERS["sgd"])
+@pytest.mark.parametrize("network", [word2vec, shared_table])
+def test_asynchronous_training_learns(network: Any) -> None:
+    parts = built(network, OPTIMIZERS["sgd"])
     feeds = batches(parts[0], 1) * 30
     losses, _ = trained(divided(parts, sync_mode=False), feeds, parts[2])
     assert losses[-3:].mean() < 0.9 * losses[0]

@@ -11,7 +11,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import FluidError
 from fluidnb.transpiler.distribute.slices import slice_variable
-from tests.distributed.networks import built, divided, fit_a_line, lenet, types, wide_regression, word2vec
+from tests.distributed.networks import built, divided, fit_a_line, lenet, shared_table, types, wide_regression, word2vec
 
 FORWARD = ["mul", "elementwise_add", "elementwise_sub", "square", "mean"]
 BACKWARD = ["fill_constant", "mean_grad", "square_grad", "elementwise_sub_grad", "elementwise_add_grad"]
@@ -147,6 +147,31 @@ def test_accumulators_have_the_shape_of_the_slice(optimizer: Any, accumulators: 
 def test_sparse_gradients_are_divided_by_rows() -> None:
     ops = types(divided(built(word2vec, sgd)).get_trainer_program().global_block())
     assert ops[ops.index("lookup_table_grad") + 4 :][:3] == ["sum", "split_selected_rows", "send"]
+
+
+@pytest.mark.parametrize("sync, update", [(True, ["sum", "scale", "sgd"]), (False, ["sgd"])])
+def test_rows_of_a_distributed_table_are_on_all_servers(sync: bool, update: list[str]) -> None:
+    parts = built(shared_table, sgd)
+    transpiler = divided(parts, sync_mode=sync)
+    trainer = types(transpiler.get_trainer_program().global_block())
+    assert trainer[:4] == ["split_ids", "prefetch", "merge_ids", "concat"] and "lookup_table" not in trainer
+    assert trainer[trainer.index("lookup_table_grad") + 4 :][:3] == ["sum", "split_ids", "send"]
+    main, startup = transpiler.get_pserver_programs("ps:1")
+    assert main.global_block().var("table").shape == (500, 32)
+    assert [types(block) for block in main.blocks][-2:] == [update, ["lookup_sparse_table"]]
+    assert next(op for op in startup.global_block().ops if op.output("Out") == ["table"]).attr("slice_step") == 2
+    assert types(parts[1].global_block()).count("fake_init") == 1
+
+
+def test_a_table_needs_sparse_gradients_and_is_updated_by_sgd() -> None:
+    def dense() -> fluid.Variable:
+        ids = layers.data("ids", [1], dtype="int64")
+        return layers.mean(layers.embedding(ids, [100, 4], is_sparse=False, is_distributed=True))
+
+    with pytest.raises(FluidError, match="is distributed and has a dense gradient"):
+        divided(built(dense, sgd))
+    with pytest.warns(UserWarning, match="is updated by sgd on its servers, not by adam"):
+        divided(built(shared_table, lambda: fluid.optimizer.Adam(0.01)))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,6 @@ OURS: dict[str, tuple[str, str]] = {
     "ParamAttr": ("clip", "0.11's word for gradient_clip"),
     "WeightNormParamAttr": ("clip", "the same"),
     "DataFeeder": ("place", "left out, it is the CPU"),
-    "distribute_transpiler.DistributeTranspiler": ("config", "version 0.12 has none yet"),
     "DataFeeder.decorate_reader": ("multi_devices", "there is one device"),
     "Scope": ("parent block", "a scope inside another, with the index of its block"),
     "layers.StaticRNN": ("main_program", "0.11's way of saying to which program a layer adds"),

@@ -43,6 +43,10 @@ class Recorder:
         self.calls.append(("receive", endpoint, name))
         return self.values[name]
 
+    def prefetch(self, endpoint: str, table: str, ids: Any, check: Any) -> Any:
+        self.calls.append(("prefetch", endpoint, table, ids.tolist()))
+        return np.repeat(ids[:, None] * 10.0, 2, axis=1)
+
     def fetch_barrier(self, endpoints: Sequence[str]) -> None:
         self.calls.append(("fetch_barrier", *endpoints))
 
@@ -209,3 +213,71 @@ class TestListenAndServ(OpTest):
         while not run.done:
             run.step()
         assert (run.value("w").array.item(), run.value("b").array.item()) == (9, 8)
+
+
+class TestSplitIds(OpTest):
+    op_type = "split_ids"
+    inputs: ClassVar = {"Ids": [np.array([[0], [2], [2], [3]]), np.array([[5], [5], [6]])]}
+    outputs: ClassVar = {"Out": [np.array([[0], [3], [6]]), np.zeros((0, 1), np.int64), np.array([[2], [5]])]}
+
+    def test_numbers(self) -> None:
+        got = run_op("split_ids", self.inputs, outputs={"Out": 3})["Out"]
+        assert [out.tolist() for out in got] == [out.tolist() for out in self.outputs["Out"]]
+
+    def test_other_numbers_in_the_next_run(self) -> None:
+        block = fluid.default_main_program().global_block()
+        ids = fluid.layers.data("ids", [1], dtype="int64")
+        block.append_op("split_ids", {"Ids": [ids]}, {"Out": ["even", "odd"]})
+        exe = fluid.Executor()
+        for numbers, expected in (([4, 1, 4], [[4], [1]]), ([1, 3, 5], [[], [1, 3, 5]])):
+            got = exe.run(feed={"ids": np.array(numbers)[:, None]}, fetch_list=["even", "odd"])
+            assert [out.ravel().tolist() for out in got] == expected
+
+    def test_rows(self) -> None:
+        even, odd = run_op("split_ids", {"Ids": ROWS}, outputs={"Out": 2})["Out"]
+        assert (even.rows(), odd.rows(), even.height()) == ([4, 0], [5], 6)
+        assert np.array(odd.get_tensor()).tolist() == [[4.0, 5.0]]
+
+
+class TestPrefetch(OpTest):
+    op_type = "prefetch"
+
+    def test_each_server_gives_its_rows(self, recorder: Recorder) -> None:
+        attrs = {"epmap": ["ps:0", "ps:1"], "table_names": ["t", "t"], "width": 2}
+        ids = [np.array([[4], [6]]), np.zeros((0, 1), np.int64)]
+        first, second = run_op("prefetch", {"X": ids}, attrs, outputs={"Out": 2})["Out"]
+        assert first.tolist() == [[40.0, 40.0], [60.0, 60.0]] and second.shape == (0, 2)
+        assert recorder.calls == [("prefetch", "ps:0", "t", [4, 6])]
+
+
+class TestMergeIds(OpTest):
+    op_type = "merge_ids"
+    inputs: ClassVar = {
+        "Ids": [np.array([[3], [2], [3]]), np.array([[0]])],
+        "Rows": [np.array([[0], [2]]), np.array([[3]])],
+        "X": [np.array([[0.0, 1.0], [20.0, 21.0]]), np.array([[30.0, 31.0]])],
+    }
+    outputs: ClassVar = {"Out": [np.array([[30.0, 31.0], [20.0, 21.0], [30.0, 31.0]]), np.array([[0.0, 1.0]])]}
+
+    def test_output(self) -> None:
+        self.check_output()
+
+
+class TestLookupSparseTable(OpTest):
+    op_type = "lookup_sparse_table"
+
+    def test_rows_are_found_by_number(self) -> None:
+        got = run_op("lookup_sparse_table", {"W": ROWS, "Ids": np.array([[5], [4], [5]])})["Out"]
+        assert got.tolist() == [[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]]
+
+    def test_a_row_that_is_elsewhere(self) -> None:
+        with pytest.raises(EnforceNotMet, match="does not hold row 1"):
+            run_op("lookup_sparse_table", {"W": ROWS, "Ids": np.array([[1]])})
+
+
+class TestFakeInit(OpTest):
+    op_type = "fake_init"
+
+    def test_a_table_without_rows(self) -> None:
+        table = run_op("fake_init", attrs={"shape": [1000, 4]})["Out"]
+        assert (table.shape(), table.rows()) == ([1000, 4], [])

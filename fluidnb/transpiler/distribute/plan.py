@@ -13,7 +13,8 @@ from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import OpDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
-from fluidnb.transpiler.distribute.slices import Slice, block_sizes
+from fluidnb.transpiler.distribute.slices import Slice, Table, block_sizes
+from fluidnb.utils.source_location import warn
 
 
 @dataclass
@@ -28,7 +29,8 @@ class Plan:
         endpoints: of the parameter servers.
         updates: parameter -> the operators that clip and regularize its gradient and update it.
         schedule: the operators that compute learning rates.
-        slices: parameter -> its slices, each with the server that keeps it.
+        slices: parameter -> its slices, each with the server that keeps it; without those that are tables.
+        tables: parameter of an embedding with ``is_distributed`` -> the table.
     """
 
     program: Program
@@ -40,6 +42,7 @@ class Plan:
     updates: dict[str, list[OpDesc]]
     schedule: list[OpDesc]
     slices: dict[str, list[Slice]]
+    tables: dict[str, Table]
 
     @classmethod
     def of(
@@ -63,14 +66,15 @@ class Plan:
                 hint="call optimizer.minimize(loss) before transpile.",
             )  # fmt: skip
         schedule = [op for op in ops if is_schedule(op)]
-        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {})
+        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {})
         plan._refuse_shared()
+        plan._find_tables()
         plan._place()
         return plan
 
     @property
     def per_trainer(self) -> bool:
-        """Whether each trainer sends its gradients under names of its own."""
+        """Whether each trainer sends its gradients under separate names."""
         return self.sync and self.trainers > 1
 
     def on(self, endpoint: str) -> Iterator[Slice]:
@@ -79,7 +83,7 @@ class Plan:
 
     def _place(self) -> None:
         """Divide the parameters and choose a server for each slice."""
-        rows = [(name, ops[0].attrs["op_role_var"][1]) for name, ops in self.updates.items()]
+        rows = [(name, ops[0].attrs["op_role_var"][1]) for name, ops in self.updates.items() if name not in self.tables]
         if not self.config.slice_var_up:  # Fluid does so, to spread large weights and small biases evenly
             np.random.RandomState(self.program.random_seed).shuffle(rows)
         dispatcher = self.config.dispatcher(self.endpoints)
@@ -91,6 +95,25 @@ class Plan:
                 Slice(**{**part.__dict__, "endpoint": endpoint}) for part, endpoint in zip(cut, places, strict=True)
             ]
         self.slices = {parameter: placed[parameter] for parameter, _ in rows}
+
+    def _find_tables(self) -> None:
+        block = self.program.desc.block(0)
+        for op in block.ops:
+            if op.optype != "lookup_table" or not op.attrs.get("is_distributed") or op.ins["W"][0] not in self.updates:
+                continue
+            name = op.ins["W"][0]
+            gradient = self.updates[name][0].attrs["op_role_var"][1]
+            if block.vars[gradient].type() != VarType.SELECTED_ROWS:
+                raise OpValueError(
+                    f"The table {name} is distributed and has a dense gradient.", op=op.label(),
+                    expected="layers.embedding(is_sparse=True, is_distributed=True)", received="is_sparse=False",
+                    where=None if op.view is None else op.view.where, hint="set is_sparse=True: servers update rows.",
+                )  # fmt: skip
+            height, width = block.vars[name].shape()
+            self.tables[name] = Table(name, gradient, height, width, len(self.endpoints))
+            used = [update.optype for update in self.updates[name]]
+            if used != ["sgd"]:
+                warn(f"The table {name} is updated by sgd on its servers, not by {used[-1]}: its rows have no moments.")
 
     def _cut(self, parameter: str, gradient: str) -> list[Slice]:
         block = self.program.desc.block(0)

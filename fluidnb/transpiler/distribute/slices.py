@@ -78,3 +78,33 @@ class Slice:
     def sent(self, trainer: int | None) -> str:
         """Name of its gradient from one trainer; None where all trainers send under one name."""
         return self.merged if trainer is None else f"{self.merged}.trainer_{trainer}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of embeddings whose rows all servers keep, row n on server n mod servers.
+
+    Attributes:
+        name: of the parameter.
+        gradient: name of its gradient.
+        height, width: its shape.
+        servers: how many there are.
+    """
+
+    name: str
+    gradient: str
+    height: int
+    width: int
+    servers: int
+
+    def rows(self, server: int) -> int:
+        """Rows that a server keeps."""
+        return len(range(server, self.height, self.servers))
+
+    def merged(self, server: int) -> str:
+        """Name of the gradient of a server's rows, over all trainers."""
+        return f"{self.gradient}.pserver_{server}"
+
+    def sent(self, trainer: int | None, server: int) -> str:
+        """Name of the gradient of a server's rows from one trainer; None where all trainers send under one name."""
+        return self.merged(server) if trainer is None else f"{self.gradient}.trainer_{trainer}.pserver_{server}"

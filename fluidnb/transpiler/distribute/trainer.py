@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fluidnb.errors import OpValueError
 from fluidnb.program import Block, Program, Variable
 from fluidnb.program.constants import CONTROL_DEP_VAR_PREFIX, OpRole
+from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.transpiler.distribute.plan import Plan, is_schedule, is_update, without
-from fluidnb.transpiler.distribute.slices import Slice
+from fluidnb.transpiler.distribute.slices import Slice, Table
 
 
 def main_program(plan: Plan, trainer: int) -> Program:
@@ -18,6 +20,9 @@ def main_program(plan: Plan, trainer: int) -> Program:
     program = without(plan.program, [op for op in ops if is_update(op) or is_schedule(op)])
     block = program.global_block()
     sent = {parameter: _send(plan, block, parts, trainer) for parameter, parts in plan.slices.items()}
+    for table in plan.tables.values():
+        _look_up_remotely(plan, block, table, trainer)
+        sent[table.name] = _send_rows(plan, block, table, trainer)
     arrived = list(sent.values())
     if plan.sync:
         barrier = _signal(block, "send_barrier")
@@ -48,6 +53,15 @@ def main_program(plan: Plan, trainer: int) -> Program:
 def extend_startup(plan: Plan, startup: Program, trainer: int) -> None:
     """Append the operators that receive the parameters' initial values from the servers."""
     block = startup.global_block()
+    for table in plan.tables.values():
+        for index in reversed([i for i, op in enumerate(block.desc.ops) if table.name in op.output_arg_names()]):
+            block.remove_op(index)
+        var = block.var(table.name)
+        var.desc.set_type(VarType.SELECTED_ROWS)
+        block.append_op(
+            "fake_init", {}, {"Out": table.name},
+            {"shape": [table.height, table.width], "dtype": int(var.dtype), "op_role": OpRole.Dist},
+        )  # fmt: skip
     for parts in plan.slices.values():
         block.append_op(
             "recv", {}, {"Out": _targets(block, parts)},
@@ -84,6 +98,52 @@ def _send(plan: Plan, block: Block, parts: list[Slice], trainer: int) -> Variabl
         index, "send", {"X": [part.sent(suffix) for part in parts]}, {"Out": signal},
         {"epmap": [part.endpoint for part in parts], "trainer_id": trainer, "sync_mode": not plan.sync,
          "op_role": OpRole.RPC, "op_role_var": [parts[0].parameter, name]},
+    )  # fmt: skip
+    return signal
+
+
+def _look_up_remotely(plan: Plan, block: Block, table: Table, trainer: int) -> None:
+    """Replace all lookups of a table by one request to its servers."""
+    lookups = [op for op in block.ops if op.type == "lookup_table" and op.input("W") == [table.name]]
+    ids = [op.input("Ids")[0] for op in lookups]
+    outs = [op.output("Out")[0] for op in lookups]
+    first = lookups[0].idx
+    late = [n for op in list(block.desc.ops)[first:] for n in op.output_arg_names() if n in ids]
+    if late:
+        raise OpValueError(
+            f"All rows of the table {table.name} are looked up at once, and {late[0]} is not known by then.",
+            op=lookups[0].desc.label(), expected="Ids that are known before the first lookup", received=late[0],
+            hint="compute all Ids before the first layers.embedding of this table.",
+        )  # fmt: skip
+    for op in reversed(lookups):
+        block.remove_op(op.idx)
+    block.var(table.name).desc.set_type(VarType.SELECTED_ROWS)
+    servers = range(table.servers)
+    numbers = [f"prefetch_compress_in_tmp_{table.name}_{i}" for i in servers]
+    rows = [f"prefetch_compress_out_tmp_{table.name}_{i}" for i in servers]
+    block.insert_op(first, "split_ids", {"Ids": ids}, {"Out": numbers})
+    block.insert_op(
+        first + 1, "prefetch", {"X": numbers}, {"Out": rows},
+        {"epmap": plan.endpoints, "table_names": [table.name] * table.servers, "trainer_id": trainer,
+         "width": table.width, "dtype": int(block.var(table.name).dtype)},
+    )  # fmt: skip
+    block.insert_op(first + 2, "merge_ids", {"Ids": ids, "Rows": numbers, "X": rows}, {"Out": outs})
+
+
+def _send_rows(plan: Plan, block: Block, table: Table, trainer: int) -> Variable:
+    """Send the gradient of a table, each row to its server."""
+    suffix = trainer if plan.per_trainer else None
+    names = [table.sent(suffix, i) for i in range(table.servers)]
+    whole = block.var(table.gradient)
+    for name in names:
+        block.create_var(name=name, shape=whole.shape, dtype=whole.dtype, type=VarType.SELECTED_ROWS)
+    index = 1 + max(i for i, op in enumerate(block.desc.ops) if table.gradient in op.output_arg_names())
+    block.insert_op(index, "split_ids", {"Ids": table.gradient}, {"Out": names}, {"op_role": OpRole.Dist})
+    signal = _signal(block, table.gradient)
+    block.insert_op(
+        index + 1, "send", {"X": names}, {"Out": signal},
+        {"epmap": plan.endpoints, "trainer_id": trainer, "sync_mode": not plan.sync, "op_role": OpRole.RPC,
+         "op_role_var": [table.name, table.gradient]},
     )  # fmt: skip
     return signal
 
