@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -59,6 +60,18 @@ class _Reach:
             ) from None  # fmt: skip
 
 
+def _reach(address: str) -> None:
+    """Raise unless something listens at the address of a cluster, ``HOST:PORT`` or ``ray://HOST:PORT``."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError) as e:
+        raise EnforceNotMet(
+            f"No Ray cluster answers at {address}.", expected="HOST:PORT of a running cluster", received=str(e)[:100],
+            hint="`ray status --address HOST:PORT` checks one; without address= Ray starts on this machine.",
+        ) from None  # fmt: skip
+
+
 def _bytes(programs: Sequence[Program]) -> list[bytes]:
     """Descriptions of programs, to be sent."""
     return [program.desc.serialize_to_string() for program in programs]
@@ -100,17 +113,11 @@ class RayEngine:
     def __enter__(self) -> RayEngine:
         ray = _ray()
         if not ray.is_initialized():
-            here: dict[str, Any] = {"_node_ip_address": "127.0.0.1"} if self.address is None else {}
-            try:
-                ray.init(
-                    address=self.address, include_dashboard=False if self.address is None else None,
-                    log_to_driver=False, logging_level="ERROR", **here,
-                )  # fmt: skip
-            except ConnectionError as e:
-                raise EnforceNotMet(
-                    f"No Ray cluster answers at {self.address}.", expected="a running cluster", received=str(e)[:100],
-                    hint="ray status --address ADDRESS checks one; without address= Ray starts here.",
-                ) from None  # fmt: skip
+            here: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+            if self.address is not None:
+                _reach(self.address)  # Ray itself tries for minutes
+                here = {"address": self.address}
+            ray.init(log_to_driver=False, logging_level="ERROR", **here)
             self._started = True
         if self._folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="fluidnb-")
@@ -228,12 +235,16 @@ class RayEngine:
             return outcome
         except Rejoin as e:
             if isinstance(e, Unprepared):
-                self._prepared.discard(number)
+                self._forget(number)
             return None
         except RayActorError:
-            self.events.append(f"trainer:{number} has ended, and starts again")
-            self._prepared.discard(number)
+            self._forget(number)
             return None
+
+    def _forget(self, number: int) -> None:
+        """The process of a trainer is new: it needs its programs."""
+        self._prepared.discard(number)
+        self.events.append(f"trainer:{number} has restarted")
 
     def _states(self, ray: Any) -> dict[str, Any]:
         """State of each server; None for one that does not answer."""

@@ -18,12 +18,16 @@ import fluidnb as fluid
 from fluidnb.distributed import RayEngine
 from fluidnb.distributed.local import split_batches
 from fluidnb.errors import FluidError
-from tests.distributed.networks import batches, built, divided, fit_a_line, lenet, one_process, word2vec
+from tests.distributed.networks import batches, built, divided, fit_a_line, lenet, one_process, shared_table
 
 ray = pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 ROLES = ("ray::ServerRole", "ray::TrainerRole")
+
+
+def sgd() -> Any:
+    return fluid.optimizer.SGD(0.1)
 
 
 def adam() -> Any:
@@ -52,11 +56,11 @@ def one_ray() -> Iterator[None]:
     ray.shutdown()
 
 
-@pytest.mark.parametrize("network", [fit_a_line, lenet, word2vec])
+@pytest.mark.parametrize("network", [fit_a_line, shared_table])
 def test_synchronous_training_equals_one_process(network: Any) -> None:
-    feeds = batches(built(network, adam)[0], 6)
-    expected_losses, expected = one_process(built(network, adam), feeds)
-    parts = built(network, adam)
+    feeds = batches(built(network, sgd)[0], 6)
+    expected_losses, expected = one_process(built(network, sgd), feeds)
+    parts = built(network, sgd)
     with RayEngine(divided(parts)) as engine:
         losses = engine.train(split_batches(feeds, 2), fetch_list=[parts[2]])
         parameters = engine.parameters()
@@ -67,7 +71,7 @@ def test_synchronous_training_equals_one_process(network: Any) -> None:
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("victims", [ROLES[:1], ROLES[1:], ROLES])
+@pytest.mark.parametrize("victims", [ROLES[:1], ROLES[1:]])
 def test_killed_processes_restart_and_the_result_is_the_same(victims: tuple[str, ...]) -> None:
     feeds = batches(built(lenet, adam)[0], 40)
     _, expected = one_process(built(lenet, adam), feeds)
@@ -107,10 +111,7 @@ def test_an_error_of_a_trainer_reaches_the_caller() -> None:
 
 
 def test_a_cluster_that_is_not_there() -> None:
-    engine = RayEngine(divided(built(fit_a_line, adam)), address="127.0.0.1:1")
-    ray.shutdown()
-    try:
-        with pytest.raises(FluidError, match="No Ray cluster answers at 127.0.0.1:1"):
-            engine.__enter__()
-    finally:
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    from fluidnb.distributed.ray_engine import _reach
+
+    with pytest.raises(FluidError, match="No Ray cluster answers at 127.0.0.1:1"):
+        _reach("127.0.0.1:1")
