@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fluidnb import debuger as debuger
     from fluidnb import debugger as debugger
     from fluidnb import default_scope_funcs as default_scope_funcs
+    from fluidnb import distributed as distributed
     from fluidnb import evaluator as evaluator
     from fluidnb import executor as executor
     from fluidnb import framework as framework
@@ -91,6 +92,8 @@ if TYPE_CHECKING:
     from fluidnb.runtime import scope_guard as scope_guard
     from fluidnb.runtime.reproducibility import fresh as fresh
     from fluidnb.runtime.reproducibility import seed as seed
+    from fluidnb.transpiler import DistributeTranspiler as DistributeTranspiler
+    from fluidnb.transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
     from fluidnb.transpiler import memory_optimization_transpiler as memory_optimization_transpiler
     from fluidnb.transpiler import memory_optimize as memory_optimize
     from fluidnb.transpiler import release_memory as release_memory
@@ -113,9 +116,9 @@ __version__ = "0.1.0"
 #: Modules that are attributes of the package.
 _MODULES = (
     "average", "backward", "clip", "compat", "compiler", "contrib", "core", "data", "dataset", "debug", "debuger",
-    "debugger", "default_scope_funcs", "evaluator", "executor", "framework", "graphviz", "initializer", "install_check",
-    "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer",
-    "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
+    "debugger", "default_scope_funcs", "distributed", "evaluator", "executor", "framework", "graphviz", "initializer",
+    "install_check", "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op",
+    "optimizer", "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it
@@ -129,6 +132,8 @@ _NAMES = {
     "CheckpointConfig": "contrib.trainer",
     "CompiledProgram": "compiler",
     "DataFeeder": "data",
+    "DistributeTranspiler": "transpiler",
+    "DistributeTranspilerConfig": "transpiler",
     "EndEpochEvent": "contrib.trainer",
     "EndStepEvent": "contrib.trainer",
     "ExecutionStrategy": "compiler",
@@ -175,8 +180,10 @@ _NAMES = {
     "switch_startup_program": "program",
 }
 
-#: Words of the design documents; beside ``__all__``, since ``from fluidnb import *`` must not bring another ``print``.
+#: Words of the design documents, and modules of Fluid under other names; beside ``__all__``, since
+#: ``from fluidnb import *`` must not bring another ``print``.
 _WORDS = {
+    "distribute_transpiler": "transpiler:distribute",
     "Var": "compat.constants:var",
     "get_variable": "compat.constants",
     "larger": "compat.words:larger_than",

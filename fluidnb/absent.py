@@ -24,10 +24,6 @@ _SOURCE = (
 #: names of ``fluid.transpiler``
 TRANSPILERS = {
     "CodeGenerator": _SOURCE,
-    "DistributeTranspiler": MACHINES,
-    "DistributeTranspilerConfig": MACHINES,
-    "HashName": MACHINES,
-    "RoundRobin": MACHINES,
     "SimpleDistributeTranspiler": MACHINES,
 }
 
@@ -42,7 +38,6 @@ EAGER = (
 
 #: modules of Fluid
 MODULES = {
-    "distribute_transpiler": TRANSPILERS["DistributeTranspiler"],
     "distribute_transpiler_simple": TRANSPILERS["SimpleDistributeTranspiler"],
     "dygraph": EAGER,
     "dygraph_grad_clip": (EAGER[0], "fluid.clip clips the gradients of programs."),
@@ -81,8 +76,6 @@ NAMES = {
     "AsyncExecutor": FILES,
     "DataFeedDesc": FILES,
     "DatasetFactory": FILES,
-    "DistributeTranspiler": TRANSPILERS["DistributeTranspiler"],
-    "DistributeTranspilerConfig": TRANSPILERS["DistributeTranspilerConfig"],
 }
 
 #: (why, what to use instead) -> the layers of which it is true
@@ -145,9 +138,8 @@ _READER = "programs do not open data files by themselves", "layers.py_reader tak
 
 #: (why, what to use instead) -> the operators of which it is true
 _OP_GROUPS = {
-    _DIST: """allreduce broadcast checkpoint_notify dgc dgc_clip_by_norm fake_init fetch_barrier gen_nccl_id
-        listen_and_serv lookup_sparse_table merge_ids ncclAllReduce ncclBcast ncclInit ncclReduce prefetch recv
-        ref_by_trainer_id send send_barrier split_byref split_ids split_selected_rows sync_batch_norm""",
+    _DIST: """allreduce broadcast checkpoint_notify dgc dgc_clip_by_norm gen_nccl_id ncclAllReduce ncclBcast
+        ncclInit ncclReduce ref_by_trainer_id sync_batch_norm""",
     _FUSED: """alloc_continuous_space attention_lstm conv2d_fusion conv2d_inception_fusion fc fused_elemwise_activation
         fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm fusion_repeated_fc_relu
         fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc fusion_seqpool_concat fusion_squared_mat_sub

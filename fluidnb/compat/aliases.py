@@ -20,12 +20,15 @@ from fluidnb.values import strict_feeds as declared
 #: module of Fluid -> our module that has what it has
 SAME = {
     "data_feeder": "fluidnb.data",
+    "distribute_transpiler": "fluidnb.transpiler.distribute",
     "inferencer": "fluidnb.contrib.inferencer",
     "inference_transpiler": "fluidnb.transpiler.inference_transpiler",
     "learning_rate_decay": "fluidnb.layers",
     "lod_tensor": "fluidnb.values",
     "memory_optimization_transpiler": "fluidnb.transpiler.memory_optimization_transpiler",
     "trainer": "fluidnb.contrib.trainer",
+    "transpiler.distribute_transpiler": "fluidnb.transpiler.distribute",
+    "transpiler.ps_dispatcher": "fluidnb.transpiler.distribute.dispatchers",
 }
 
 _INSIDE = (
@@ -41,7 +44,7 @@ _GROUPS = {
     ): "concurrency",
     EAGER: "imperative",
     MACHINES: """distribute_lookup_table distributed incubate layers.collective transpiler.collective transpiler.details
-        transpiler.distribute_transpiler transpiler.geo_sgd_transpiler transpiler.ps_dispatcher""",
+        transpiler.geo_sgd_transpiler""",
     FILES: """async_executor data_feed_desc data_generator device_worker proto.data_feed_pb2 trainer_desc
         trainer_factory""",
     (

@@ -271,7 +271,8 @@ class Binder(Context):
         self.uses_rng = True
         names = [n for row in self.outputs.values() for n in row if n != EMPTY]
         kind, seed = self.definition.type, int(self.attr("seed", 0) or 0)
-        return Stream(names[0] if names else kind, self.memory.clock, seed, kind, self.op.number)
+        name = self.attr("slice_of") or (names[0] if names else kind)  # rows of a variable get the numbers of the whole
+        return Stream(name, self.memory.clock, seed, kind, self.op.number)
 
     # ---- emitting
 

@@ -22,30 +22,32 @@ class Control:
     Args:
         b: the binder of the operator; its attribute ``sub_block`` names the block to run.
         steps: the list of finished iterations (the value of StepScopes).
+        block: index of the first block to run, for an operator without ``sub_block``.
 
     Attributes:
+        block_index: the block to run; `enter` may set another one for each iteration.
         scope: the operator's scope; parent of the scopes of its iterations.
         records: whether finished iterations are appended to ``steps``.
         inputs_key: name, shape and dtype of what `prepare` sets; with another key the block is bound again.
         executor: ``real(shape, dtype)`` allocates persistent memory, ``reopen(scope, step)`` returns the scope of a
             finished iteration as seen from another scope.
-        roots: cache of the executor: id of the scope around it -> bound body.
+        roots: cache of the executor: block and id of the scope around it -> bound body.
     """
 
     records = True
 
-    def __init__(self, b: Any, steps: list[Any]) -> None:
+    def __init__(self, b: Any, steps: list[Any], block: int | None = None) -> None:
         b.require(
             isinstance(steps, list), f"{b.definition.type} walks steps that are not there.",
             expected="the step scopes of an operator that has run before it", received=type(steps).__name__,
             hint="the program was changed: the operator whose steps these are is missing, or comes later.",
         )  # fmt: skip
         self.scope = b.scope
-        self.block_index: int = b.attr("sub_block")
+        self.block_index: int = b.attr("sub_block") if block is None else block
         self.steps = steps
         self.executor: Any = None
         self.inputs_key: tuple[Any, ...] = ()
-        self.roots: dict[int, Any] = {}
+        self.roots: dict[tuple[int, int], Any] = {}
 
     def begin(self) -> None:
         """Called once before the first iteration."""

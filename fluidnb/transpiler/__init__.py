@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.absent import TRANSPILERS, absent
 from fluidnb.errors import near
 from fluidnb.transpiler import memory_optimization_transpiler
+from fluidnb.transpiler.distribute import DistributeTranspiler, DistributeTranspilerConfig, HashName, RoundRobin
 from fluidnb.transpiler.inference_transpiler import InferenceTranspiler
 from fluidnb.transpiler.memory_optimization_transpiler import memory_optimize, release_memory
 
-__all__ = ["InferenceTranspiler", "memory_optimization_transpiler", "memory_optimize", "release_memory"]
+__all__ = [
+    "DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "InferenceTranspiler", "RoundRobin",
+    "memory_optimization_transpiler", "memory_optimize", "release_memory",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
 

@@ -32,15 +32,9 @@ ROWS = [
     if not line.startswith("#")
 ]
 
-#: Names of the first tier that are still to come: work on several machines, and programs as source code.
+#: Names of the first tier that are still to come: programs as source code.
 TO_COME = (
-    "DistributeTranspiler",
-    "DistributeTranspilerConfig",
     "transpiler.CodeGenerator",
-    "transpiler.DistributeTranspiler",
-    "transpiler.DistributeTranspilerConfig",
-    "transpiler.HashName",
-    "transpiler.RoundRobin",
 )
 
 #: name, or the start of names -> (the parameters in which we differ, why). We only ever take more than Fluid does.

@@ -8,10 +8,10 @@ from fluidnb.viz import list_lines, plain, read_op, sheet_lines
 
 OURS = [d.type for d in all_ops() if d.module.startswith("fluidnb_kernels.")]
 FORWARD = [t for t in OURS if not get_op(t).is_grad]
-#: What finds, chooses, runs or stores, and so has no formula; the text says what it does.
+#: What finds, chooses, runs, stores or sends, and so has no formula; the text says what it does.
 WORDS = {
-    "beam_search_decode", "bipartite_match", "conditional_block", "delete_var", "multiclass_nms", "multiclass_nms2",
-    "recurrent", "save", "save_combine", "while",
+    "beam_search_decode", "bipartite_match", "conditional_block", "delete_var", "fetch_barrier", "listen_and_serv",
+    "multiclass_nms", "multiclass_nms2", "recurrent", "recv", "save", "save_combine", "send", "send_barrier", "while",
 }  # fmt: skip
 #: Operators that look at shapes alone, so that backward appends nothing; py_func where it has no function for it.
 NO_SLOPE = {"py_func", *(t for t in FORWARD if get_op(t).grad is no_slope)}

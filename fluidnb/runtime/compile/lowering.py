@@ -14,8 +14,9 @@ from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
 from fluidnb.memory import flags
 from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, check_loaded, get_op, has_op
 from fluidnb.op.define import registry
+from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
-from fluidnb.proto.framework_pb2 import BLOCK, VarType
+from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.compile.layout import batch_innermost
 from fluidnb.runtime.compile.saved_iterations import SavedIterations, kept_names, loops, saved_names
 from fluidnb.utils.source_location import SourceLocation
@@ -242,18 +243,17 @@ class LoweredProgram:
                         expected=f"a block up to {block.idx - 1}", received=index, hint="the program was changed.",
                     )  # fmt: skip
             for at, op in enumerate(block.ops):
-                if get_op(op.optype).control and "sub_block" not in op.attrs:
+                if get_op(op.optype).control and not own_blocks(op):
                     raise OpValueError(
                         f"{op.optype} does not say which block it runs.",
                         op=f"op {at} ({op.optype}) in block {block.idx}", expected="the attribute sub_block",
                         received=", ".join(op.attrs) or "no attributes", hint="the program was changed.",
                     )  # fmt: skip
-                for name in (n for n in op.attr_names() if op.attr_type(n) == BLOCK):
-                    index = op.attrs[name]
+                for index in own_blocks(op):
                     if not 0 <= index < count:
                         raise OpValueError(
                             f"{op.optype} runs block {index}, which the program does not have.",
-                            op=f"op {at} ({op.optype}) in block {block.idx}", attrs={name: index},
+                            op=f"op {at} ({op.optype}) in block {block.idx}",
                             expected=f"a block up to {count - 1}", received=index, hint="the program was changed.",
                         )  # fmt: skip
                     runs[block.idx].append((index, f"op {at} ({op.optype}) in block {block.idx}"))

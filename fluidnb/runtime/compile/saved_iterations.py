@@ -15,6 +15,7 @@ import numpy as np
 
 from fluidnb import memory
 from fluidnb.program.constants import SHAPES_ONLY
+from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.compile.arena import ALIGN
 from fluidnb.runtime.scope import Scope
@@ -59,7 +60,7 @@ def loops(blocks: Sequence[LoweredBlock]) -> set[int]:
     for block in blocks:  # a block comes after the one around it
         for op in block.ops:
             if op.definition.control and (block.index in again or "conditional" not in op.desc.optype):
-                again.add(op.desc.attrs["sub_block"])
+                again.update(own_blocks(op.desc))
     return again
 
 

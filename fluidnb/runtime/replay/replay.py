@@ -58,9 +58,13 @@ def drain(control: Control) -> None:
             parent = control.enter(k)
             if parent is None:
                 return
-            body = control.roots.get(id(parent))
+            if block.index != control.block_index:  # of a parameter server, whose blocks draw no random numbers
+                block = lowered.blocks[control.block_index]
+                arrays = lowered.inner_arrays[block.index]
+            key = block.index, id(parent)
+            body = control.roots.get(key)
             if body is None or block.index in lowered.movers:
-                body = control.roots[id(parent)] = _body(control, block, parent)
+                body = control.roots[key] = _body(control, block, parent)
             for array in arrays:
                 array.clear()
             control.prepare(k, body.scope)
@@ -83,7 +87,7 @@ def drain(control: Control) -> None:
 
 def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> bool:
     """Run a loop without bookkeeping; False where its body is not bound, has a guard or draws random numbers."""
-    body = control.roots.get(id(control.scope))
+    body = control.roots.get((block.index, id(control.scope)))
     if body is None or body.guard is not None or block.index in bound.lowered.random or not isinstance(control, Loop):
         return False
     if bound.lowered.inner_arrays[block.index] or block.index in bound.lowered.movers:

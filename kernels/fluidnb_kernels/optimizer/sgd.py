@@ -28,7 +28,7 @@ _UPDATES = {"ParamOut": "Param"}
 
 
 def _infer(c: Context) -> None:
-    if not (isinstance(c, Binder) and c.is_rows("Param")):
+    if not c.is_rows("Param"):
         return updates(_UPDATES)(c)
     param, grad = c["Param"], c["Grad"]
     c.require(
@@ -40,7 +40,10 @@ def _infer(c: Context) -> None:
         shape_of(param)[1:] == shape_of(grad)[1:], "The rows of Param and Grad must have the same shape.",
         expected=list(shape_of(param)[1:]), received=list(shape_of(grad)[1:]),
     )  # fmt: skip
-    c.put("ParamOut", param)
+    if isinstance(c, Binder):
+        c.put("ParamOut", param)
+    else:
+        c.set("ParamOut", param.shape, param.dtype)
     return None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Stream, normal, uniform
+from fluidnb.op import Array, Attr, Binder, Stream, normal, uniform
+from fluidnb.values import SelectedRows
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -15,6 +17,42 @@ from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.source import Function
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.emit import FLOATS
+
+#: Attributes of operators that may draw some rows of a larger tensor: parameter servers then begin with the numbers
+#: that one process draws.
+SLICE = {
+    "slice_of": Attr("string", "", "the variable of which Out is some rows, with the numbers that it would get"),
+    "slice_whole": Attr("longs", [], "its sizes"),
+    "slice_start": Attr("long", 0, "its row that is the first of Out", ge=0),
+    "slice_step": Attr("long", 1, "rows from one that is in Out to the next", ge=1),
+}
+
+
+@contextmanager
+def whole(b: Binder, out: Array) -> Iterator[Array]:
+    """The array to draw into: an output, or the tensor of which it gets some rows."""
+    sizes, start, step = tuple(b.attr("slice_whole")), b.attr("slice_start"), b.attr("slice_step")
+    if not sizes:
+        yield out
+        return
+    end = start + step * (out.shape[0] - 1) + 1
+    b.require(
+        sizes[1:] == out.shape[1:] and end <= sizes[0],
+        "Out must be rows of the tensor that slice_whole describes.", expected=f"rows of {list(sizes)}",
+        received=f"rows {start} to {end - 1} of shape {list(out.shape)}",
+    )  # fmt: skip
+    drawn = b.tmp(sizes, out.dtype)
+    yield drawn
+    verbs.copy(b, out, drawn, of=lambda array: array[start:end:step])
+    if isinstance(b["Out"], SelectedRows):
+        numbers = np.arange(start, end, step)
+        number_rows(b["Out"], numbers, sizes[0])
+        b(number_rows, b["Out"], numbers, sizes[0])
+
+
+def number_rows(rows: SelectedRows, numbers: Array, height: int) -> None:
+    """Set the numbers of the rows that SelectedRows holds, and the height of the whole tensor."""
+    rows.rows_, rows.height_ = numbers, height
 
 
 def words_of(stream: Stream) -> tuple[np.uint64, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Stream, kernel, op
-from fluidnb_kernels.random.launch import host_numbers
+from fluidnb_kernels.random.launch import SLICE, host_numbers, whole
 from fluidnb_kernels.tensor.fill import fixed_shape
 
 #: How many standard deviations a number may be from the mean.
@@ -33,6 +33,7 @@ def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> Non
         "mean": Attr("float", 0.0, "their mean"),
         "std": Attr("float", 1.0, "the standard deviation before the far ones are left out"),
         "seed": Attr("int", 0, "0 for other numbers in every run; else the same in every run"),
+        **SLICE,
     },
     cost="Out",
     infer=fixed_shape,
@@ -49,4 +50,5 @@ def truncated_gaussian_random(b: Binder) -> None:
 
     Source: Fluid's truncated_gaussian_random_op.
     """
-    host_numbers(b, truncated_normal, b["Out"], b.attr("mean"), b.attr("std"))
+    with whole(b, b["Out"]) as drawn:
+        host_numbers(b, truncated_normal, drawn, b.attr("mean"), b.attr("std"))

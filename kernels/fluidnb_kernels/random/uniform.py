@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.random.launch import normal_numbers, uniform_numbers
+from fluidnb_kernels.random.launch import SLICE, normal_numbers, uniform_numbers, whole
 from fluidnb_kernels.rows.values import values_of_output
 from fluidnb_kernels.shape_inputs import SHAPE_SLOTS
 from fluidnb_kernels.tensor.fill import fixed_shape, fixed_shape_or_rows
@@ -18,6 +18,7 @@ _ATTRS = {
     "shape": Attr("longs", [], "sizes"),
     "dtype": Attr("dtype", "float32", "dtype of Out"),
     "seed": Attr("int", 0, "0 for other numbers in every run; else the same in every run"),
+    **SLICE,
 }
 
 
@@ -69,7 +70,8 @@ def uniform_random(b: Binder) -> None:
     Source: Fluid's uniform_random_op.
     """
     out, (number, step) = values_of_output(b), diagonal_of(b)
-    uniform_numbers(b, out, b.attr("min"), b.attr("max"))
+    with whole(b, out) as drawn:
+        uniform_numbers(b, drawn, b.attr("min"), b.attr("max"))
     if not number:
         return
     if verbs.on_cuda(b):
@@ -101,4 +103,5 @@ def gaussian_random(b: Binder) -> None:
 
     Source: Fluid's gaussian_random_op.
     """
-    normal_numbers(b, b["Out"], b.attr("mean"), b.attr("std"))
+    with whole(b, b["Out"]) as drawn:
+        normal_numbers(b, drawn, b.attr("mean"), b.attr("std"))

@@ -1,0 +1,302 @@
+"""RayEngine: trainers and parameter servers as actors of Ray, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import fluidnb
+from fluidnb.distributed.local import Reader, whole_parameters
+from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
+from fluidnb.distributed.shard import Rejoin
+from fluidnb.errors import EnforceNotMet, NotFound
+from fluidnb.program import Program
+from fluidnb.transpiler import DistributeTranspiler
+
+#: Seconds without any finished step or recovery after which a role counts as hanging.
+DEADLINE = 120.0
+#: Seconds between two checks of all roles.
+_POLL = 0.1
+
+
+def _ray() -> Any:
+    """The package ray."""
+    try:
+        import ray
+    except ImportError:
+        raise NotFound(
+            "RayEngine needs the package ray.", expected="ray 2.40 or newer", received="no such package",
+            hint="pip install 'fluidnb[distributed]', or train in threads: fluid.distributed.LocalEngine(transpiler).",
+        ) from None  # fmt: skip
+    return ray
+
+
+class _Reach:
+    """Calls servers from a trainer's process; waits in short turns, so that a run can be stopped."""
+
+    def __init__(self, servers: dict[str, Any]) -> None:
+        self.servers = servers
+
+    def __call__(self, endpoint: str, method: str, *args: Any, check: Callable[[], None] | None = None) -> Any:
+        import ray
+        from ray.exceptions import RayActorError
+
+        answer = self.servers[endpoint].call.remote(method, *args)
+        try:
+            while not ray.wait([answer], timeout=_POLL)[0]:
+                if check is not None:
+                    check()
+            return ray.get(answer)
+        except RayActorError:
+            raise Rejoin(
+                f"{endpoint} does not answer.", expected="a running server", received="a process that has ended",
+                hint="a trainer restarts from the newest checkpoint.",
+            ) from None  # fmt: skip
+
+
+def _reach(address: str) -> None:
+    """Raise unless something listens at the address of a cluster, ``HOST:PORT`` or ``ray://HOST:PORT``."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError) as e:
+        raise EnforceNotMet(
+            f"No Ray cluster answers at {address}.", expected="HOST:PORT of a running cluster", received=str(e)[:100],
+            hint="`ray status --address HOST:PORT` checks one; without address= Ray starts on this machine.",
+        ) from None  # fmt: skip
+
+
+def _bytes(programs: Sequence[Program]) -> list[bytes]:
+    """Descriptions of programs, to be sent."""
+    return [program.desc.serialize_to_string() for program in programs]
+
+
+class RayEngine:
+    """Runs the programs of a `DistributeTranspiler` in processes, by Ray; killed processes restart.
+
+    Use it in a ``with``. Each server writes checkpoints. A process that ends is started again by Ray: all servers go
+    back to the newest step of which every one has a checkpoint, and trainers continue from there. Batches must be the
+    same at each call of the reader, so that the result is that of a run without faults.
+
+    Args:
+        transpiler: after its `transpile`.
+        address: of a Ray cluster; None starts Ray here, on the loopback interface.
+        checkpoints: folder, which all servers reach; None for a temporary one.
+        every: steps between two checkpoints.
+
+    Attributes:
+        events: recoveries as text, with the step that training went back to.
+    """
+
+    def __init__(
+        self, transpiler: DistributeTranspiler, address: str | None = None, checkpoints: str | Path | None = None,
+        every: int = 1,
+    ) -> None:  # fmt: skip
+        self.transpiler, self.plan, self.address, self.every = transpiler, transpiler.plan, address, every
+        self.events: list[str] = []
+        self.generation = -1
+        self._folder = str(checkpoints) if checkpoints is not None else None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._servers: dict[str, Any] = {}
+        self._trainers: list[Any] = []
+        self._prepared: set[int] = set()  # trainers that know their programs
+        self._started = False
+
+    # ---- processes
+
+    def __enter__(self) -> RayEngine:
+        ray = _ray()
+        if not ray.is_initialized():
+            here: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+            if self.address is not None:
+                _reach(self.address)  # Ray itself tries for minutes
+                here = {"address": self.address}
+            ray.init(log_to_driver=False, logging_level="ERROR", **here)
+            self._started = True
+        if self._folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="fluidnb-")
+            self._folder = self._temporary.name
+        try:
+            self._start(ray)
+        except BaseException as e:
+            self.__exit__(type(e), e, None)
+            raise
+        return self
+
+    def _start(self, ray: Any) -> None:
+        lasting = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
+        server = ray.remote(**lasting, max_concurrency=2 * self.plan.trainers + 8)(ServerRole)
+        trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
+        for endpoint in self.plan.endpoints:
+            self._servers[endpoint] = server.remote(endpoint, self._folder, self.every)
+        self._trainers = [trainer.remote(number) for number in range(self.plan.trainers)]
+        for role, actor in self._roles().items():
+            version = ray.get(actor.version.remote())
+            if version != fluidnb.__version__:
+                raise EnforceNotMet(
+                    f"{role} runs another version of fluidnb.", expected=fluidnb.__version__, received=version,
+                    hint="install the same version on all machines of the cluster.",
+                )  # fmt: skip
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ray = _ray()
+        for actor in self._roles().values():
+            ray.kill(actor)
+        self._servers, self._trainers, self._prepared, self.generation = {}, [], set(), -1
+        if self._started:
+            ray.shutdown()
+            self._started = False
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = self._folder = None
+
+    def _roles(self) -> dict[str, Any]:
+        """Role -> its actor."""
+        return {**self._servers, **{f"trainer:{i}": actor for i, actor in enumerate(self._trainers)}}
+
+    # ---- training
+
+    def train(self, reader: Reader, fetch_list: Sequence[Any] = ()) -> list[list[Any]]:
+        """Run all trainers until their batches end.
+
+        Args:
+            reader: gives the feeds of a trainer by its number, the same at each call; it is sent to the processes.
+            fetch_list: variables or names to fetch in each step.
+
+        Returns:
+            For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report.
+
+        Raises:
+            EnforceNotMet: a role has failed, or none has finished a step for `DEADLINE` seconds.
+        """
+        ray = _ray()
+        names = [v if isinstance(v, str) else v.name for v in fetch_list]
+        results: list[dict[int, Any]] = [{} for _ in self._trainers]
+        running: dict[Any, int] = {}
+        over: set[int] = set()
+        last = time.monotonic()
+        while len(over) < len(self._trainers):
+            step = self._recover(ray)
+            if step is not None:
+                for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
+                    if not self._prepare(ray, number):
+                        continue
+                    call = self._trainers[number].steps.remote(self.generation, step, reader, names)
+                    running[call] = number
+            ready, _ = ray.wait(list(running), timeout=_POLL) if running else ([], None)
+            for call in ready:
+                number = running.pop(call)
+                outcome = self._outcome(ray, call, number)
+                if outcome is None:
+                    continue
+                last = time.monotonic()
+                first, values, ended = outcome
+                results[number].update(enumerate(values, first))
+                if ended:
+                    over.add(number)
+            if time.monotonic() - last > DEADLINE:
+                raise EnforceNotMet(
+                    f"No trainer has finished a step for {DEADLINE:g} s.", expected="progress of every trainer",
+                    received="; ".join(f"{name}: {state}" for name, state in self._states(ray).items()),
+                    hint="the server that waits names the trainers whose gradients it has (complete).",
+                )  # fmt: skip
+        count = max((max(row, default=-1) for row in results), default=-1) + 1
+        return [[row.get(step) for step in range(count)] for row in results]
+
+    def _prepare(self, ray: Any, number: int) -> bool:
+        """Give a trainer its programs if its process is new; whether it answers."""
+        from ray.exceptions import RayActorError
+
+        if number in self._prepared:
+            return True
+        plan, programs = self.plan, _bytes(self.transpiler.get_trainer_programs(number))
+        seed, reach = plan.program.random_seed, _Reach(self._servers)
+        try:
+            ray.get(self._trainers[number].prepare.remote(programs, seed, plan.endpoints, plan.sync, reach))
+        except RayActorError:
+            return False
+        self._prepared.add(number)
+        return True
+
+    def _outcome(self, ray: Any, call: Any, number: int) -> tuple[int, list[Any], bool] | None:
+        """The result of a call of a trainer; None where it has to be called again."""
+        from ray.exceptions import RayActorError
+
+        try:
+            outcome: tuple[int, list[Any], bool] = ray.get(call)
+            return outcome
+        except Rejoin as e:
+            if isinstance(e, Unprepared):
+                self._forget(number)
+            return None
+        except RayActorError:
+            self._forget(number)
+            return None
+
+    def _forget(self, number: int) -> None:
+        """The process of a trainer is new: it needs its programs."""
+        self._prepared.discard(number)
+        self.events.append(f"trainer:{number} has restarted")
+
+    def _states(self, ray: Any) -> dict[str, Any]:
+        """State of each server; None for one that does not answer."""
+        from ray.exceptions import RayActorError
+
+        states = {}
+        for endpoint, actor in self._servers.items():
+            try:
+                states[endpoint] = ray.get(actor.state.remote(), timeout=30)
+            except RayActorError:
+                states[endpoint] = None
+        return states
+
+    def _recover(self, ray: Any) -> int | None:
+        """Begin a new generation where a server is new; gives the step to join at, None while servers start."""
+        from ray.exceptions import RayActorError
+
+        states = self._states(ray)
+        if any(state is None for state in states.values()):
+            return None
+        for state in states.values():
+            if state["error"] is not None:
+                raise state["error"]
+        if all(state["generation"] == self.generation for state in states.values()):
+            steps = [state["step"] for state in states.values()]
+            return None if None in steps else min(steps)
+        common = set.intersection(*({0, *state["checkpoints"]} for state in states.values()))
+        step = max(common) if self.generation >= 0 else 0
+        self.generation += 1
+        if self.generation:
+            self.events.append(f"all servers went back to step {step}")
+        plan = self.plan
+        begun = [
+            actor.begin.remote(
+                self.generation, step, _bytes(self.transpiler.get_pserver_programs(endpoint)),
+                plan.program.random_seed, plan.trainers, plan.sync,
+            )
+            for endpoint, actor in self._servers.items()
+        ]  # fmt: skip
+        with contextlib.suppress(RayActorError):  # it has ended meanwhile: the next check sees it
+            ray.get(begun)
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """The whole parameters as the servers have them now, by name."""
+        ray = _ray()
+        values: dict[Any, Any] = {}
+        for endpoint, actor in self._servers.items():
+            step = ray.get(actor.state.remote())["step"]
+            names = [part.name for part in self.plan.on(endpoint)]
+            values.update(ray.get(actor.call.remote("pull", self.generation, step, names)))
+            for table in self.plan.tables:
+                rows = ray.get(actor.call.remote("pull", self.generation, step, [table]))[table]
+                values[table, endpoint] = rows
+        return whole_parameters(self.plan, values)

@@ -1,0 +1,203 @@
+"""Roles: one trainer or one parameter server in a separate process, driven by an engine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import fluidnb
+from fluidnb.distributed.checkpoints import Checkpoints
+from fluidnb.distributed.connection import Call, Connection
+from fluidnb.distributed.shard import Rejoin, Shard
+from fluidnb.op import engine
+from fluidnb.program import Program
+from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.scope import Scope
+from fluidnb.values import SelectedRows
+from fluidnb.values.place import CPUPlace
+
+#: Bytes of a main program and of its startup program.
+Programs = Sequence[bytes]
+#: Seconds of training in one call of `TrainerRole.steps`.
+_TURN = 0.25
+
+
+class Unprepared(Rejoin):
+    """A trainer's process is new and does not know its programs."""
+
+
+class ServerRole:
+    """Runs the programs of a parameter server, from a checkpoint or from the start.
+
+    Args:
+        endpoint: of the server.
+        folder: of checkpoints.
+        every: steps between two checkpoints.
+    """
+
+    def __init__(self, endpoint: str, folder: str, every: int) -> None:
+        self.endpoint, self.every = endpoint, every
+        self.checkpoints = Checkpoints(folder, endpoint)
+        self.shard: Shard | None = None
+        self.scope = Scope()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        engine.attach(self, [endpoint])
+
+    def version(self) -> str:
+        """The version of fluidnb in this process."""
+        return fluidnb.__version__
+
+    def trainer(self, number: int) -> Any:
+        """See `fluidnb.op.engine.Engine`: there is none here."""
+        raise NotImplementedError("a server's process has no trainer")
+
+    def server(self, endpoint: str) -> Any:
+        """See `fluidnb.op.engine.Engine`."""
+        return self.shard
+
+    def begin(self, generation: int, step: int, programs: Programs, seed: int, trainers: int, sync: bool) -> None:
+        """Begin a generation.
+
+        Args:
+            step: of which there is a checkpoint, or 0.
+            programs: bytes of its main and of its startup program.
+            seed: the programs' random seed.
+            trainers: how many there are.
+            sync: whether a step needs all of them.
+        """
+        if self.shard is not None:
+            self.shard.go_back(generation)
+        if self._thread is not None:
+            self._thread.join()
+        main, startup = (_program(data, seed) for data in programs)
+        self.scope, exe = Scope(), Executor(CPUPlace())
+        exe.run(startup, scope=self.scope)
+        if step:
+            for name, value in self.checkpoints.load(step).items():
+                _store(self.scope, name, value)
+        self.checkpoints.drop_after(step)
+        self.shard = Shard(self.endpoint, trainers, sync, step, self._published)
+        self.shard.generation = generation
+        self._thread = threading.Thread(target=self._serve, args=(exe, main, self.shard), daemon=True)
+        self._thread.start()
+
+    def _serve(self, exe: Executor, main: Program, shard: Shard) -> None:
+        try:
+            exe.run(main, scope=self.scope)
+        except BaseException as e:
+            self._error = e
+            shard.fail(e)
+
+    def _published(self, step: int, values: Mapping[str, Any]) -> None:
+        if step and step % self.every == 0:
+            self.checkpoints.save(step, values)
+
+    def call(self, method: str, *args: Any) -> Any:
+        """Call a method of the shard.
+
+        Raises:
+            Rejoin: this process is new, and the engine has not begun a generation yet.
+        """
+        if self.shard is None:
+            raise Rejoin(f"{self.endpoint} has restarted.", hint="a trainer restarts from the newest checkpoint.")
+        return getattr(self.shard, method)(*args)
+
+    def state(self) -> dict[str, Any]:
+        """Generation and step (None before they are known), and steps with checkpoints."""
+        state = {"generation": None, "step": None} if self.shard is None else self.shard.state()
+        return {**state, "checkpoints": self.checkpoints.steps(), "error": self._error}
+
+
+class TrainerRole:
+    """Runs the programs of a trainer, some steps at a time.
+
+    Args:
+        number: of the trainer.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.connection: Connection | None = None
+        self.exe, self.scope = Executor(CPUPlace()), Scope()
+        self._batches: Iterator[Mapping[str, Any]] | None = None
+
+    def prepare(self, programs: Programs, seed: int, endpoints: list[str], sync: bool, call: Call) -> None:
+        """Get what is to be run.
+
+        Args:
+            programs: bytes of its main and of its startup program.
+            seed: the programs' random seed.
+            endpoints: of the parameter servers.
+            sync: whether the servers wait for all trainers.
+            call: reaches the servers.
+        """
+        self.main, self.startup = (_program(data, seed) for data in programs)
+        self.connection, self._batches = Connection(self.number, sync, call), None
+        engine.attach(self, endpoints)
+
+    def version(self) -> str:
+        """The version of fluidnb in this process."""
+        return fluidnb.__version__
+
+    def trainer(self, number: int) -> Connection:
+        """See `fluidnb.op.engine.Engine`."""
+        assert self.connection is not None, "prepare comes before steps"
+        return self.connection
+
+    def server(self, endpoint: str) -> Any:
+        """See `fluidnb.op.engine.Engine`: there is none here."""
+        raise NotImplementedError("a trainer's process has no server")
+
+    def steps(
+        self, generation: int, step: int, reader: Callable[[int], Iterable[Mapping[str, Any]]], fetch: list[str]
+    ) -> tuple[int, list[list[Any]], bool]:
+        """Train for a while.
+
+        Args:
+            generation: of the servers.
+            step: the training step to continue from, if this process does not know better.
+            reader: gives the batches of a trainer by its number, the same at each call.
+            fetch: names of the variables to fetch.
+
+        Returns:
+            The number of the first step, the fetched values of each, and whether the batches have ended.
+
+        Raises:
+            Rejoin: the servers have gone back, or this process is new.
+        """
+        known = self.connection
+        if known is None:
+            raise Unprepared(f"trainer:{self.number} has restarted.", hint="the engine gives it its programs again.")
+        if self._batches is None or known.generation != generation:
+            known.join(generation, step)
+            self.scope = Scope()
+            self.exe.run(self.startup, scope=self.scope)
+            self._batches = islice(iter(reader(self.number)), step, None)
+        first, values, end = known.step, [], time.monotonic() + _TURN
+        for feed in self._batches:
+            try:
+                values.append(self.exe.run(self.main, feed=dict(feed), fetch_list=fetch, scope=self.scope))
+            except BaseException:
+                self._batches = None
+                raise
+            if time.monotonic() > end:
+                return first, values, False
+        return first, values, True
+
+
+def _program(data: bytes, seed: int) -> Program:
+    program = Program.parse_from_string(data)
+    program.random_seed = seed
+    return program
+
+
+def _store(scope: Scope, name: str, value: Any) -> None:
+    """Give a variable of a scope a value."""
+    if isinstance(value, SelectedRows):
+        scope.var(name).value = value
+    else:
+        scope.var(name).get_tensor().set(value, CPUPlace())

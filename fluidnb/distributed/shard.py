@@ -1,0 +1,247 @@
+"""Shard: the part of a parameter server that trainers reach, the same for every engine."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op.engine import Arrival
+from fluidnb.values import LoDTensor, SelectedRows
+
+#: Seconds between two checks whether a waiting call has to stop.
+_POLL = 0.05
+
+
+class Rejoin(EnforceNotMet):
+    """The servers have gone back to a checkpoint: a trainer continues from there."""
+
+
+def copied(value: Any) -> Any:
+    """A copy of an array or of SelectedRows that shares no memory with it."""
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows_.copy(), value.height_, LoDTensor(np.array(value.value.array)))
+    return np.array(value)
+
+
+def no_check() -> None:
+    """Never stop a waiting call."""
+
+
+class Shard:
+    """Gradients that trainers have sent to one server, and the parameters that they may read. Thread-safe.
+
+    Args:
+        endpoint: of the server.
+        trainers: how many trainers there are.
+        sync: whether a step needs the gradients of all trainers.
+        step: training steps that its parameters have seen when the server begins.
+        published: called with step and values after each step, in the server's thread.
+
+    Attributes:
+        step: training steps that the server has finished; one less than ``step`` before its parameters are there.
+        generation: how often the servers have gone back to a checkpoint; calls of an earlier one are refused.
+    """
+
+    def __init__(
+        self, endpoint: str, trainers: int, sync: bool, step: int = 0,
+        published: Callable[[int, Mapping[str, Any]], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.endpoint, self.trainers, self.sync = endpoint, trainers, sync
+        self.step, self.generation = step - 1, 0
+        self._published = published
+        self._versions: dict[int, dict[str, Any]] = {}  # the last two: a trainer may be one step behind
+        self._sent: dict[int, dict[str, Any]] = {}
+        self._complete: set[int] = set()
+        self._ended: dict[int, int] = {}  # trainer -> the steps that it took
+        self._queue: deque[Arrival] = deque()
+        self._error: BaseException | None = None
+        self._over = self._busy = False
+        self._changed = threading.Condition()
+
+    # ---- called for trainers
+
+    def push(self, generation: int, trainer: int, step: int, values: Mapping[str, Any]) -> None:
+        """Take the gradients of a trainer's step.
+
+        Args:
+            generation: the servers' generation that the trainer knows.
+            step: number of the training step; what belongs to a finished step is ignored, as a repeated call is.
+            values: gradients by name; they are kept, so nothing else may write them.
+
+        Raises:
+            Rejoin: the servers have gone back meanwhile.
+        """
+        with self._changed:
+            self._raise_if_useless(generation)
+            if not self.sync:
+                self._queue.append(Arrival(values, trainer))
+            elif step >= self.step:
+                self._sent[trainer] = dict(values)
+                self._complete.add(trainer)
+            self._changed.notify_all()
+
+    def pull(
+        self, generation: int, step: int, names: Sequence[str], check: Callable[[], None] = no_check,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Parameters after a number of steps; waits for them.
+
+        Args:
+            generation: see `push`.
+            step: training steps that they have seen; without waiting for all trainers, at least so many.
+            names: of the variables.
+            timeout: seconds to wait at most; None without end.
+        """
+        with self._changed:
+            self._wait(lambda: self.step >= step, check, timeout, f"step {step} of {self.endpoint}", generation)
+            version = self._versions.get(step if self.sync else self.step)
+            if version is None:
+                raise Rejoin(
+                    f"{self.endpoint} is at step {self.step} and has no parameters of step {step} any more.",
+                    expected=f"step {self.step} or the one before", received=step,
+                    hint="a trainer restarts from the newest checkpoint.",
+                )  # fmt: skip
+            return {name: version[name] for name in names}
+
+    def rows(self, generation: int, table: str, ids: Any, check: Callable[[], None] = no_check) -> Any:
+        """Rows of a table by their numbers, of the newest parameters."""
+        with self._changed:
+            ready = lambda: self.step in self._versions and not self._busy  # noqa: E731
+            self._wait(ready, check, None, f"parameters of {self.endpoint}", generation)
+            value = self._versions[self.step][table]
+            if isinstance(value, SelectedRows):
+                order = np.argsort(value.rows_, kind="stable")
+                return np.asarray(value.value)[order[np.searchsorted(value.rows_, ids, sorter=order)]]
+            return value[ids]
+
+    def leave(self, trainer: int, steps: int) -> None:
+        """A trainer has no more batches; the others may not wait for its next step."""
+        with self._changed:
+            self._ended[trainer] = steps
+            self._changed.notify_all()
+
+    def expect_all(self) -> None:
+        """All trainers have batches again."""
+        with self._changed:
+            self._ended.clear()
+
+    # ---- called by the server's program: `fluidnb.op.engine.ServerSide`
+
+    def publish(self, values: Mapping[str, Any]) -> None:
+        """Let trainers read these values, after one more step."""
+        # Tables may be large; nothing changes them before the next `take`, and lookups do not overlap with updates.
+        copies = {n: value if isinstance(value, SelectedRows) else copied(value) for n, value in values.items()}
+        with self._changed:
+            self.step += 1
+            self._versions = {step: old for step, old in self._versions.items() if step == self.step - 1}
+            self._versions[self.step] = copies
+            self._busy = False
+            self._changed.notify_all()
+        if self._published is not None:
+            self._published(self.step, copies)
+
+    def take(self, check: Callable[[], None]) -> Arrival | None:
+        """Gradients that trainers have sent: a whole step of all of them, or the oldest message of one."""
+        with self._changed:
+            if not self.sync:
+                self._wait(lambda: self._queue or self._over, check, None, "")
+                self._busy = bool(self._queue)
+                return self._queue.popleft() if self._queue else None
+            self._wait(lambda: len(self._complete) == self.trainers or self._over, check, None, "")
+            if self._over:
+                return None
+            values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
+            self._sent.clear()
+            self._complete.clear()
+            self._busy = True
+            return Arrival(values)
+
+    # ---- called by the engine
+
+    def settle(self) -> None:
+        """Wait until everything that was sent is part of the parameters."""
+        with self._changed:
+            self._wait(lambda: not self._queue and not self._busy, no_check, None, "")
+
+    def end(self) -> None:
+        """Training is over: the server's program ends."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """A role has failed: whoever waits gets an error."""
+        with self._changed:
+            self._error = self._error or error
+            self._over = True
+            self._changed.notify_all()
+
+    def go_back(self, generation: int) -> None:
+        """The servers begin a new generation: whoever waits in an earlier one gets `Rejoin`."""
+        with self._changed:
+            self.generation = generation
+            self._over = True
+            self._changed.notify_all()
+
+    def state(self) -> dict[str, Any]:
+        """Generation, step, trainers that have sent theirs, and messages that wait."""
+        with self._changed:
+            ready = self.step in self._versions
+            return {
+                "generation": self.generation, "step": self.step if ready else None,
+                "complete": sorted(self._complete), "waiting": len(self._queue),
+            }  # fmt: skip
+
+    # ---- waiting
+
+    def _wait(
+        self, ready: Callable[[], Any], check: Callable[[], None], timeout: float | None, what: str,
+        generation: int | None = None,
+    ) -> None:  # fmt: skip
+        """Wait until something holds, with the lock; raises when it cannot come any more."""
+        left = timeout
+        while not ready():
+            self._raise_if_useless(generation)
+            self._raise_left(what)
+            if self._over and what:
+                raise EnforceNotMet(
+                    f"Training is over: {what} does not come any more.", expected=what, received="the end of training",
+                    hint="run the trainer's program inside the engine's with.",
+                )  # fmt: skip
+            if left is not None and left <= 0:
+                raise EnforceNotMet(
+                    f"{what} did not come within {timeout:g} s.", expected=what, received=f"step {self.step}",
+                    hint="a trainer or server hangs or is much slower than the others.",
+                )  # fmt: skip
+            self._changed.wait(_POLL)
+            left = None if left is None else left - _POLL
+            check()
+
+    def _raise_left(self, what: str) -> None:
+        """Raise where a step needs a trainer that has ended before it."""
+        for trainer, steps in self._ended.items():
+            if what and self.step >= steps and len(self._complete) > 0 and trainer not in self._complete:
+                raise EnforceNotMet(
+                    f"trainer:{trainer} has ended after {steps} steps, and others continue: {what} needs all trainers.",
+                    expected="as many batches for each trainer", received=f"{steps} of trainer:{trainer}",
+                    hint="give every trainer the same number of batches, or train with sync_mode=False.",
+                )  # fmt: skip
+
+    def _raise_if_useless(self, generation: int | None) -> None:
+        """Raise where a role has failed, or a call belongs to an earlier generation."""
+        if self._error is not None:
+            raise EnforceNotMet(
+                f"Training has stopped because another role failed: {str(self._error).splitlines()[0]}",
+                expected="running trainers and servers", received=type(self._error).__name__,
+                hint="the error of that role says what to do.",
+            ) from self._error  # fmt: skip
+        if generation is not None and generation != self.generation:
+            raise Rejoin(
+                f"{self.endpoint} has gone back to a checkpoint.", expected=f"generation {self.generation}",
+                received=f"generation {generation}", hint="a trainer restarts from the newest checkpoint.",
+            )  # fmt: skip

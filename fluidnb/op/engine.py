@@ -1,0 +1,123 @@
+"""Engines, which carry values between trainers and parameter servers; operators look them up by logical endpoint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fluidnb.errors import EnforceNotMet, near
+
+#: Called while an operator waits; raises if its run is to stop.
+Check = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Gradients that a parameter server gets at once: a whole step of all trainers, or those of one message.
+
+    Attributes:
+        values: variable of the server's program -> array or SelectedRows.
+        trainer: the trainer that sent it; None for all.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    trainer: int | None = None
+
+
+class TrainerSide(Protocol):
+    """One trainer's connection to the parameter servers."""
+
+    def send(self, endpoint: str, name: str, value: Any) -> None:
+        """Send a gradient; the value is copied before the call returns."""
+
+    def send_barrier(self, endpoints: Sequence[str]) -> None:
+        """Mark the end of the gradients of this training step."""
+
+    def receive(self, endpoint: str, name: str, check: Check) -> Any:
+        """The value of a parameter after this trainer's last step; waits until the server has it."""
+
+    def fetch_barrier(self, endpoints: Sequence[str]) -> None:
+        """Mark the end of receiving: the next training step begins."""
+
+    def prefetch(self, endpoint: str, table: str, ids: Any, check: Check) -> Any:
+        """The rows of a table with these numbers, in their order."""
+
+    def all_reduce(self, name: str, value: Any, check: Check) -> Any:
+        """The sum of the values that all trainers give under this name."""
+
+
+class ServerSide(Protocol):
+    """A parameter server's connection to the trainers."""
+
+    def publish(self, values: Mapping[str, Any]) -> None:
+        """Let trainers read these values from now on; they are copied before the call returns."""
+
+    def take(self, check: Check) -> Arrival | None:
+        """Gradients that trainers have sent; waits for them. None when training is over."""
+
+
+class Engine(Protocol):
+    """Connects the roles of one training."""
+
+    def trainer(self, number: int) -> TrainerSide:
+        """The connection of a trainer."""
+
+    def server(self, endpoint: str) -> ServerSide:
+        """The connection of a parameter server."""
+
+
+_engines: dict[str, Engine] = {}
+_lock = threading.Lock()
+
+
+def attach(engine: Engine, endpoints: Iterable[str]) -> None:
+    """Let operators find an engine by its endpoints.
+
+    Raises:
+        EnforceNotMet: another engine has one of them. None is attached then.
+    """
+    wanted = list(endpoints)
+    with _lock:
+        taken = [name for name in wanted if _engines.get(name, engine) is not engine]
+        if taken:
+            raise EnforceNotMet(
+                f"The endpoint {taken[0]} belongs to another training that is running.",
+                expected="endpoints that are free", received=", ".join(wanted),
+                hint="stop the other training, or give this one other endpoints in transpile(pservers=...).",
+            )  # fmt: skip
+        _engines.update((name, engine) for name in wanted)
+
+
+def detach(engine: Engine) -> None:
+    """Forget an engine; unknown ones are ignored."""
+    with _lock:
+        for name in [name for name, known in _engines.items() if known is engine]:
+            del _engines[name]
+
+
+def engine_at(endpoint: str) -> Engine:
+    """The engine with an endpoint.
+
+    Raises:
+        EnforceNotMet: there is none in this process.
+
+    Example:
+        >>> engine_at("ps:7")
+        Traceback (most recent call last):
+        fluidnb.errors.EnforceNotMet: No engine serves the endpoint ps:7 in this process.
+          expected   an endpoint of a training that is running
+          received   ps:7
+          hint       run the program through an engine: fluid.distributed.LocalEngine(transpiler).run(...).
+    """
+    engine = _engines.get(endpoint)
+    if engine is None:
+        known = ", ".join(_engines)
+        raise EnforceNotMet(
+            f"No engine serves the endpoint {endpoint} in this process.",
+            expected=f"one of {known}" if known else "an endpoint of a training that is running", received=endpoint,
+            hint=near(endpoint, _engines) or "run the program through an engine: "
+            "fluid.distributed.LocalEngine(transpiler).run(...).",
+        )  # fmt: skip
+    return engine

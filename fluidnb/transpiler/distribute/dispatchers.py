@@ -1,0 +1,62 @@
+"""Dispatchers: choose the parameter server of each slice of a parameter."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+
+class PSDispatcher:
+    """Base of dispatchers.
+
+    Args:
+        pserver_endpoints: endpoints of the parameter servers.
+
+    Source: fluid.transpiler.ps_dispatcher.
+    """
+
+    def __init__(self, pserver_endpoints: Sequence[str]) -> None:
+        self._eps = list(pserver_endpoints)
+        self.reset()
+
+    @property
+    def eps(self) -> list[str]:
+        """The endpoints."""
+        return self._eps
+
+    def reset(self) -> None:
+        """Begin again with the first server."""
+        self._step = 0
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        """The endpoint of each variable."""
+        raise NotImplementedError("a dispatcher must define dispatch(varlist).")
+
+
+class RoundRobin(PSDispatcher):
+    """Gives variables to the servers in turn.
+
+    Example:
+        >>> RoundRobin(["ps:0", "ps:1"]).dispatch(["a", "b", "c"])
+        ['ps:0', 'ps:1', 'ps:0']
+    """
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        """The endpoint of each variable, beginning after the last one of the call before."""
+        start, self._step = self._step, self._step + len(varlist)
+        return [self._eps[i % len(self._eps)] for i in range(start, self._step)]
+
+
+class HashName(PSDispatcher):
+    """Gives each variable to the server that the CRC-32 of its name chooses, the same in every process.
+
+    Example:
+        >>> HashName(["ps:0", "ps:1"]).dispatch(["fc_0.w_0", "fc_0.b_0"])
+        ['ps:0', 'ps:1']
+    """
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        """The endpoint of each variable."""
+        names = (v if isinstance(v, str) else v.name for v in varlist)
+        return [self._eps[zlib.crc32(name.encode()) % len(self._eps)] for name in names]

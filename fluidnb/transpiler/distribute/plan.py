@@ -1,0 +1,171 @@
+"""Plan of a division: parameters, their slices and servers, and the operators of each part of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fluidnb.errors import OpValueError
+from fluidnb.program import Program
+from fluidnb.program.constants import OpRole
+from fluidnb.proto.desc import OpDesc
+from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
+from fluidnb.transpiler.distribute.slices import Slice, Table, block_sizes
+from fluidnb.utils.source_location import warn
+
+
+@dataclass
+class Plan:
+    """The division of a training program among trainers and parameter servers.
+
+    Attributes:
+        program: the program with backward and optimizer operators; it is not changed.
+        startup: its startup program, without operators of an earlier division.
+        trainers: how many trainers there are.
+        sync: whether the servers wait for all trainers in each step.
+        endpoints: of the parameter servers.
+        updates: parameter -> the operators that clip and regularize its gradient and update it.
+        schedule: the operators that compute learning rates.
+        slices: parameter -> its slices, each with the server that keeps it; without those that are tables.
+        tables: parameter of an embedding with ``is_distributed`` -> the table.
+    """
+
+    program: Program
+    startup: Program
+    trainers: int
+    sync: bool
+    endpoints: list[str]
+    config: DistributeTranspilerConfig
+    updates: dict[str, list[OpDesc]]
+    schedule: list[OpDesc]
+    slices: dict[str, list[Slice]]
+    tables: dict[str, Table]
+
+    @classmethod
+    def of(
+        cls, program: Program, startup: Program, trainers: int, sync: bool, endpoints: list[str],
+        config: DistributeTranspilerConfig,
+    ) -> Plan:  # fmt: skip
+        """The plan of a program.
+
+        Raises:
+            OpValueError: nothing is optimized, or an operator needs the gradients of several parameters at once.
+        """
+        ops = program.desc.block(0).ops
+        updates: dict[str, list[OpDesc]] = {}
+        for op in ops:
+            if is_update(op):
+                updates.setdefault(op.attrs["op_role_var"][0], []).append(op)
+        if not updates:
+            raise OpValueError(
+                "The program has no optimizer: there is nothing for parameter servers to do.",
+                expected="operators that update parameters", received=program.short(),
+                hint="call optimizer.minimize(loss) before transpile.",
+            )  # fmt: skip
+        schedule = [op for op in ops if is_schedule(op)]
+        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {})
+        plan._refuse_shared()
+        plan._find_tables()
+        plan._place()
+        return plan
+
+    @property
+    def per_trainer(self) -> bool:
+        """Whether each trainer sends its gradients under separate names."""
+        return self.sync and self.trainers > 1
+
+    def on(self, endpoint: str) -> Iterator[Slice]:
+        """The slices that a server keeps."""
+        return (part for row in self.slices.values() for part in row if part.endpoint == endpoint)
+
+    def _place(self) -> None:
+        """Divide the parameters and choose a server for each slice."""
+        rows = [(name, ops[0].attrs["op_role_var"][1]) for name, ops in self.updates.items() if name not in self.tables]
+        if not self.config.slice_var_up:  # Fluid does so, to spread large weights and small biases evenly
+            np.random.RandomState(self.program.random_seed).shuffle(rows)
+        dispatcher = self.config.dispatcher(self.endpoints)
+        placed: dict[str, list[Slice]] = {}
+        for parameter, gradient in rows:
+            cut = self._cut(parameter, gradient)
+            places = dispatcher.dispatch([part.name for part in cut])
+            placed[parameter] = [
+                Slice(**{**part.__dict__, "endpoint": endpoint}) for part, endpoint in zip(cut, places, strict=True)
+            ]
+        self.slices = {parameter: placed[parameter] for parameter, _ in rows}
+
+    def _find_tables(self) -> None:
+        block = self.program.desc.block(0)
+        for op in block.ops:
+            if op.optype != "lookup_table" or not op.attrs.get("is_distributed") or op.ins["W"][0] not in self.updates:
+                continue
+            name = op.ins["W"][0]
+            gradient = self.updates[name][0].attrs["op_role_var"][1]
+            if block.vars[gradient].type() != VarType.SELECTED_ROWS:
+                raise OpValueError(
+                    f"The table {name} is distributed and has a dense gradient.", op=op.label(),
+                    expected="layers.embedding(is_sparse=True, is_distributed=True)", received="is_sparse=False",
+                    where=None if op.view is None else op.view.where, hint="set is_sparse=True: servers update rows.",
+                )  # fmt: skip
+            height, width = block.vars[name].shape()
+            self.tables[name] = Table(name, gradient, height, width, len(self.endpoints))
+            used = [update.optype for update in self.updates[name]]
+            if used != ["sgd"]:
+                warn(f"The table {name} is updated by sgd on its servers, not by {used[-1]}: its rows have no moments.")
+
+    def _cut(self, parameter: str, gradient: str) -> list[Slice]:
+        block = self.program.desc.block(0)
+        shape = tuple(block.vars[parameter].shape())
+        rows = block.vars[gradient].type() == VarType.SELECTED_ROWS
+        most = len(self.endpoints) if self.config.slice_var_up else 1
+        sizes = block_sizes(shape, most, self.config.min_block_size)
+        width = int(np.prod(shape[1:], dtype=np.int64))
+        starts = np.concatenate([[0], np.cumsum(sizes)]) // width
+        return [
+            Slice(parameter, gradient, i, len(sizes) == 1, (int(end - start), *shape[1:]), int(start), rows)
+            for i, (start, end) in enumerate(zip(starts, starts[1:], strict=False))
+        ]
+
+    def _refuse_shared(self) -> None:
+        """Refuse operators that read what belongs to another parameter's update, such as a global norm."""
+        owner = {
+            name: parameter for parameter, ops in self.updates.items() for op in ops for name in op.output_arg_names()
+        }
+        for parameter, ops in self.updates.items():
+            for op in ops:
+                for name in op.input_arg_names():
+                    if owner.get(name, parameter) != parameter:
+                        raise OpValueError(
+                            f"{op.optype} needs the gradients of several parameters at once, and no server has them.",
+                            op=op.label(), expected=f"what the update of {parameter} computes",
+                            received=f"{name}, from the update of {owner[name]}",
+                            where=None if op.view is None else op.view.where,
+                            hint="clip each gradient by itself: fluid.clip.GradientClipByNorm or GradientClipByValue.",
+                        )  # fmt: skip
+
+
+def is_update(op: OpDesc) -> bool:
+    """Whether an operator belongs to the update of a parameter."""
+    return bool(int(op.attrs.get("op_role", 0)) & OpRole.Optimize and op.attrs.get("op_role_var"))
+
+
+def is_schedule(op: OpDesc) -> bool:
+    """Whether an operator computes a learning rate."""
+    return bool(int(op.attrs.get("op_role", 0)) & OpRole.LRSched)
+
+
+def is_transfer(op: OpDesc) -> bool:
+    """Whether a transpiler has added an operator to move values between processes."""
+    return bool(int(op.attrs.get("op_role", 0)) & (OpRole.RPC | OpRole.Dist))
+
+
+def without(program: Program, drop: Sequence[OpDesc]) -> Program:
+    """A copy of a program without some operators of its global block."""
+    ops = program.desc.block(0).ops
+    gone = {id(op) for op in drop}
+    copy = program.clone()
+    for index in reversed([i for i, op in enumerate(ops) if id(op) in gone]):
+        copy.global_block().remove_op(index)
+    return copy

@@ -1,0 +1,1 @@
+"""Operators that move values between trainers and parameter servers, through an engine."""
