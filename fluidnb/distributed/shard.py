@@ -61,6 +61,7 @@ class Shard:
         self._queue: deque[Arrival] = deque()
         self._error: BaseException | None = None
         self._over = self._busy = False
+        self._handled = 0  # messages that are part of the parameters
         self._changed = threading.Condition()
 
     # ---- called for trainers
@@ -78,8 +79,11 @@ class Shard:
         """
         with self._changed:
             self._raise_if_useless(generation)
-            if not self.sync:
+            if not self.sync:  # as in Fluid, a trainer continues when its gradient is part of the parameters
                 self._queue.append(Arrival(values, trainer))
+                self._changed.notify_all()
+                ticket = self._handled + len(self._queue) + self._busy
+                self._wait(lambda: self._handled >= ticket, no_check, None, f"an update by {self.endpoint}", generation)
             elif step >= self.step:
                 self._sent[trainer] = dict(values)
                 self._complete.add(trainer)
@@ -140,6 +144,7 @@ class Shard:
             self.step += 1
             self._versions = {step: old for step, old in self._versions.items() if step == self.step - 1}
             self._versions[self.step] = copies
+            self._handled += self._busy
             self._busy = False
             self._changed.notify_all()
         if self._published is not None:
