@@ -355,8 +355,8 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
         output = next(iter(definition.outputs), "Out")
         if definition.grad is not None:
             given = {n: a.default for n, a in definition.attrs.items() if a.default not in (REQUIRED, None)}
-            slots = [{slot: [slot] for slot in side} for side in (definition.inputs, definition.outputs)]
-            op = OpDesc(definition.type, *slots, given)
+            ins, outs = ({slot: [slot] for slot in side} for side in (definition.inputs, definition.outputs))
+            op = OpDesc(definition.type, ins, outs, given)
             gradients = {slot for gradient in make_grad(op) for slot in gradient.outs}
             checked = [name for name in checked if name + GRAD in gradients]
     line = ", ".join(inputs)
