@@ -375,7 +375,7 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
 
 
 def _insert(text: str, what: str, fields: dict[str, str]) -> str:
-    """A file with an import or a name in ``__all__``, or with a template before a line, by default at its end."""
+    """A file with an import, with a name in ``__all__``, or with a template before a line or at its end."""
     word, _, rest = what.partition(" ")
     if word == "from":
         return _with_import(text, what)
@@ -383,6 +383,8 @@ def _insert(text: str, what: str, fields: dict[str, str]) -> str:
         return _with_name(text, rest)
     lines, filled = text.splitlines(keepends=True), _filled(_template(word), fields)
     at = next(i for i, line in enumerate(lines) if line.startswith(rest)) if rest else len(lines)
+    while not lines[at - 1].strip():
+        at -= 1
     return _with_line(lines, at, filled)
 
 

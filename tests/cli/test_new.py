@@ -175,7 +175,8 @@ def test_an_optimizer_works_when_its_gaps_are_filled(checkout: Path, monkeypatch
     assert main(["new", "optimizer", "lion"]) == main(["new", "optimizer", "HalfSGD"]) == 0
     classes = checkout / "fluidnb/optimizer/algorithms.py"
     step = checkout / "kernels/fluidnb_kernels/optimizer/update.cu"
-    assert "\nLion = LionOptimizer\n" in classes.read_text()
+    assert "\n\n\nclass LionOptimizer(Optimizer):" in classes.read_text()
+    assert "\n\n\nLion = LionOptimizer\n\n\nclass HalfSGDOptimizer" in classes.read_text()
     fill(step, ("STEP(half_sgd, 0) { x.p -= x.g * k.rate;", "STEP(half_sgd, 0) { x.p -= x.g * k.rate * C(0.5);"))
     file, test = step.with_name("half_sgd.py"), checkout / "tests/ops/test_half_sgd.py"
     example = 'raise NotImplementedError("return a formula in plain numpy, for example p - g * rate")'
