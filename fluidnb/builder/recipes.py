@@ -13,6 +13,7 @@ from fluidnb import backward, layers, optimizer
 from fluidnb.builder.arguments import Argument, arguments_of, attr_argument, evaluated, slot_argument
 from fluidnb.errors import NotFound, near
 from fluidnb.op import OpDef, all_ops
+from fluidnb.utils.docstrings import first_sentence
 
 #: The kinds of what can be built, in the order in which they are offered.
 GROUPS = ("layer", "training", "operator")
@@ -24,10 +25,7 @@ _FIRST = (
 #: Functions of the module that are no layers one could choose arguments for.
 _NO_LAYERS = ("set_defaults", "py_func")
 #: Optimizers, those that people use most first.
-_OPTIMIZERS = sorted(
-    (name for name in optimizer.__all__ if f"{name}Optimizer" in optimizer.__all__),
-    key=lambda name: (("SGD", "Momentum", "Adam") + (name,)).index(name),
-)
+_OPTIMIZERS = sorted(optimizer.SHORT, key=lambda name: (("SGD", "Momentum", "Adam") + (name,)).index(name))
 #: The kinds of attributes that point into the program.
 _BLOCKS = ("block", "blocks")
 
@@ -125,12 +123,6 @@ def search(text: str) -> list[Recipe]:
         return 3 if all(word in f"{name} {recipe.summary.lower()}" for word in words) else 9
 
     return sorted((r for r in recipes() if distance(r) < 9), key=distance) if words else list(recipes())
-
-
-def first_sentence(doc: str) -> str:
-    """The first sentence of a docstring, in one line."""
-    text = " ".join(doc.partition("\n\n")[0].split())
-    return re.split(r"(?<=[.!?])\s", text)[0]
 
 
 def _layer(name: str, function: Any) -> Recipe:

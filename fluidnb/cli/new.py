@@ -1,4 +1,4 @@
-"""``fluidnb new``: the files of a new operator, layer, optimizer, command, widget or pass, with a test that fails."""
+"""``fluidnb new``: the files of a new operator, layer, loss, optimizer, command, widget or pass, and a failing test."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import ast
 import keyword
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from textwrap import fill
 
 from fluidnb.cli.checkout import root
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, NotFound, OpValueError, near
 
-#: The texts of new files; ``$name``, ``$camel`` and ``$family`` are filled in.
+#: The texts of new files and of what is added to others; ``$name``, ``$camel`` and ``$family`` are filled in.
 _TEMPLATES = Path(__file__).parent / "templates"
-#: Edits of a file: its path and what its text becomes.
-Edit = tuple[str, Callable[[str], str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,14 @@ class Kind:
     """A kind of thing that can be added."""
 
     files: dict[str, str]  # path -> name of its template; empty for the test of an operator
-    edits: dict[str, tuple[str, ...]]  # lists that must mention it: path -> what to insert, see `_insert`
+    edits: dict[str, tuple[str, ...]]  # files to which it is added: path -> what to insert, see `_insert`
     todo: tuple[str, ...]  # what is left to do, a line each
 
 
-_LAYERS, _OPTIMIZERS = "fluidnb/layers/__init__.py", "fluidnb/optimizer/__init__.py"
-_LESSON = "fluidnb/viz/lessons/optimizer/choices.py"
+_KERNELS, _LAYERS = "kernels/fluidnb_kernels", "fluidnb/layers"
+_END = "}  // namespace f"  # of the functions of a CUDA file
+#: What of a kind cannot be copied by --like.
+_COPIED = {"loss": "layer in fluidnb/layers/losses.py", "optimizer": "class in fluidnb/optimizer/algorithms.py"}
 _COMMANDS = "magics/fluidnb_magics/commands"
 _WIDGETS = "magics/fluidnb_magics/widgets"
 KINDS = {
@@ -50,25 +51,36 @@ KINDS = {
     ),
     "layer": Kind(
         {"fluidnb/layers/$name.py": "layer", "tests/layers/test_$name.py": "layer_test"},
-        {_LAYERS: ("from fluidnb.layers.$name import $name as $name",)},
+        {f"{_LAYERS}/__init__.py": ("from fluidnb.layers.$name import $name as $name",)},
         (
             "fill in arguments, docstring and operators",
             "declare with @takes what arguments take whose names are no slots of the operator $name",
-            "write the expected values into the test; run `python -m tests.house.public_api` for the list of names",
+            "write the expected values into the test",
+        ),
+    ),
+    "loss": Kind(
+        {f"{_KERNELS}/loss/$name.py": "loss", "tests/ops/test_$name.py": "loss_test"},
+        {
+            f"{_KERNELS}/loss/elementwise_losses.cu": (f"loss_terms {_END}",),
+            f"{_LAYERS}/losses.py": ("__all__ $name", "loss_layer"),
+        },
+        (
+            "declare slots and attributes in the decorator; huber_loss (loss/regression.py) has an attribute",
+            "fill in the formulas, in numpy and in the CUDA file, and the docstrings of operator and layer",
+            "write the expected outputs into the test, then: fluidnb check-op $name (--no-nvrtc: in seconds)",
         ),
     ),
     "optimizer": Kind(
-        {"fluidnb/optimizer/$name.py": "optimizer", "tests/optimizer/test_$name.py": "optimizer_test"},
+        {f"{_KERNELS}/optimizer/$name.py": "optimizer_op", "tests/ops/test_$name.py": "optimizer_test"},
         {
-            _OPTIMIZERS: (
-                "from fluidnb.optimizer.$name import ${camel}Optimizer", "alias $camel = ${camel}Optimizer",
-                "__all__ $camel ${camel}Optimizer",
-            ),
-            _LESSON: ('row OPTIMIZERS "$camel": Kind("FILL IN, its effect in a sentence.", optimizer.$camel, 0.1),',),
+            "fluidnb/optimizer/algorithms.py": ("optimizer if not TYPE_CHECKING",),
+            f"{_KERNELS}/optimizer/update.cu": (f"optimizer_step {_END}",),
         },
         (
-            "fill in the accumulators and the operator; `fluidnb new op $name --like momentum` writes one",
-            "write the expected parameter into the test; run `python -m tests.house.public_api` for the list of names",
+            "fill in the accumulators of the class in algorithms.py, or delete them and its __init__ if there are none",
+            "fill in the operator, and its step in update.cu; decayed_adagrad (adagrad.py) has state and attributes",
+            "write the expected outputs into the test, then: fluidnb check-op $name (--no-nvrtc: in seconds)",
+            "pytest tests/optimizer/test_every_optimizer.py tests/viz/test_optimizer_lesson.py -k $camel",
         ),
     ),
     "command": Kind(
@@ -105,7 +117,7 @@ KINDS = {
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("kind", choices=KINDS, help="what to add")
-    parser.add_argument("name", help="its name, in lower case with underscores")
+    parser.add_argument("name", help="its name, in lower case with underscores; of an optimizer that of its class")
     parser.add_argument("--like", metavar="OTHER", help="begin with a copy of another one")
     parser.add_argument("--family", metavar="FOLDER", default="", help="folder of an operator (math)")
 
@@ -113,10 +125,13 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Write the files and print what is left to do."""
     folder, kind = root("tests"), KINDS[options.kind]
-    _check_name(options.kind, options.name)
+    name, camel = options.name, _camel(options.name)
+    if options.kind == "optimizer" and not name.islower():  # SignSGD has the operator sign_sgd
+        name, camel = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower(), name
+    _check_name(options.kind, name)
     like = None if options.like is None else _models(folder, options.kind, options.like)
     family = options.family or (like[0].parent.name if like and options.kind == "op" else "math")
-    fields = {"name": options.name, "camel": _camel(options.name), "family": family}
+    fields = {"name": name, "camel": camel, "family": family}
     files = kind.files
     if options.kind == "op" and like:  # its kernels launch those of the other's CUDA file
         files = {path: template for path, template in files.items() if not path.endswith(".cu")}
@@ -131,7 +146,7 @@ def run(options: Namespace) -> int:
             )  # fmt: skip
     for i, (path, template) in enumerate(written.items()):
         if like is not None and i < len(like):
-            text = _renamed(like[i], options.kind, options.like, options.name)
+            text = _renamed(like[i], options.kind, options.like, name)
         elif not template:
             text = _op_test(options.like, fields)
         else:
@@ -142,7 +157,7 @@ def run(options: Namespace) -> int:
         path = folder / file
         text = path.read_text()
         for insertion in insertions:
-            text = _insert(text, _filled(insertion, fields))
+            text = _insert(text, _filled(insertion, fields), fields)
         path.write_text(text)
         print(f"edited  {file}")
     test = next(path for path in written if path.name.startswith("test_"))
@@ -171,7 +186,7 @@ def _check_name(kind: str, name: str) -> None:
             f"{name} cannot be the name of a new {kind}.", expected="lower-case letters, digits and underscores",
             received=name,
         )  # fmt: skip
-    if kind == "op":
+    if kind in ("op", "loss", "optimizer"):
         from fluidnb.op import get_op, has_op
 
         if has_op(name):
@@ -180,6 +195,11 @@ def _check_name(kind: str, name: str) -> None:
 
 def _models(folder: Path, kind: str, other: str) -> list[Path]:
     """The files of another one of a kind, in the order of `Kind.files`, without its test."""
+    if kind in ("loss", "optimizer"):
+        raise FluidError(
+            f"fluidnb new {kind} takes no --like.", received=other,
+            hint=f"fluidnb new op NAME --like {other} copies an operator; copy its {_COPIED[kind]} by hand.",
+        )  # fmt: skip
     if kind == "op":
         from fluidnb.op import all_ops, get_op
 
@@ -192,8 +212,8 @@ def _models(folder: Path, kind: str, other: str) -> list[Path]:
                 hint=f"add a row in {', '.join(_mentions(folder, module, other))}, or choose another operator.",
             )  # fmt: skip
         return [folder / "kernels" / f"{module.replace('.', '/')}.py"]
-    if kind in ("layer", "optimizer"):
-        return [_module_of(folder / "fluidnb" / ("layers" if kind == "layer" else "optimizer"), kind, other)]
+    if kind == "layer":
+        return [_module_of(folder / "fluidnb/layers", other)]
     files = [path for path in KINDS[kind].files if not Path(path).name.startswith("test_")]
     paths = [folder / _filled(path, {"name": other}) for path in files]
     if missing := [path for path in paths if not path.exists()]:
@@ -211,21 +231,17 @@ def _mentions(folder: Path, module: str, name: str) -> list[str]:
     return [str(path.relative_to(folder)) for path in paths if re.search(rf"\b{name}\b", path.read_text())]
 
 
-def _module_of(package: Path, kind: str, other: str) -> Path:
-    """The module of a package that defines a layer, or the class of an optimizer."""
-    known: dict[str, Path] = {}
-    for path in sorted(package.glob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if name := _defined(node):
-                known[name.removesuffix("Optimizer")] = path
+def _module_of(package: Path, other: str) -> Path:
+    """The module of a package that defines a layer."""
+    known = {_defined(node): path for path in sorted(package.glob("*.py")) for node in ast.parse(path.read_text()).body}
     if other not in known:
-        raise NotFound(f"There is no {kind} {other}.", received=other, hint=near(other, known) or None)
+        raise NotFound(f"There is no layer {other}.", received=other, hint=near(other, known) or None)
     return known[other]
 
 
 def _defined(node: ast.stmt) -> str:
-    """The name of a function, of a class, or of a layer that is a row of a family; empty for others."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+    """The name of a function, or of a layer that is a row of a family; empty for others."""
+    if isinstance(node, ast.FunctionDef):
         return node.name
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id
@@ -233,19 +249,18 @@ def _defined(node: ast.stmt) -> str:
 
 
 def _renamed(path: Path, kind: str, other: str, name: str) -> str:
-    """A file with another name; of a layer or an optimizer only its part of the file."""
+    """A file with another name; of a layer only its part of the file."""
     from fluidnb.op import has_op
 
     text = path.read_text()
-    if kind in ("layer", "optimizer"):
-        text = _part(path, text, other if kind == "layer" else f"{other}Optimizer", kind)
-        old = other if kind == "layer" else rf"{other}(?=Optimizer|\b)"
-        if re.search(rf"^{old} = ", text, re.MULTILINE) and not has_op(name):  # a row with the operator of the other
-            row = re.sub(rf'\b{old}\b(?!", )', name, text).rstrip().removesuffix(")").rstrip()
+    if kind == "layer":
+        text = _part(path, text, other)
+        if re.search(rf"^{other} = ", text, re.MULTILINE) and not has_op(name):  # a row with the operator of the other
+            row = re.sub(rf'\b{other}\b(?!", )', name, text).rstrip().removesuffix(")").rstrip()
             return f'{row}, name="{name}")\n'
-        if kind == "layer" and not has_op(name):  # it appends the operator that the other layer appends
-            return re.sub(rf'\b{old}\b(?!",? ?\{{)', name, text)
-        return re.sub(rf"\b{old}", name if kind == "layer" else _camel(name), text)
+        if not has_op(name):  # it appends the operator that the other layer appends
+            return re.sub(rf'\b{other}\b(?!",? ?\{{)', name, text)
+        return re.sub(rf"\b{other}", name, text)
     if kind == "op":
         return _renamed_op(text, other, name)
     lines = text.splitlines(keepends=True)
@@ -285,8 +300,8 @@ def _renamed_op(text: str, other: str, name: str) -> str:
     return re.sub(r'(?<=\n    Source: )(?:(?!\n\n|\n    """).)*', source, text, flags=re.DOTALL)
 
 
-def _part(path: Path, text: str, name: str, kind: str) -> str:
-    """A function or class of a module, with the imports that it needs; helpers of the module are imported from it."""
+def _part(path: Path, text: str, name: str) -> str:
+    """A layer of a module, with the imports that it needs; helpers of the module are imported from it."""
     tree, lines = ast.parse(text), text.splitlines()
     node = next(n for n in tree.body if _defined(n) == name)
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
@@ -300,13 +315,11 @@ def _part(path: Path, text: str, name: str, kind: str) -> str:
                 imports.append(ast.unparse(type(n)(**{**vars(n), "names": kept})))
     own = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     own |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
-    package = "fluidnb.layers" if kind == "layer" else "fluidnb.optimizer"
     if helpers := sorted((own & used) - {name}):
-        imports.append(f"from {package}.{path.stem} import {', '.join(helpers)}")
+        imports.append(f"from fluidnb.layers.{path.stem} import {', '.join(helpers)}")
     imports[1:] = sorted(imports[1:], key=lambda line: line.split()[1])
     head = [f'"""{name}: FILL IN, what it computes in one line."""', "", imports[0], "", *imports[1:], ""]
-    head += [f'__all__ = ["{name}"]', ""] if kind == "layer" else []
-    return "\n".join([*head, "", *lines[first - 1 : node.end_lineno]]) + "\n"
+    return "\n".join([*head, f'__all__ = ["{name}"]', "", "", *lines[first - 1 : node.end_lineno]]) + "\n"
 
 
 def _annotations(node: ast.AST) -> Iterator[str]:
@@ -318,9 +331,10 @@ def _annotations(node: ast.AST) -> Iterator[str]:
 
 def _op_test(like: str | None, fields: dict[str, str]) -> str:
     """The test of an operator; its slots and attributes are those of the operator that was copied."""
-    from fluidnb.op import get_op, has_grad
+    from fluidnb.op import GRAD, get_op, has_grad, make_grad
     from fluidnb.op.attr import REQUIRED
     from fluidnb.op.input_spec import InputSpec
+    from fluidnb.proto.desc import OpDesc
 
     definition = None if like is None else get_op(like)
     inputs, attrs, checked, output = ['"X": rng.uniform(0.5, 2, (3, 4))'], "", ["X"], "Out"
@@ -338,7 +352,13 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
             checked += [] if whole else [slot.name]
         needed = {n: a for n, a in definition.attrs.items() if a.default is REQUIRED}
         attrs = ", ".join(f'"{n}": ...' for n in needed)
-        output = next(iter(definition.outputs))
+        output = next(iter(definition.outputs), "Out")
+        if definition.grad is not None:
+            given = {n: a.default for n, a in definition.attrs.items() if a.default not in (REQUIRED, None)}
+            ins, outs = ({slot: [slot] for slot in side} for side in (definition.inputs, definition.outputs))
+            op = OpDesc(definition.type, ins, outs, given)
+            gradients = {slot for gradient in make_grad(op) for slot in gradient.outs}
+            checked = [name for name in checked if name + GRAD in gradients]
     line = ", ".join(inputs)
     if len(line) > 90:
         line = "".join(f"\n            {item}," for item in inputs) + "\n        "
@@ -354,23 +374,28 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
     )
 
 
-def _insert(text: str, what: str) -> str:
-    """A module with an import, an alias, names in ``__all__`` or a row of a table added."""
+def _insert(text: str, what: str, fields: dict[str, str]) -> str:
+    """A file with an import, with a name in ``__all__``, or with a template before a line or at its end."""
     word, _, rest = what.partition(" ")
     if word == "from":
         return _with_import(text, what)
-    tree, lines = ast.parse(text), text.splitlines(keepends=True)
-    if word == "alias":
-        aliases = [n for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)]
-        return _with_line(lines, aliases[-1].end_lineno or 0, f"{rest}\n")
-    row = ", ".join(f'"{name}"' for name in rest.split()) + ","
-    if word == "row":
-        word, _, row = rest.partition(" ")
-    for node in tree.body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(target, ast.Name) and target.id == word:
-            return _with_line(lines, (node.end_lineno or 0) - 1, f"    {row}\n")
-    raise NotFound(f"There is no {word} to add {rest} to.")
+    if word == "__all__":
+        return _with_name(text, rest)
+    lines, filled = text.splitlines(keepends=True), _filled(_template(word), fields)
+    at = next(i for i, line in enumerate(lines) if line.startswith(rest)) if rest else len(lines)
+    while not lines[at - 1].strip():
+        at -= 1
+    return _with_line(lines, at, filled)
+
+
+def _with_name(text: str, name: str) -> str:
+    """A module with a name in the list of its public names, which is sorted and filled into lines again."""
+    node = next(n for n in ast.parse(text).body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__")
+    names = ", ".join(f'"{n}"' for n in sorted([*ast.literal_eval(node.value), name]))
+    lines, indent = text.splitlines(keepends=True), " " * 4
+    filled = fill(f"{names},", 120, initial_indent=indent, subsequent_indent=indent)
+    lines[node.lineno : (node.end_lineno or 0) - 1] = [f"{filled}\n"]
+    return "".join(lines)
 
 
 def _with_import(text: str, line: str) -> str:
@@ -393,6 +418,7 @@ def _with_line(lines: list[str], at: int, line: str) -> str:
 COMMAND = Command(
     "Write the files of something new, with a test that fails.", arguments, run,
     example="examples:\n  fluidnb new op cube --family math       then fluidnb check-op cube\n"
-    "  fluidnb new layer huber --like smooth_l1\n  fluidnb new command sizes --like diff\n\n"
-    "models: label_smooth (element by element), kldiv_loss (two inputs),\n  momentum (an optimizer)",
+    "  fluidnb new layer huber --like smooth_l1\n  fluidnb new command sizes --like diff\n"
+    "  fluidnb new optimizer SignSGD           its class, operator and CUDA step\n\n"
+    "models of operators: label_smooth (element by element), minus (two inputs),\n  clip (attributes)",
 )  # fmt: skip

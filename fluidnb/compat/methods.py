@@ -6,7 +6,7 @@ from typing import Any
 from fluidnb.backward import append_backward as _append_backward
 from fluidnb.compat import pd
 from fluidnb.op import GRAD
-from fluidnb.optimizer import Optimizer
+from fluidnb.optimizer.base import Optimizer
 from fluidnb.program import Program, Variable
 
 

@@ -16,7 +16,7 @@ from fluidnb.data import DataFeeder
 from fluidnb.data.reader.decorators import Reader, samples_of
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near, typed
 from fluidnb.files.atomic_write import atomic_write
-from fluidnb.optimizer import Optimizer
+from fluidnb.optimizer.base import Optimizer
 from fluidnb.parallel_executor import ParallelExecutor
 from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor, Scope, scope_guard

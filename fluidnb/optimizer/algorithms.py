@@ -1,6 +1,7 @@
-"""The optimizers of Fluid, each its accumulators and the attributes of its operator."""
+"""Optimizers, each its accumulators and the attributes of its operator, and its short name."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fluidnb.optimizer.base import Optimizer, ParamGrad
 from fluidnb.program import Block, Variable
@@ -20,6 +21,9 @@ class SGDOptimizer(Optimizer):
     """
 
     type = "sgd"
+
+
+SGD = SGDOptimizer
 
 
 class MomentumOptimizer(Optimizer):
@@ -51,6 +55,9 @@ class MomentumOptimizer(Optimizer):
         self._attrs = {"mu": float(momentum), "use_nesterov": bool(use_nesterov)}
 
 
+Momentum = MomentumOptimizer
+
+
 class AdagradOptimizer(Optimizer):
     """Steps scaled by the squares of all gradients so far (Duchi, Hazan, Singer 2011).
 
@@ -80,6 +87,9 @@ class AdagradOptimizer(Optimizer):
         self._initial = {self._moment_acc_str: float(initial_accumulator_value)}
 
 
+Adagrad = AdagradOptimizer
+
+
 class DecayedAdagradOptimizer(Optimizer):
     """Steps scaled by the squares of gradients, the older ones fading.
 
@@ -106,6 +116,9 @@ class DecayedAdagradOptimizer(Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, regularization, name, global_step=global_step)
         self._attrs = {"epsilon": float(epsilon), "decay": float(decay)}
+
+
+DecayedAdagrad = DecayedAdagradOptimizer
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -138,6 +151,9 @@ class AdadeltaOptimizer(Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, regularization, name, global_step=global_step)
         self._attrs = {"epsilon": float(epsilon), "rho": float(rho)}
+
+
+Adadelta = AdadeltaOptimizer
 
 
 class RMSPropOptimizer(Optimizer):
@@ -174,6 +190,9 @@ class RMSPropOptimizer(Optimizer):
         self._attrs = {
             "epsilon": float(epsilon), "decay": float(rho), "momentum": float(momentum), "centered": bool(centered),
         }  # fmt: skip
+
+
+RMSProp = RMSPropOptimizer
 
 
 class AdamaxOptimizer(Optimizer):
@@ -216,6 +235,9 @@ class AdamaxOptimizer(Optimizer):
             )
 
 
+Adamax = AdamaxOptimizer
+
+
 class AdamOptimizer(Optimizer):
     """Steps scaled by running means of the gradient and of its square (Kingma, Ba 2014).
 
@@ -256,6 +278,9 @@ class AdamOptimizer(Optimizer):
         self._initial = {self._beta1_pow_acc_str: float(beta1), self._beta2_pow_acc_str: float(beta2)}
 
 
+Adam = AdamOptimizer
+
+
 class FtrlOptimizer(Optimizer):
     """Follow the regularized leader: parameters of no use stay at zero (McMahan et al. 2013).
 
@@ -283,6 +308,9 @@ class FtrlOptimizer(Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, regularization, name, global_step=global_step)
         self._attrs = {"l1": float(l1), "l2": float(l2), "lr_power": float(lr_power)}
+
+
+Ftrl = FtrlOptimizer
 
 
 class LambOptimizer(AdamOptimizer):
@@ -314,6 +342,9 @@ class LambOptimizer(AdamOptimizer):
         super().__init__(learning_rate, beta1, beta2, epsilon, regularization, name, global_step=global_step)
         del self._attrs["lazy_mode"]
         self._attrs["weight_decay"] = float(lamb_weight_decay)
+
+
+Lamb = LambOptimizer
 
 
 class LarsMomentumOptimizer(Optimizer):
@@ -348,3 +379,9 @@ class LarsMomentumOptimizer(Optimizer):
         self._attrs = {
             "mu": float(momentum), "lars_coeff": float(lars_coeff), "lars_weight_decay": [float(lars_weight_decay)],
         }  # fmt: skip
+
+
+LarsMomentum = LarsMomentumOptimizer
+
+if not TYPE_CHECKING:  # type checkers see the classes of this file without a list
+    __all__ = [name for name, value in globals().items() if getattr(value, "__module__", "") == __name__]

@@ -19,7 +19,7 @@ from fluidnb.op import get_op, has_op, op, remove_op, same
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "fluidnb/layers", "fluidnb/optimizer", "fluidnb/passes", "kernels/fluidnb_kernels/math",
-    "kernels/fluidnb_kernels/activation", "kernels/fluidnb_kernels/optimizer", "fluidnb/viz/lessons/optimizer",
+    "kernels/fluidnb_kernels/activation", "kernels/fluidnb_kernels/optimizer", "kernels/fluidnb_kernels/loss",
     "magics/fluidnb_magics/commands", "magics/fluidnb_magics/widgets",
 )  # fmt: skip
 
@@ -136,17 +136,18 @@ def test_the_test_of_a_copied_optimizer_has_inputs_that_fit(checkout: Path) -> N
         remove_op("my_step")
 
 
-def test_a_layer_and_an_optimizer_are_entered_in_their_lists(checkout: Path) -> None:
-    assert main(["new", "layer", "my_huber", "--like", "huber_loss"]) == 0
-    assert main(["new", "layer", "plain"]) == main(["new", "optimizer", "lion"]) == 0
-    assert main(["new", "optimizer", "sparse_ftrl", "--like", "Ftrl"]) == 0
+def test_a_copied_test_checks_the_gradients_that_there_are(checkout: Path) -> None:
+    """kldiv_loss has a gradient of X, and none of Target."""
+    assert main(["new", "op", "distance", "--like", "kldiv_loss"]) == 0
+    assert 'self.check_grad(["X"], "Loss")' in (checkout / "tests/ops/test_distance.py").read_text()
+
+
+def test_a_layer_is_entered_in_its_list(checkout: Path) -> None:
+    assert main(["new", "layer", "my_huber", "--like", "huber_loss"]) == main(["new", "layer", "plain"]) == 0
     layers = (checkout / "fluidnb/layers/__init__.py").read_text()
     assert "from fluidnb.layers.my_huber import my_huber as my_huber\n" in layers
     assert layers.index("layers.my_huber") < layers.index("layers.plain")
-    optimizers = (checkout / "fluidnb/optimizer/__init__.py").read_text()
-    lesson = (checkout / "fluidnb/viz/lessons/optimizer/choices.py").read_text()
-    assert '    "Lion": Kind("FILL IN, its effect in a sentence.", optimizer.Lion, 0.1),\n' in lesson
-    assert "Lion = LionOptimizer\n" in optimizers and '"SparseFtrl", "SparseFtrlOptimizer",' in optimizers
+    compile(layers, "layers", "exec")
     made = load(checkout / "fluidnb/layers/my_huber.py").my_huber
     import fluidnb as fluid
 
@@ -155,13 +156,70 @@ def test_a_layer_and_an_optimizer_are_entered_in_their_lists(checkout: Path) -> 
     assert main(["new", "layer", "my_max", "--like", "elementwise_max"]) == 0
     row = load(checkout / "fluidnb/layers/my_max.py").my_max
     assert row(x, y).op.type == "elementwise_max" and "layers.my_max(x, y)" in row.__doc__
-    lion = load(checkout / "fluidnb/optimizer/lion.py").LionOptimizer
-    ops, _ = lion(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
-    assert ops[0].type == "sgd"
-    ftrl = load(checkout / "fluidnb/optimizer/sparse_ftrl.py").SparseFtrlOptimizer
-    assert ftrl(0.1, l1=0.5)._attrs["l1"] == 0.5
-    for file in ("fluidnb/layers/__init__.py", "fluidnb/optimizer/__init__.py"):
-        compile((checkout / file).read_text(), file, "exec")
+
+
+def in_place_of(source: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels come from a copy of a CUDA file."""
+    assert source.kernels and source.text  # in the instance now, so that both are put back
+    for cached in ("kernels", "text"):
+        monkeypatch.delitem(vars(source), cached)
+    monkeypatch.setattr(source, "path", path)
+    monkeypatch.setattr(source, "_functions", {})
+
+
+def test_an_optimizer_works_when_its_gaps_are_filled(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its class, operator and CUDA step, in four files; the name of the class may have capitals anywhere."""
+    import fluidnb as fluid
+    from fluidnb_kernels.optimizer.launch import CUDA
+
+    assert main(["new", "optimizer", "lion"]) == main(["new", "optimizer", "HalfSGD"]) == 0
+    classes = checkout / "fluidnb/optimizer/algorithms.py"
+    step = checkout / "kernels/fluidnb_kernels/optimizer/update.cu"
+    assert "\n\n\nclass LionOptimizer(Optimizer):" in classes.read_text()
+    assert "\n\n\nLion = LionOptimizer\n\n\nclass HalfSGDOptimizer" in classes.read_text()
+    fill(step, ("STEP(half_sgd, 0) { x.p -= x.g * k.rate;", "STEP(half_sgd, 0) { x.p -= x.g * k.rate * C(0.5);"))
+    file, test = step.with_name("half_sgd.py"), checkout / "tests/ops/test_half_sgd.py"
+    example = 'raise NotImplementedError("return a formula in plain numpy, for example p - g * rate")'
+    fill(file, (example, "return p - g * rate * 0.5"))
+    with monkeypatch.context() as patch:
+        in_place_of(CUDA, step, patch)
+        try:
+            load(file)
+            with pytest.raises(Exception, match="not an array of numbers"):
+                case(test).check_output()
+            fill(test, ('{"ParamOut": ...}', '{"ParamOut": param - grad / 8}'))
+            case(test).test_check_output()
+            module = load(classes)
+            assert {"HalfSGD", "HalfSGDOptimizer", "Lion", "Adam"} < set(module.__all__)
+            ops, _ = module.HalfSGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [1]), 1)))
+            assert ops[0].type == "half_sgd"
+        finally:
+            remove_op("half_sgd")
+
+
+def test_a_loss_works_when_its_gaps_are_filled(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its operator, CUDA functions and layer, in four files."""
+    from fluidnb_kernels.loss.launch import TERMS
+
+    assert main(["new", "loss", "gap_loss"]) == 0
+    layers = (checkout / "fluidnb/layers/losses.py").read_text()
+    assert '"fsp_matrix", "gap_loss", "hsigmoid"' in " ".join(layers.split()) and "\ndef gap_loss(x: " in layers
+    assert max(map(len, layers.splitlines())) <= 120
+    file, test = checkout / "kernels/fluidnb_kernels/loss/gap_loss.py", checkout / "tests/ops/test_gap_loss.py"
+    in_place_of(TERMS, file.with_name("elementwise_losses.cu"), monkeypatch)
+    fill(
+        file, ('raise NotImplementedError("return a formula in plain numpy, for example ', "return "),
+        ('(x - y) * (x - y)")', "(x - y) * (x - y)"),
+        ('raise NotImplementedError("yield both gradients, for example t', "t"), ("; yield t; yield -t\")", "\n"
+         "    yield t\n    yield -t"),
+    )  # fmt: skip
+    fill(test, ("return ...", "return (x - y) ** 2"))
+    try:
+        load(file)
+        case(test).test_check_output()
+        case(test).test_check_grad()
+    finally:
+        remove_op("gap_loss"), remove_op("gap_loss_grad")
 
 
 def test_a_command_a_widget_and_a_pass(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,11 +256,14 @@ def test_the_generated_test_fails(kind: str, checkout: Path) -> None:
     ("words", "said"),
     [
         (["op", "relu"], "The operator relu exists, in fluidnb_kernels.activation.table"),
+        (["loss", "huber_loss"], "The operator huber_loss exists, in fluidnb_kernels.loss.regression"),
+        (["optimizer", "SGD"], "The operator sgd exists"),
         (["op", "Cube"], "Cube cannot be the name of a new op"),
         (["op", "new_one", "--like", "tanh"], "operators, so it cannot be copied for one"),
         (["op", "new_one", "--like", "mish"], "kernels/fluidnb_kernels/activation/smooth.py, or choose"),
         (["op", "new_one", "--family", "mat"], 'There is no folder kernels/fluidnb_kernels/mat'),
         (["layer", "new_one", "--like", "huber_los"], 'Did you mean "huber_loss"'),
+        (["optimizer", "new_one", "--like", "Adam"], "fluidnb new optimizer takes no --like"),
         (["command", "diff"], "magics/fluidnb_magics/commands/diff.py exists"),
     ],
 )

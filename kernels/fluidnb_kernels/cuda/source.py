@@ -50,6 +50,10 @@ class Source:
         """The names of all its kernels, in order."""
         return dict.fromkeys(self._kernels())
 
+    def defined(self, *macros: str) -> list[str]:
+        """The names that lines such as ``STEP(sgd, 0)`` of the file define with a macro."""
+        return re.findall(rf"^(?:{'|'.join(macros)})\((\w+)", self.path.read_text(), re.MULTILINE)
+
     @cached_property
     def text(self) -> str:
         """The file with what it includes in place, so that compilers and their caches see all of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,18 @@ from fluidnb_kernels.rules import alike
 #: The pointer where there is no array.
 NOTHING = np.uintp(0)
 
-#: Losses of each element; the functions of `terms` are in the namespace f of the file.
-TERMS = Source(__file__, "elementwise_losses.cu", typed(
-    ("terms", [f"f::{name}{grad}" for grad in ("", "_grad") for name in (
-        "log_loss", "hinge_loss", "huber_loss", "modified_huber_loss", "rank_loss", "margin_rank_loss", "bce_loss",
-        "taught",
-    )], FLOATS),
-    ("terms", ("f::kldiv_loss", "f::scaled"), FLOATS),
-    ("sigmoid_loss sigmoid_loss_grad kldiv_loss_grad label_smooth", FLOATS),
-    ("fold", [f"f::{name}" for name in ("others", "total", "mean", "kldiv", "kldiv_mean")], [*fold_types(FLOATS)]),
-))  # fmt: skip
+
+def _kernels() -> Iterator[str]:
+    names = [f"f::{name}" for name in TERMS.defined("TERMS")]
+    folds = [f"f::{name}" for name in TERMS.defined("FOLD", "FOLD_TWO")]
+    yield from typed(
+        ("terms", names, FLOATS), ("fold", folds, [*fold_types(FLOATS)]),
+        ("sigmoid_loss sigmoid_loss_grad kldiv_loss_grad label_smooth", FLOATS),
+    )()  # fmt: skip
+
+
+#: Losses of each element. A line ``TERMS(NAME, one, two)`` of the file is the function of the operator NAME.
+TERMS = Source(__file__, "elementwise_losses.cu", _kernels)
 #: Losses of rows.
 LINES = Source(__file__, "row_losses.cu", typed(
     ("cross_entropy cross_entropy_grad soft_grad bpr_loss bpr_loss_grad", FLOATS),

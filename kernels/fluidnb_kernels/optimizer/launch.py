@@ -17,18 +17,15 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import over_rows
 from fluidnb_kernels.rows.values import dtype_of, places_of, value_array
 
-_STEPS = (
-    "same", "sgd", "momentum", "decay", "adam", "adamax", "adagrad", "proximal_gd", "proximal_adagrad", "adadelta",
-    "rmsprop", "rmsprop_centered", "rmsprop_kept", "ftrl",
-)  # fmt: skip
 #: Steps that may be taken in the rows that have a gradient, leaving others alone.
 _SPARSE = ("sgd", "adam", "ftrl")
 
 
 def _kernels() -> Iterator[str]:
+    steps = CUDA.defined("STEP", "PREPARED_STEP")
     for dtype in elements(FLOATS):
         t = ctype(dtype)
-        for step in _STEPS:
+        for step in steps:
             for width in widths(dtype):
                 yield f"update<f::{step}, {t}, {width}>"
         for step in _SPARSE:
@@ -73,7 +70,9 @@ def emit_update(
         written_as(b, new, array)
 
 
-def update_kernel(type: str, *states: str, numbers: Callable[[Binder], Sequence[float]], step: str = "") -> None:
+def update_kernel(
+    type: str, *states: str, numbers: Callable[[Binder], Sequence[float]] = lambda b: (), step: str = ""
+) -> None:
     """Register the CUDA kernel of an optimizer whose step is one launch; ``states`` are slots that it updates."""
 
     def update(b: Binder) -> None:

@@ -71,51 +71,43 @@ template <class C> __device__ __forceinline__ C mixed(C old, C fresh, C stays) {
 
 namespace f {
 
+// STEP(name, states) { … } is the step of an operator: what it does to an element x, with what all elements share, k.
+// A prepared one first changes k, once for all elements.
+#define PREPARED_STEP(name, count, preparation)                                                        \
+  struct name {                                                                                        \
+    static constexpr int states = count;                                                               \
+    template <class C> static __device__ void prepare(given<C>& k) { preparation; }                    \
+    template <class C> static __device__ __forceinline__ void step(element<C>& x, const given<C>& k);  \
+  };                                                                                                   \
+  template <class C> __device__ __forceinline__ void name::step(element<C>& x, const given<C>& k)
+#define STEP(name, count) PREPARED_STEP(name, count, (void)k)
+
 // the rate with its factor e, and in d what remains of a parameter whose weight decay is -d
 template <class C> __device__ void decaying(given<C>& k) {
   k.rate *= k.e;
   k.d = k.rate * k.d + C(1);
 }
-struct decay {
-  static constexpr int states = 0;
-  template <class C> static __device__ void prepare(given<C>& k) { decaying(k); }
-  template <class C> static __device__ __forceinline__ void step(element<C>& x, const given<C>& k) { x.p *= k.d; }
-};
+PREPARED_STEP(decay, 0, decaying(k)) { x.p *= k.d; }
 
 // s: Moment1; u: Moment2; a, b: beta1, beta2; c: epsilon; d: minus the weight decay; e: factor of the rate
-struct adam {
-  static constexpr int states = 2;
-  template <class C> static __device__ void prepare(given<C>& k) {
-    C root = sqrt(C(1) - k.pow2);
-    decaying(k);
-    k.c *= root;
-    k.rate = root * k.rate / (C(1) - k.pow1);
-  }
-  template <class C> static __device__ __forceinline__ void step(element<C>& x, const given<C>& k) {
-    x.s = mixed(x.s, x.g, k.a);
-    x.u = mixed(x.u, x.g * x.g, k.b);
-    x.p = x.p * k.d - x.s / (sqrt(x.u) + k.c) * k.rate;
-  }
-};
+template <class C> __device__ void corrected(given<C>& k) {
+  C root = sqrt(C(1) - k.pow2);
+  decaying(k);
+  k.c *= root;
+  k.rate = root * k.rate / (C(1) - k.pow1);
+}
+PREPARED_STEP(adam, 2, corrected(k)) {
+  x.s = mixed(x.s, x.g, k.a);
+  x.u = mixed(x.u, x.g * x.g, k.b);
+  x.p = x.p * k.d - x.s / (sqrt(x.u) + k.c) * k.rate;
+}
 
 // s: Moment; u: InfNorm; a, b: beta1, beta2; c: epsilon
-struct adamax {
-  static constexpr int states = 2;
-  template <class C> static __device__ void prepare(given<C>& k) { k.rate /= C(1) - k.pow1; }
-  template <class C> static __device__ __forceinline__ void step(element<C>& x, const given<C>& k) {
-    x.s = mixed(x.s, x.g, k.a);
-    x.u = larger(x.u * k.b + k.c, C(fabs(x.g)));
-    x.p -= x.s / x.u * k.rate;
-  }
-};
-
-#define STEP(name, count)                                                                   \
-  struct name {                                                                             \
-    static constexpr int states = count;                                                    \
-    template <class C> static __device__ void prepare(given<C>&) {}                         \
-    template <class C> static __device__ __forceinline__ void step(element<C>& x, const given<C>& k); \
-  };                                                                                        \
-  template <class C> __device__ __forceinline__ void name::step(element<C>& x, const given<C>& k)
+PREPARED_STEP(adamax, 2, k.rate /= C(1) - k.pow1) {
+  x.s = mixed(x.s, x.g, k.a);
+  x.u = larger(x.u * k.b + k.c, C(fabs(x.g)));
+  x.p -= x.s / x.u * k.rate;
+}
 
 STEP(same, 0) {}
 

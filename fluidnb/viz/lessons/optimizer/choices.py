@@ -7,6 +7,7 @@ from typing import Any
 
 from fluidnb import layers, optimizer, regularizer
 from fluidnb.program import Variable
+from fluidnb.utils.docstrings import first_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ SURFACES = {
     ),
 }  # fmt: skip
 
-#: Name -> optimizer, called with the learning rate and ``regularization``.
-OPTIMIZERS = {
+#: Optimizers whose step depends on the size of a whole layer, of which the lesson's two numbers are none.
+OF_LAYERS = ("Lamb", "LarsMomentum")
+_DESCRIBED = {
     "SGD": Kind("One step against the gradient, times the rate. No state.", optimizer.SGD, 0.4),
     "Momentum": Kind(
         "Keeps a velocity: each step adds the gradient to 0.9 of the one before. It accelerates and oscillates.",
@@ -88,6 +90,16 @@ OPTIMIZERS = {
     "Adadelta": Kind("Scales steps by earlier steps, so the first ones are very small.", optimizer.Adadelta, 30.0),
     "DecayedAdagrad": Kind("Adagrad whose sum forgets old gradients.", optimizer.DecayedAdagrad, 0.12),
 }  # fmt: skip
+
+
+def _plain(name: str) -> Kind:
+    """An optimizer with the first sentence of its documentation, its defaults and the learning rate 0.1."""
+    made = getattr(optimizer, name)
+    return Kind(first_sentence(made.__doc__ or "").replace("``", ""), made, 0.1)
+
+
+#: Name -> optimizer, called with the learning rate and ``regularization``; those that are not described above follow.
+OPTIMIZERS = _DESCRIBED | {n: _plain(n) for n in optimizer.SHORT if n not in _DESCRIBED and n not in OF_LAYERS}
 
 #: Name -> learning rate schedule, created from (learning rate).
 SCHEDULES = {
