@@ -113,7 +113,8 @@ class Attr:
     Args:
         kind: ``int``, ``long``, ``float``, ``float64``, ``string``, ``bool``, ``dtype``, ``block`` or a list of one
             of these (``ints``, ``floats``, …); it decides the field in the OpDesc.
-        default: the value when the attribute is left out; without one the attribute is required.
+        default: the value when the attribute is left out, which is written into the bytes; None for an attribute
+            that Paddle does not know, which is written only where it is given; without one it is required.
         doc: one phrase for the documentation.
         ge: smallest value allowed.
         gt: bound that the value must exceed.
@@ -142,7 +143,7 @@ class Attr:
         #: whether each value of the declared type is valid
         self.any_value = not self._has_rules and kind != "dtype"
         self._is_int32 = self.number in (AttrType.INT, AttrType.INTS)
-        if default is not REQUIRED:
+        if default is not REQUIRED and default is not None:
             self.default = self.convert("an Attr", "default", default)
 
     def convert(self, op_type: str, name: str, value: Any) -> Any:
@@ -194,4 +195,6 @@ class Attr:
 
     def _hint(self, name: str) -> str:
         default = "it must be given" if self.default is REQUIRED else f"left out, it is {self.default!r}"
+        if self.default is None:
+            default = "it may be left out"
         return f"{name}: {self.doc or self.kind}; {default}."

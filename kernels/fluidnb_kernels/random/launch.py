@@ -21,17 +21,17 @@ from fluidnb_kernels.emit import FLOATS
 #: Attributes of operators that may draw some rows of a larger tensor: parameter servers then begin with the numbers
 #: that one process draws.
 SLICE = {
-    "slice_of": Attr("string", "", "the variable of which Out is some rows, with the numbers that it would get"),
-    "slice_whole": Attr("longs", [], "its sizes"),
-    "slice_start": Attr("long", 0, "its row that is the first of Out", ge=0),
-    "slice_step": Attr("long", 1, "rows from one that is in Out to the next", ge=1),
+    "slice_of": Attr("string", None, "the variable of which Out is some rows, with the numbers that it would get"),
+    "slice_whole": Attr("longs", None, "its sizes"),
+    "slice_start": Attr("long", None, "its row that is the first of Out", ge=0),
+    "slice_step": Attr("long", None, "rows from one that is in Out to the next", ge=1),
 }
 
 
 @contextmanager
 def whole(b: Binder, out: Array) -> Iterator[Array]:
     """The array to draw into: an output, or the tensor of which it gets some rows."""
-    sizes, start, step = tuple(b.attr("slice_whole")), b.attr("slice_start"), b.attr("slice_step")
+    sizes, start, step = tuple(b.attr("slice_whole", ())), b.attr("slice_start", 0), b.attr("slice_step", 1)
     if not sizes:
         yield out
         return
