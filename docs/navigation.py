@@ -1,7 +1,7 @@
 """Navigation cells of the notebooks: what a page teaches, what it needs, and the pages before and after it.
 
-`pages.toml` lists the pages. `python docs/navigation.py` writes two cells into each notebook, one below the introduction,
-one at the foot. Run it after a page was added, moved or renamed; a test compares.
+`pages.toml` lists the pages. `python docs/navigation.py` writes two cells into every notebook, one below its
+introduction and one at its foot. Run it after a page was added, moved or renamed; a test compares.
 """
 
 from __future__ import annotations
