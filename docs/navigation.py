@@ -24,7 +24,7 @@ class Page:
     """A notebook in the order in which they are read."""
 
     path: str  # in NOTEBOOKS, without the ending
-    goal: str  # what a reader can do afterwards: "to …"
+    goal: str  # what a reader learns: "to …", "how …"
     needs: Sequence[str] = ()  # paths of pages to read first
     knowledge: str = ""  # what a reader has to know beside these
 
@@ -50,6 +50,15 @@ def navigated(page: Page, notebook: dict[str, Any]) -> dict[str, Any]:
     rest = [_markdown(f"{first['id']}-sections", section) for section in sections]
     intro = {**first, "source": text.splitlines(keepends=True)}
     return {**notebook, "cells": [intro, _markdown(TOP, _top(page)), *rest, *cells, _markdown(FOOT, _foot(page))]}
+
+
+def anchor(heading: str) -> str:
+    """The anchor of a heading in JupyterLab and nbconvert, which the site uses, too.
+
+    Args:
+        heading: its text without marks of formatting.
+    """
+    return heading.replace(" ", "-")
 
 
 def _top(page: Page) -> str:

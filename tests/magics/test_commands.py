@@ -78,7 +78,7 @@ def test_a_cell_defines_a_command(session: Session) -> None:
         assert re.search(r"%fluid greet +Print a greeting\.", session.run("%fluid"))
         assert "--times TIMES" in session.run("%fluid greet?")
         assert "--times" in completion.Completion(session.bench).offered(["%fluid", "greet"])
-        session.run("@command(Section.INSPECT)\ndef greet(bench, args):\n    'Print another one.'\n    print('good day')")
+        session.run("@command(Section.INSPECT)\ndef greet(bench, args):\n    'Print.'\n    print('good day')")
         assert session.run("%fluid greet") == "good day\n"
     finally:
         defined.pop("greet")
