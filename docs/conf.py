@@ -41,6 +41,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,  # notebooks have such links themselves, see navigation.py
     "footer_start": ["copyright"],
     "footer_end": [],
 }
