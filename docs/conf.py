@@ -17,6 +17,7 @@ nb_execution_mode = "off"
 nb_merge_streams = True
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+myst_heading_slug_func = "navigation.anchor"  # links to headings of notebooks work in JupyterLab and here
 # Cells that begin with a magic are no Python for the highlighter.
 suppress_warnings = ["ref.python", "misc.highlighting_failure", "mystnb.unknown_mime_type"]
 
@@ -40,6 +41,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,  # notebooks have such links themselves, see navigation.py
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from fluidnb.op import GRAD
 from fluidnb.program import unique_name
+from fluidnb.program.constants import SAVED
 from fluidnb.proto.desc import BlockDesc, OpDesc
 
 if TYPE_CHECKING:
     from fluidnb.backward.walk import Walk
 
-#: Suffix of the names of copies.
-SAVED = "@SAVED"
 #: Slots of gradient operators that name what the block reads under its outer name.
 _OUTER = frozenset({"X", "Input", "Cond", "parameters"})
 

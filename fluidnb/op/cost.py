@@ -64,7 +64,7 @@ def cost_of(desc: OpDesc, block: BlockDesc, forward: OpDesc | None = None) -> Co
     c = _CostContext(definition, desc, block)
     cost = _declared(definition, c)
     if cost is None and definition.is_grad:
-        cost, c = _of_gradient(definition, desc, block, forward, c)
+        cost, c = _of_gradient(desc, block, forward)
     cost = cost or Cost(0)
     read, written, exact = _bytes(_CostContext(definition, desc, block))
     return Cost(
@@ -90,11 +90,14 @@ def _factor(text: str, c: Context) -> int:
     if text.isdecimal():
         return int(text)
     definition = c.definition
+    slot = "" if match is None else match[1]
+    if slot + GRAD in c.inputs and slot not in c.inputs:  # of a gradient operator, whose outputs are not at hand
+        slot += GRAD
     if match is not None and (match[1] in definition.inputs or match[1] in definition.outputs):
         if match[2] is None:
-            return elements(c, match[1])
+            return elements(c, slot)
         first, last = (int(c.attr(n)) if n in definition.attrs else int(n) if n else None for n in match.groups()[1:])
-        operand = c[match[1]]
+        operand = c[slot]
         return math.prod(() if operand is None else operand.shape[first:last])
     if text in definition.attrs:
         value = c.attr(text)
@@ -106,15 +109,12 @@ def _factor(text: str, c: Context) -> int:
     )  # fmt: skip
 
 
-def _of_gradient(
-    definition: OpDef, desc: OpDesc, block: BlockDesc, forward: OpDesc | None, c: _CostContext
-) -> tuple[Cost | None, _CostContext]:
+def _of_gradient(desc: OpDesc, block: BlockDesc, forward: OpDesc | None) -> tuple[Cost | None, _CostContext]:
     """The cost of a gradient operator from that of its forward operator; its own inputs serve where that is unknown."""
     base = get_op(desc.optype.removesuffix("_grad")) if forward is None else get_op(forward.optype)
-    if forward is not None:
-        c = _CostContext(base, forward, block)
+    c = _CostContext(base, forward or desc, block)
     if base.is_grad:
-        once, c = _of_gradient(base, forward or desc, block, None, c)
+        once, c = _of_gradient(forward or desc, block, None)
     else:
         once = _declared(base, c)
     count = sum(any(n != EMPTY for n in names) for slot, names in desc.outs.items() if slot.endswith(GRAD))

@@ -13,6 +13,8 @@ TEMP_VAR_NAME = "@TEMP@"
 GRAD_VAR_SUFFIX = "@GRAD"
 #: What follows a variable's name in the name of a zero of its shape.
 ZERO_VAR_SUFFIX = "@ZERO"
+#: What follows a variable's name in the names of copies that backward makes of values that a block overwrites.
+SAVED = "@SAVED"
 #: What precedes the name of a variable that only orders operators.
 CONTROL_DEP_VAR_PREFIX = "@DEPENDENCY"
 #: Gradient operators that look only at the shapes of forward values.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from fluidnb.op import EMPTY, GRAD, get_op, has_op
+from fluidnb.program.constants import SAVED
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType
 
@@ -51,7 +52,7 @@ def _is_gradient_of(grad: OpDesc, op: OpDesc) -> bool:
     met = False
     for slot, names in (*op.ins.items(), *op.outs.items()):
         if slot in grad.ins:
-            if grad.ins[slot] != names:
+            if [name.partition(SAVED)[0] for name in grad.ins[slot]] != names:
                 return False
             met = True
         for gradients in (grad.ins.get(slot + GRAD), grad.outs.get(slot + GRAD)):

@@ -237,7 +237,7 @@ def test_a_command_a_widget_and_a_pass(checkout: Path, monkeypatch: pytest.Monke
     command = load(checkout / "magics/fluidnb_magics/commands/sizes.py").sizes
     assert 'what it shows\\n"' in (checkout / "tests/magics/test_sizes.py").read_text(), "a line ends"
     assert "FILL IN: one sentence." in command.help and command.parser is not None
-    del commands.loaded[command.word]
+    del commands.defined[command.word]
     monkeypatch.setattr("fluidnb_magics.widgets.widget._STATIC", checkout / "magics/fluidnb_magics/widgets/static")
     dial = load(checkout / "magics/fluidnb_magics/widgets/dial.py").Dial()
     dial._handle_custom_msg({"do": "add", "count": 2}, [])

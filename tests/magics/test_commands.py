@@ -16,6 +16,7 @@ from fluidnb.errors import NotFound
 from fluidnb_magics import commands, completion, line_magic
 from fluidnb_magics.arguments import evaluate, pairs
 from fluidnb_magics.commands import COMMANDS, CommandTable
+from fluidnb_magics.commands._command import defined
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
 from tests.magics.test_parameters import FEED, value
@@ -61,6 +62,34 @@ def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pyte
     monkeypatch.undo()
     sys.modules.pop("fluidnb_magics.commands.greet")
     assert isinstance(session.fail("%fluid greet")[0], UsageError)
+
+
+def test_a_cell_defines_a_command(session: Session) -> None:
+    session.run(
+        "from fluidnb_magics.commands import Section, argument, command\n"
+        "@command(Section.INSPECT)\n"
+        "@argument('--times', type=int, default=1)\n"
+        "def greet(bench, args):\n"
+        "    'Print a greeting.'\n"
+        "    print('hello ' * args.times)"
+    )
+    try:
+        assert "hello hello" in session.run("%fluid greet --times 2")
+        assert re.search(r"%fluid greet +Print a greeting\.", session.run("%fluid"))
+        assert "--times TIMES" in session.run("%fluid greet?")
+        assert "--times" in completion.Completion(session.bench).offered(["%fluid", "greet"])
+        session.run("@command(Section.INSPECT)\ndef greet(bench, args):\n    'Print.'\n    print('good day')")
+        assert session.run("%fluid greet") == "good day\n"
+    finally:
+        defined.pop("greet")
+
+
+@pytest.mark.parametrize("word", ["show", "step"])
+def test_a_cell_leaves_the_commands_of_the_package(session: Session, word: str) -> None:
+    session.run("from fluidnb_magics.commands import Section, command")
+    error, _ = session.fail(f"@command(Section.INSPECT)\ndef {word}(bench, args):\n    'Print a greeting.'")
+    assert f"%fluid {word} exists." in str(error)
+    assert word not in defined and COMMANDS[word].help != "Print a greeting."
 
 
 def test_the_docstring_lists_every_command(session: Session) -> None:

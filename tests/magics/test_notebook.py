@@ -87,9 +87,15 @@ def test_the_mistake_is_readable(executed: Any) -> None:
     assert len(text.splitlines()) < 15
 
 
-def test_the_tour_is_stored_without_outputs() -> None:
-    notebook = nbformat.read(TOUR, as_version=4)
-    assert not any(c.get("outputs") or c.get("execution_count") for c in notebook.cells)
+def test_the_tour_is_stored_with_its_pictures() -> None:
+    stored = nbformat.read(TOUR, as_version=4)
+    code = [c for c in stored.cells if c.cell_type == "code"]
+    assert [c.execution_count for c in code] == list(range(1, len(code) + 1))
+    for start in ("%fluid show", "%fluid runs", "%%fluid regression", "%%fluid count"):
+        pictures = [o.data["text/html"] for o in by_source(stored, start).outputs if "<svg" in str(o.get("data"))]
+        assert pictures, start
+    assert "loss" in texts(by_source(stored, "--watch loss accuracy"))
+    assert float(texts(by_source(stored, "test_accuracy, predicted"))) >= 0.95
 
 
 def test_a_block_over_several_cells(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -41,7 +42,14 @@ def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert all(cell.get("outputs", True) or cell.source for cell in stored.cells)
 
 
-def test_the_guide_is_indexed_in_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text()
-    missing = [p.name for p in NOTEBOOKS if f"{p.relative_to(ROOT)}" not in readme]
-    assert not missing
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: str(p.relative_to(ROOT / "notebooks")))
+def test_it_is_stored_without_paths_of_a_machine(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert re.findall(r"/(?:home|root|tmp|usr|work|Users)/[\w./-]*", text) == []
+    assert re.findall(r'"(?:iopub|shell)[.\w]*": "\d{4}-\d\d-\d\d[^"]*"', text) == []  # when a cell ran
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_guide_is_indexed_in_the_readme(name: str) -> None:
+    readme = (ROOT / name).read_text("utf-8")
+    assert [p.name for p in NOTEBOOKS if f"]({p.relative_to(ROOT)})" not in readme] == []

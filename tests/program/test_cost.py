@@ -161,9 +161,39 @@ def test_forward_operators_of_gradients() -> None:
     assert len({str(p) for p in pairs}) == 2 and all(given == made for given, made in pairs)
 
 
+def training_loop() -> None:
+    """A loop whose body overwrites what its gradient reads, so that backward reads copies."""
+    state = layers.assign(layers.fc(layers.data("x", [4]), 6))
+    i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
+    more = layers.less_than(i, n)
+    with layers.While(more).block():
+        layers.assign(layers.fc(state, 6, act="tanh", param_attr="w", bias_attr=False), state)
+        layers.increment(i)
+        layers.less_than(i, n, cond=more)
+    fluid.optimizer.SGD(0.1).minimize(layers.mean(state))
+
+
+def test_gradients_of_a_loop_have_forward_operators_and_costs() -> None:
+    training_loop()
+    last = main().blocks[-1]
+    grads = [op for op in last.ops if op.type.endswith("_grad")]
+    assert last.forward_block_idx == 1
+    assert [op.input("X") for op in grads if op.type == "mul_grad"] == [["assign_0.tmp_0@SAVED"]]
+    assert [(op.type, op.forward_op().type) for op in grads] == [("tanh_grad", "tanh"), ("mul_grad", "mul")]
+    body = [row for row in main().cost({"x": (2, 4)}).rows if row.block > 0]
+    assert [row.multiply_adds for row in body if row.name in ("mul", "mul_grad")] == [2 * 6 * 6, 2 * 2 * 6 * 6]
+
+
+def test_a_gradient_without_a_forward_operator_counts_by_its_own_inputs() -> None:
+    training_loop()
+    block, op = next((block, op) for block, _, op in main().each_op() if op.type == "mul_grad")
+    assert cost_of(op.desc, block.desc, None).multiply_adds == 2 * 6 * 6, "a batch of one"
+
+
 #: Operators that compute nothing, or whose work depends on values: by folder or by type -> why there is no cost.
 NO_COST = {
     "array": "moves elements of arrays", "beam": "sorts as many words as there are", "control": "its block counts",
+    "distributed": "moves values between processes",
     "io": "reads, writes or prints", "lod": "moves rows", "reader": "reads batches", "rows": "moves rows",
     "tensor": "moves or fills elements", "detection": "compares as many boxes as there are",
     "vision": "moves elements", "sequence": "moves rows", "random_crop": "moves elements", "hash": "hashes words",

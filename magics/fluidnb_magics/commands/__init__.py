@@ -1,7 +1,8 @@
 """The commands of ``%fluid``: one file a word, imported when the word is first used.
 
 ``%fluid diff`` is ``commands/diff.py``. There is no list to edit: a new file here is a new command, with its help, its
-line in ``%fluid --help`` and its options at the Tab key. Files whose name begins with ``_`` are not commands.
+line in ``%fluid --help`` and its options at the Tab key. Files whose name begins with ``_`` are not commands. A cell or
+another module defines a command with the same decorator, see `command`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
-from fluidnb_magics.commands._command import Command, Section, loaded
+from fluidnb_magics.commands._command import Command, Section, argument, command, defined, loaded, show, width
+
+__all__ = ["COMMANDS", "Command", "CommandTable", "Section", "argument", "command", "show", "width"]
 
 
 class CommandTable(Mapping[str, Command]):
@@ -23,10 +26,10 @@ class CommandTable(Mapping[str, Command]):
         if word in self._files:
             import_module(f"fluidnb_magics.commands.{word}")
             return loaded[word]
-        return self._steps()[word]
+        return defined[word] if word in defined else self._steps()[word]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._files, *(word for word in self._steps() if word not in self._files)])
+        return iter([*self._files, *(word for word in self._steps() if word not in self._files), *defined])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -11,6 +11,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 
+from fluidnb.errors import OpValueError
 from fluidnb_magics.arguments import parse_argstring
 from fluidnb_magics.display import show, show_widget, width
 from fluidnb_magics.session.workbench import Workbench
@@ -54,16 +55,28 @@ def options_of(parser: ArgumentParser) -> list[str]:
     return options + [word for a in actions if not a.option_strings for word in a.choices or () if word]
 
 
+#: The words of this package whose files are imported; the words that cells and other modules define.
 loaded: dict[str, Command] = {}
+defined: dict[str, Command] = {}
 
 
 def command(
     section: Section, offers: Offers | None = None, raw: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Makes a function the command that its file is named after; a ``raw`` one gets the rest of the line."""
+    """Makes a function a command; a ``raw`` one gets the rest of the line.
+
+    In this package its word is the name of its file, in a cell or another module the name of the function.
+
+    Raises:
+        OpValueError: a function outside this package has the name of one of its commands.
+    """
 
     def decorate(act: Callable[..., Any]) -> Command:
-        word = act.__module__.rpartition(".")[2]
+        package, _, word = act.__module__.rpartition(".")
+        table = loaded
+        if package != __package__:
+            word, table = act.__name__, defined
+            _check_free(word)
         if raw:
             run, parser = act, None
         else:
@@ -73,7 +86,18 @@ def command(
             def run(bench: Workbench, line: str) -> Any:
                 return act(bench, parse_argstring(parsed, line))
 
-        loaded[word] = Command(word, section, act.__doc__ or "", run, parser, offers or Command.offers)
-        return loaded[word]
+        table[word] = Command(word, section, act.__doc__ or "", run, parser, offers or Command.offers)
+        return table[word]
 
     return decorate
+
+
+def _check_free(word: str) -> None:
+    """Raises where the package has a command."""
+    from fluidnb_magics.commands import COMMANDS
+
+    if word in COMMANDS and word not in defined:
+        raise OpValueError(
+            f"%fluid {word} exists.", expected="a name that is no command of fluidnb", received=word,
+            hint="give the function another name; %fluid lists the commands.",
+        )  # fmt: skip
