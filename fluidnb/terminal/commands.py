@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.breakpoints import parse
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.expressions import tree_of
 from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
 from fluidnb.debug.view import has_value
 from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.terminal.reachable import require_match
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.device_array import printed
 from fluidnb.values.tensor import LoDTensor
@@ -125,6 +126,11 @@ def _goto(session: Session, rest: str) -> None:
     session.go(int(rest))
 
 
+def _until(session: Session, rest: str) -> None:
+    require_match(session, parse(rest))
+    session.run_to(rest)
+
+
 def _stepping(move: Callable[[Session, str], object]) -> Act:
     """A command that moves a session and shows its position."""
 
@@ -144,7 +150,7 @@ _STEPS: tuple[tuple[str, str, str, str, Callable[[Session, str], object], str], 
      lambda s, _: s.out(), ""),
     ("continue", "c cont", "", "Run to the next breakpoint, or to the end.", lambda s, _: s.continue_(), ""),
     ("until", "unt", "WHERE", "Run once to an operator's type, or to anything that break accepts.",
-     lambda s, rest: s.run_to(rest), "ops"),
+     _until, "ops"),
     ("back", "rs reverse-step", "[COUNT]", "Take steps back.", lambda s, rest: s.back(_count(rest)), ""),
     ("rnext", "rn reverse-next", "", "Step back over one operator with the blocks that it ran.",
      lambda s, _: s.step_back_over(), ""),
@@ -167,18 +173,12 @@ for _name, _short, _usage, _help, _move, _offers in _STEPS:
 @_command("break", "b", "br", usage="[WHERE]", offers="ops")
 def _break(session: Session, rest: str, width: int) -> list[Line]:
     """Stop at: op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, when EXPRESSION; ", after 3" ignores 3 hits."""
-    point = session.stop_at(rest) if rest else None
-    return [*breakpoint_lines(session.breakpoints), *([] if point is None else _unreachable(session, point))]
-
-
-def _unreachable(session: Session, point: Breakpoint) -> list[Line]:
-    """A warning for a breakpoint that no operator matches."""
-    if session.inspect(Debugger.can_reach, point):
-        return []
-    blocks = session.program.desc.blocks
-    known = {op.optype for b in blocks for op in b.ops} if point.kind == "op" else {n for b in blocks for n in b.vars}
-    hint = near(point.what, known) if point.kind in ("op", "var") else ""
-    return [[(f'  no operator in this program matches "{point.text}"', "warn"), (f"  {hint}" if hint else "", "")]]
+    if not rest:
+        return breakpoint_lines(session.breakpoints)
+    require_match(session, parse(rest))
+    elsewhere = not session.inspect(Debugger.can_reach, session.stop_at(rest))
+    note: list[Line] = [[("  only another program has such an operator", "warn")]]
+    return [*breakpoint_lines(session.breakpoints), *(note if elsewhere else [])]
 
 
 @_command("clear", "cl", "delete", usage="[NUMBER]")
@@ -338,7 +338,7 @@ def _edit(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("change", usage="BLOCK:OP NAME=VALUE ...")
 def _change(session: Session, rest: str, width: int) -> list[Line]:
-    """Set attributes of an operator; stepping back undoes it."""
+    """Set attributes of an operator for the rest of the run, not in the program; stepping back undoes it."""
     place, *pairs = rest.split()
     block, colon, index = place.partition(":") if rest else ("", "", "")
     if not (block.isdigit() and colon and index.isdigit() and pairs):

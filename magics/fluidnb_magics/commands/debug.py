@@ -39,8 +39,10 @@ def debug(bench: Workbench, args: Namespace) -> None:
         show(bench.shell, flow_lines(gradient_flow(program, feed, place=bench.place), width(bench.shell)))
         return
     if args.what == "off":
+        text = "no debug session" if session is None else "the debug session has ended; runs do not stop any more"
         if session is not None:
             session.close()
+        show(bench.shell, [[(text, "")]])
         return
     is_run = args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None)
     replays = last_failed() is not None and (session is None or session.snapshot.state in ("idle", "done"))

@@ -26,6 +26,10 @@ def nan(bench: Workbench, args: Namespace) -> None:
     """
     if args.what in ("on", "off"):
         flags.set_flags({"FLAGS_check_nan_inf": args.what == "on"})
+        text = "every run stops at the first operator that writes NaN or infinity" if args.what == "on" else (
+            "runs do not check for NaN and infinity"
+        )
+        show(bench.shell, [[(text, "")]])
         return
     session = current()
     if session is not None and not args.feed and session.snapshot.state != "idle":
