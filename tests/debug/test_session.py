@@ -258,10 +258,10 @@ def test_a_change_is_checked_stays_in_its_session_and_blames_no_line():
     assert "[-1, 4]" in "".join(text for text, _ in first.pieces)
     failed = d.continue_()
     assert failed.error is not None and failed.error.where is None
-    assert failed.error.hint == "back 2 undoes: set shape=[-1, 4] of reshape."
+    assert failed.error.hint == "back 3 undoes: set shape=[-1, 4] of reshape."
     assert program.desc.serialize_to_string() == before
     assert exe.run(feed=feed, fetch_list=[y])[0].shape == (6, 2), "another run has nothing of it"
-    run_command(d, "back 2")
+    run_command(d, "back 3")
     assert d.continue_().state == "done"
     d.close()
     assert exe.run(feed=feed, fetch_list=[y])[0].shape == (6, 2)
