@@ -65,7 +65,8 @@ def test_a_breakpoint_that_nothing_comes_to_is_told_at_once(session):
     say(session, "break op assign")
     refused = {
         "op asign": 'Did you mean "assign"?', "block 7": "a block up to 1", "at 0:99": "0:0 to 0:4, 1:0 to 1:4",
-        "var increment_0": "names lists those", "var x": "print x shows it", "line nowhere.py:3": "a line of test_first_use.py",
+        "var increment_0": "names lists those", "var x": "print x shows it",
+        "line nowhere.py:3": "a line of test_first_use.py",
         "line test_first_use.py:1": "a line that appends operators: ",
     }  # fmt: skip
     for where, told in refused.items():

@@ -27,7 +27,7 @@ def test_every_word_has_help(session: Session) -> None:
         assert f"%fluid {word} " in shown
         help_text = session.run(f"%fluid {word} --help")
         assert f"\n  %fluid {word}" in help_text
-    assert "\n  %%fluid [" in shown
+    assert "%%fluid net " in shown and "\n  %%fluid [" in session.run("%%fluid?")
 
 
 @pytest.mark.parametrize("line", ["%fluid help show", "%fluid show?", "  %fluid show ?", "%fluid show??"])
@@ -44,7 +44,7 @@ def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pyte
     """Nothing else names it: it has help, a line in the overview, its options at Tab, and is in %fluid's docstring."""
     (tmp_path / "greet.py").write_text(
         "from fluidnb_magics.commands._command import Section, argument, command\n"
-        "@command(Section.LEARN)\n"
+        "@command(Section.SESSION, 'greet --times 2')\n"
         "@argument('--times', type=int, default=1)\n"
         "def greet(bench, args):\n"
         "    'Print a greeting.'\n"
@@ -55,7 +55,7 @@ def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pyte
     for module in (completion, line_magic):
         monkeypatch.setattr(module, "COMMANDS", table)
     assert "hello hello" in session.run("%fluid greet --times 2")
-    assert re.search(r"%fluid greet +Print a greeting\.", session.run("%fluid"))
+    assert re.search(r"%fluid greet --times 2 +Print a greeting\.", session.run("%fluid"))
     assert "--times TIMES" in session.run("%fluid greet --help")
     assert "--times" in completion.Completion(session.bench).offered(["%fluid", "greet"])
     monkeypatch.undo()
@@ -159,7 +159,7 @@ def test_train(session: Session) -> None:
     assert "12/12" in shown
     assert "pass 3/3" in shown
     assert "loss" in shown
-    session.run("batches = fluid.batch(rows, 8)\n%fluid train batches --watch loss --feed x y")
+    session.run("batches = fluid.batch(rows, 8)\n%fluid train batches --watch loss --fields x y")
     error, _ = session.fail("%fluid train rows --watch loss")
     assert "sample" in str(error)
     session.fail("%fluid train 3")

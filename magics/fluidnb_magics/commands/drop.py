@@ -8,7 +8,7 @@ from fluidnb_magics.commands._offers import cells
 from fluidnb_magics.session.change_report import report_lines
 
 
-@command(Section.BUILD, cells)
+@command(Section.BUILD, "drop net", cells)
 @argument("names", nargs="+", metavar="NAME", help="a cell, as %%fluid cells calls it")
 def drop(bench: Workbench, args: Namespace) -> None:
     """Remove cells from the program; later cells that use them are built again."""
