@@ -62,7 +62,25 @@ def describe(
         values.update((name, value) for name, value in attrs.items() if value is not None)
     generated(block, values)
     ins, outs = _slots(op, "inputs", inputs), _slots(op, "outputs", outputs)
+    _refuse_foreign(block, op, inputs)
     return OpDesc(type, ins, outs, values, _types(type, values))
+
+
+def _refuse_foreign(block: Block, op: str, inputs: Mapping[str, Any] | None) -> None:
+    """Refuse a variable of another program whose name this one does not have."""
+    from fluidnb.program.variable import Variable
+
+    for slot, value in (inputs or {}).items():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if not isinstance(item, Variable) or item.block.program is block.program:
+                continue
+            if block.desc.find_var_recursive(item.name) is None:
+                raise NotFound(
+                    f"{item.name} belongs to {item.block.program.short()}, the operator to {block.program.short()}.",
+                    op=op, slots=[(slot, item.name, dtypes.dtype_name(item.dtype), item.shape)], where=capture(3),
+                    expected=f"a variable of {block.program.short()}", received="a variable of another program",
+                    hint=f"call the layer inside that program's fluid.program_guard, or make {item.name} in this one.",
+                )  # fmt: skip
 
 
 def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
@@ -194,8 +212,7 @@ def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
                 raise NotFound(
                     f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not have.",
                     expected=f"a variable of block {home.idx} or of a block around it", received=name,
-                    hint=near(name, known)
-                    or f"create {name} first; use one of another program inside that program's fluid.program_guard.",
+                    hint=near(name, known) or f"create {name} first.",
                 )  # fmt: skip
 
 

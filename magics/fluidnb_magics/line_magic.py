@@ -9,7 +9,8 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
 
-from fluidnb.errors import near
+from fluidnb.errors import NotFed, near
+from fluidnb_magics.arguments import options_of
 from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.commands._alike import beside
@@ -52,6 +53,11 @@ class FluidLines(Magics):
             return command.run(self._bench, rest)
         except UsageError:
             raise
+        except NotFed as error:
+            if command.parser is not None and "--feed" in options_of(command.parser):
+                feed = " ".join(f"{name}=..." for name in error.names)
+                error.hint = f"%fluid {word} --feed {feed} {rest.strip()}".strip()
+            raise shorten(self.shell, error) from None
         except BaseException as error:
             raise shorten(self.shell, error) from None
 
