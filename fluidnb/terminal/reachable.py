@@ -17,7 +17,8 @@ def require_match(session: Session, point: Breakpoint) -> None:
     """Raises NotFound where no operator matches a breakpoint, neither in this program nor, by name, in another one."""
     if any(map(point.may_stop, _ops(session.program))):
         return
-    named = point.kind in ("op", "var", "line")
+    declared = any(point.what in block.vars for block in session.program.desc.blocks)
+    named = point.kind in ("op", "line") or (point.kind == "var" and not declared)
     if named and any(point.may_stop(op) for program in list(programs) for op in _ops(program)):
         return
     expected, hint = _instead(session, point)
