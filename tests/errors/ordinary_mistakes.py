@@ -340,6 +340,10 @@ ROWS: dict[str, Row] = {
     "a number of the host": Row(
         lambda: fluid.CPUPlace(0), "CPUPlace takes no device number", "write CPUPlace().", lambda: fluid.CPUPlace()
     ),
+    "a named number of the host": Row(
+        lambda: fluid.CPUPlace(device=0), "CPUPlace takes no device number", "write CPUPlace().",
+        lambda: fluid.CPUPlace(),
+    ),
     "a misspelled flag": Row(
         lambda: fluid.set_flags({"chek_nan_inf": False}), '"chek_nan_inf" is not a flag',
         'Did you mean "check_nan_inf"?',
@@ -457,7 +461,8 @@ ROWS: dict[str, Row] = {
         lambda: parameters(False), "Cannot open file", "save it first", lambda: parameters(True)
     ),
     "parameters of another network": Row(
-        lambda: of_another_width(5), 'does not hold the variable "w"', "w has to have the sizes [4, 3]", lambda: of_another_width(4)
+        lambda: of_another_width(5), 'does not hold the variable "w"', "w has to have the sizes [4, 3]",
+        lambda: of_another_width(4),
     ),
     "variables for names": Row(
         lambda: inference_model(lambda x: [x]), "feeded_var_names of save_inference_model",
