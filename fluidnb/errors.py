@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from fluidnb.elsewhere import FLUID_NAMES
 from fluidnb.utils.escapes import visible, visible_line
+from fluidnb.utils.names_elsewhere import FLUID_NAMES
 from fluidnb.utils.source_location import SourceLocation, capture
 
 #: (slot, variable name, dtype name or None, shape or None) of one operand.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-import fluidnb
 from fluidnb import layers
 from fluidnb.builder.recipes import Recipe
 from fluidnb.program import Program, default_main_program, program_guard, unique_name
@@ -19,7 +18,7 @@ from fluidnb.runtime import Scope, scope_guard
 
 @dataclass(frozen=True, slots=True)
 class LayerOps:
-    """What a layer appends in the example of its docstring."""
+    """Operators that a layer appends in the example of its docstring."""
 
     source: str  # the lines of the example up to the layer's call
     types: tuple[str, ...]  # the types of the operators, in order, those of nested blocks too
@@ -29,19 +28,24 @@ class _Appended(Exception):
     """The layer has been called."""
 
 
-def layer_ops(recipe: Recipe) -> LayerOps | None:
-    """Run a layer's example in empty programs up to its first call; None where it has no example that calls it.
+def layer_ops(recipe: Recipe, names: Mapping[str, Any]) -> LayerOps | None:
+    """Runs a layer's example in empty programs up to its first call.
+
+    Args:
+        names: the names that examples read: ``fluid``, ``layers`` and ``np``.
+
+    Returns:
+        The lines that ran, and the operators; None where no example calls the layer.
 
     Example:
         >>> from fluidnb.builder import find_recipe
-        >>> layer_ops(find_recipe("fc")).types
+        >>> layer_ops(find_recipe("fc"), {"fluid": fluid}).types
         ('mul', 'elementwise_add', 'relu')
     """
     if recipe.group != "layer":
         return None
     lines: list[str] = []
-    names: dict[str, Any] = {"fluid": fluidnb, "layers": layers}
-    exec("import numpy as np", names)
+    namespace = dict(names)
     function = getattr(layers, recipe.name)
     types: list[str] = []
     with (
@@ -52,7 +56,7 @@ def layer_ops(recipe: Recipe) -> LayerOps | None:
         try:
             for example in doctest.DocTestParser().get_examples(recipe.doc):
                 lines.append(example.source.rstrip())
-                exec(compile(example.source, f"<example of {recipe.name}>", "single"), names)
+                exec(compile(example.source, f"<example of {recipe.name}>", "single"), namespace)
         except _Appended:
             return LayerOps("\n".join(lines), tuple(types))
         finally:

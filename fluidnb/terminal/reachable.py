@@ -35,7 +35,7 @@ def _ops(program: Program) -> Iterator[LoweredOp]:
 
 
 def _instead(session: Session, point: Breakpoint) -> tuple[str, str | None]:
-    """What a breakpoint of its kind may name, and a hint."""
+    """The names that a breakpoint of its kind may have, and a hint."""
     ops = list(_ops(session.program))
     match point.kind:
         case "op":

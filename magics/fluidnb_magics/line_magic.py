@@ -87,7 +87,7 @@ def overview() -> str:
 
 
 def described(command: Command) -> str:
-    """The help of a command: usage, options, an example, and the commands that are near to it."""
+    """The help of a command: usage, options, an example, and similar commands."""
     usage = cleandoc(command.help).removeprefix("::\n").replace("``", "").rstrip()  # reST, for pages of documentation
     return "\n\n".join(filter(None, [usage, f"example:\n  %fluid {command.example}", beside(command.word)])) + "\n"
 

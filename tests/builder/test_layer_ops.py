@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.builder import find_recipe, recipes
 from fluidnb.builder.layer_ops import layer_ops
 
+NAMES = {"fluid": fluid, "layers": layers, "np": np}
 LAYERS = [recipe.name for recipe in recipes() if recipe.group == "layer"]
 #: Layers that append no operator to the main program.
 NONE = {
@@ -20,7 +23,7 @@ def test_every_layer_has_an_example_that_calls_it() -> None:
     functions = {name: getattr(layers, name) for name in LAYERS}
     none = set()
     for name in LAYERS:
-        tried = layer_ops(find_recipe(name))
+        tried = layer_ops(find_recipe(name), NAMES)
         assert tried is not None and f"{name}(" in tried.source, name
         if not tried.types:
             none.add(name)
@@ -30,9 +33,9 @@ def test_every_layer_has_an_example_that_calls_it() -> None:
 
 
 def test_operators_of_other_layers_in_the_example_are_not_counted() -> None:
-    tried = layer_ops(find_recipe("dynamic_lstm"))
+    tried = layer_ops(find_recipe("dynamic_lstm"), NAMES)
     assert tried is not None and "layers.fc(" in tried.source and tried.types == ("lstm",)
 
 
 def test_what_is_no_layer_has_none() -> None:
-    assert layer_ops(find_recipe("SGD")) is None
+    assert layer_ops(find_recipe("SGD"), NAMES) is None

@@ -1,4 +1,4 @@
-"""Commands that are near to each other, told apart in the help of each."""
+"""Similar commands, distinguished in the help of each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GROUPS: tuple[dict[str, str], ...] = (
 
 
 def beside(word: str) -> str:
-    """The lines of a command's help that tell it apart from those that are near; empty where there are none."""
+    """The lines of a command's help that distinguish it from similar ones; empty where there are none."""
     groups = [group for group in _GROUPS if word in group]
     blocks = []
     for group in groups:

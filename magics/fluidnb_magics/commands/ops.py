@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
+import numpy as np
+
+import fluidnb as fluid
 from fluidnb.builder import recipes
 from fluidnb.builder.layer_ops import layer_ops
 from fluidnb.builder.recipes import Recipe
@@ -39,7 +42,7 @@ def ops(bench: Workbench, args: Namespace) -> None:
 
 def _layer_lines(recipe: Recipe) -> list[Line]:
     """The usage of a layer, and the operators that its example appends."""
-    tried = layer_ops(recipe)
+    tried = layer_ops(recipe, {"fluid": fluid, "layers": fluid.layers, "np": np})
     lines: list[Line] = [[(f"layers.{recipe.usage}", "bold")], [(f"  {recipe.summary}", "")]]
     if tried is None:
         return lines
