@@ -210,6 +210,22 @@ class AbsentModule(ModuleType):
         self()
 
 
+#: Names of Paddle 2, of which Fluid has none.
+PADDLE_2 = (
+    "Model", "amp", "autograd", "callbacks", "distributed", "distribution", "fft", "flops", "grad", "hub", "incubate",
+    "inference", "jit", "linalg", "metric", "nn", "no_grad", "onnx", "optimizer", "quantization", "signal", "sparse",
+    "static", "summary", "text", "to_tensor", "utils", "vision",
+)  # fmt: skip
+
+
+def of_paddle_2(name: str) -> str:
+    """The refusal of a name of Paddle 2, of which Fluid has none."""
+    return (
+        f"paddle.{name} belongs to Paddle 2 and later. fluidnb runs Fluid: layers are in paddle.fluid.layers, "
+        "optimizers in paddle.fluid.optimizer; models that Paddle 2 exported open with fluid.io.load_inference_model."
+    )
+
+
 def absent(name: str) -> Any:
     """The placeholder of an absent name, given by its path behind ``fluid.``."""
     if name in MODULES:

@@ -458,8 +458,9 @@ class Signature:
         takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
         unknown = [n for n in kwargs if n not in names] if not takes_all else []
         guess = near(unknown[0], names) if unknown else ""
+        text = f"got an unexpected keyword argument {unknown[0]!r}" if unknown else str(error)
         raise ArgumentError(
-            f"{self.name(args)}: {error}.", expected=self._call(args),
+            f"{self.name(args)}: {text}.", expected=self._call(args),
             received=_listed(args[self._method :], kwargs), hint=guess or f"call it as {self._call(args)}.",
         ) from None  # fmt: skip
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from fluidnb.utils.escapes import visible, visible_line
+from fluidnb.utils.names_elsewhere import FLUID_NAMES
 from fluidnb.utils.source_location import SourceLocation, capture
 
 #: (slot, variable name, dtype name or None, shape or None) of one operand.
@@ -140,6 +141,14 @@ class NotFound(FluidError, ValueError):
     """A name that nothing has."""
 
 
+class NotFed(NotFound):
+    """A run without data that its program reads; ``names`` are those of the variables."""
+
+    def __init__(self, summary: str, *, names: Sequence[str], **parts: Any) -> None:
+        super().__init__(summary, **parts)
+        self.names = list(names)
+
+
 class NotBuiltYet(FluidError, NotImplementedError):
     """A part of Fluid that fluidnb does not have (yet); the text says why and what to use instead."""
 
@@ -163,10 +172,16 @@ def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:
 
 
 def near(word: str, words: Iterable[str], n: int = 3) -> str:
-    """A question with close names, ``Did you mean "scale"?``, or an empty text."""
-    known = list(words)
-    close = difflib.get_close_matches(word, known, n, 0.6)
-    if not close and len(word) > 1:  # lr for learning_rate
-        close = [w for w in known if "_" in w and "".join(part[:1] for part in w.split("_")) == word.lower()][:n]
+    """A question with close names, ``Did you mean "scale"?``, or an empty text.
+
+    Example:
+        >>> near("ReLU", ["relu", "tanh"]), near("units", ["input", "size"]), near("xyz", ["input"])
+        ('Did you mean "relu"?', 'Did you mean "size"?', '')
+    """
+    known, low = list(words), word.lower()
+    close = [w for w in known if w.lower() == low][:n] or [w for w in FLUID_NAMES.get(low, ()) if w in known][:1]
+    close = close or difflib.get_close_matches(word, known, n, 0.6)
+    if not close and len(word) > 1:  # bs for batch_size
+        close = [w for w in known if "_" in w and "".join(part[:1] for part in w.split("_")) == low][:n]
     offers = " or ".join(f'"{w}"' for w in close)
     return f"Did you mean {offers}?" if close else ""

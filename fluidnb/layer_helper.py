@@ -144,7 +144,8 @@ class LayerHelper(LayerHelperBase):
                 f"{act_type} is not an activation.",
                 slots=[("input", input_var.name, dtypes.dtype_name(input_var.dtype), input_var.shape)],
                 expected=f"for example {', '.join(known)}", received=repr(act),
-                hint=near(act_type, known) or "an activation is an operator with one input X and an output Out.",
+                hint=near(act_type, known)
+                or f"for example act={known[0]!r}; an activation is an operator with one input X and an output Out.",
                 argument="act",
             )  # fmt: skip
         out = self.create_tmp_variable(input_var.dtype)

@@ -25,7 +25,7 @@ _INTERRUPTED = 130
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--prompt", action="store_true", help="a prompt in this terminal instead of an editor")
-    parser.add_argument("--port", type=int, default=0, help="where editors find it (default: any free port)")
+    parser.add_argument("--port", type=int, metavar="N", default=0, help="where editors find it (any free port)")
     parser.add_argument("--stdio", action="store_true", help="speak DAP on stdin and stdout, for an editor")
     parser.add_argument("--no-wait", action="store_true", help="run at once; an editor may come later")
     parser.add_argument("--startup", action="store_true", help="also debug programs that only initialize variables")

@@ -33,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status: 0, or 1 after an error, which is printed on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser = make_parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
     if not words:
         parser.print_help()
         return 0
@@ -42,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(words)
     command = COMMANDS[options.word]
     if rest and not command.rest:
-        parser.error(f"{word} does not know {' '.join(rest)}; fluidnb {word} --help lists its options.")
+        hint = near(rest[0], options.known) or f"It has {', '.join(options.known)}."
+        parser.error(f"{word} does not take {' '.join(rest)}. {hint}")
     options.rest = rest
     try:
         status = command.run(options)
@@ -63,7 +68,10 @@ def make_parser() -> ArgumentParser:
     """The parser of the whole command line."""
     parser = ArgumentParser(
         prog="fluidnb", description="PaddlePaddle Fluid as a notebook instrument, from the command line.",
-        epilog="fluidnb COMMAND --help describes one of them.",
+        formatter_class=RawDescriptionHelpFormatter,
+        epilog="fluidnb COMMAND --help describes one of them.\n\n"
+        "Tab completes words, options and files in bash and zsh: pip install argcomplete,\n"
+        'then put into ~/.bashrc or ~/.zshrc:  eval "$(register-python-argcomplete fluidnb)"',
     )  # fmt: skip
     words = parser.add_subparsers(dest="word", metavar="COMMAND", required=True)
     for word, command in COMMANDS.items():
@@ -74,4 +82,5 @@ def make_parser() -> ArgumentParser:
             formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
         )  # fmt: skip
         command.arguments(sub)
+        sub.set_defaults(known=[name for a in sub._actions for name in a.option_strings if name.startswith("--")])
     return parser

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import fluidnb as fluid
 from fluidnb import arguments, layers
-from fluidnb.absent import CONTRIB, EAGER, FILES, MACHINES, MODULES, AbsentModule
+from fluidnb.absent import CONTRIB, EAGER, FILES, MACHINES, MODULES, PADDLE_2, AbsentModule, of_paddle_2
 from fluidnb.arguments import checked
 from fluidnb.compat import old_numpy
 from fluidnb.errors import FluidError
@@ -133,7 +133,9 @@ class _Finder(MetaPathFinder):
             return ModuleSpec(fullname, _SameModule(absent), is_package=True)
         ours = _ours(fullname)
         if ours is None or importlib.util.find_spec(ours) is None:
-            raise ModuleNotFoundError(f"{fullname} is not part of fluidnb (aliased to paddle).", name=fullname)
+            name = fullname.split(".")[1]
+            why = f"{fullname} is not part of fluidnb (aliased to paddle)."
+            raise ModuleNotFoundError(of_paddle_2(name) if name in PADDLE_2 else why, name=fullname)
         return ModuleSpec(fullname, _SameModule(ours))
 
 

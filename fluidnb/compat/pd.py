@@ -3,6 +3,7 @@
 from typing import Any
 
 import fluidnb as fluid
+from fluidnb.absent import PADDLE_2, of_paddle_2
 from fluidnb.compat import layer
 from fluidnb.compat import layer as operator
 from fluidnb.compat.constants import Variable, get_variable, minibatch, sequence, tensor, var
@@ -22,13 +23,6 @@ __all__ = [
 
 add_two = add
 
-#: Names of Paddle 2, of which Fluid has none.
-_PADDLE_2 = (
-    "Model", "amp", "autograd", "callbacks", "distributed", "distribution", "fft", "flops", "grad", "hub", "incubate",
-    "inference", "jit", "linalg", "metric", "nn", "no_grad", "onnx", "optimizer", "quantization", "signal", "sparse",
-    "static", "summary", "text", "to_tensor", "utils", "vision",
-)  # fmt: skip
-
 #: A package in the eyes of the import system; its submodules are aliases.
 __path__: list[str] = []
 
@@ -37,10 +31,6 @@ def __getattr__(name: str) -> Any:
     if name == "Varaible":  # as the first design of Block has it
         warn('pd.Varaible is a slip of the design document: write "pd.Variable".')
         return Variable
-    if name in _PADDLE_2:
-        raise AttributeError(
-            f"paddle.{name} belongs to Paddle 2 and later. fluidnb runs Fluid: layers are in paddle.fluid.layers, "
-            "optimizers in paddle.fluid.optimizer; models that Paddle 2 exported open with "
-            "fluid.io.load_inference_model."
-        )
+    if name in PADDLE_2:
+        raise AttributeError(of_paddle_2(name))
     raise AttributeError(f"paddle has no {name} here. {near(name, __all__)}".rstrip())

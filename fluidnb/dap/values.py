@@ -55,7 +55,7 @@ def frame_scopes(debugger: Debugger, depth: int, references: References) -> list
         groups = {
             "inputs": VariableGroup(frame.scope, op.reads()),
             "outputs": VariableGroup(frame.scope, op.writes()),
-            "attributes": VariableGroup(frame.scope, (), tuple((name, text) for name, text in read_op(op.desc).attrs)),
+            "attributes": VariableGroup(frame.scope, (), tuple(read_op(op.desc, op.index).attrs)),
         }
         rows += [_scope_row(f"{op.desc.optype}: {what}", g, references, "arguments") for what, g in groups.items()]
     inner: Scope | None = frame.scope

@@ -65,6 +65,7 @@ class DataFeeder:
                 raise OpValueError(
                     f"The number of fields in data ({len(row)}) does not match len(feed_list) ({len(self._columns)}).",
                     expected=f"fields for {', '.join(self.feed_names)}", received=f"sample {i} with {len(row)} fields",
+                    hint=f"a sample is ({', '.join(self.feed_names)},); feed_list names the variables that it has.",
                 )  # fmt: skip
         return {
             column.name: column.tensor([row[k] for row in rows], self.place) for k, column in enumerate(self._columns)

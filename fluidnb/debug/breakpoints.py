@@ -146,9 +146,9 @@ def parse(text: str) -> Breakpoint:
     kind, _, what = body.partition(" ")
     if kind not in (*BEFORE, *AFTER):
         known = re.fullmatch(r"\d+:\d+", body)
-        if not known and ":" not in body and " " in body:
+        if not body or (not known and ":" not in body and " " in body):
             raise OpValueError(
-                "That is not a breakpoint.", received=body,
+                "That is not a breakpoint.", received=body or "nothing",
                 expected="op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, or when EXPRESSION",
             )  # fmt: skip
         kind, what = ("at" if known else "line" if ":" in body else "op"), body

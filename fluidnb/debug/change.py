@@ -7,10 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from fluidnb.debug.stop import Stop, StopKind
-from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import FluidError, NotFound, OpTypeError, OpValueError, near
 from fluidnb.op import check_desc, get_op
-from fluidnb.proto.desc import OpDesc
-from fluidnb.runtime.compile.lowering import LoweredProgram
+from fluidnb.op.compile_context import infer_compile
+from fluidnb.proto.desc import OpDesc, ProgramDesc
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.runtime.interpreter.interpreter import Interpreter, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
@@ -30,7 +31,7 @@ class Change(Protocol):
         """Undo `apply`."""
 
     def restore_program(self, interpreter: Interpreter) -> None:
-        """Undo what the edit changed in the program itself; the run begins again."""
+        """Undo what the edit changed in the lowered program; the run begins again."""
 
 
 class SetTensor:
@@ -82,33 +83,18 @@ class SetTensor:
 
 
 class SetAttrs:
-    """Sets attributes of an operator, from its next execution on."""
+    """Sets attributes of an operator for the rest of the run, on a copy: the program itself stays as it is."""
 
-    def __init__(self, op: OpDesc, attrs: Mapping[str, Any]) -> None:
+    def __init__(self, op: LoweredOp, attrs: Mapping[str, Any]) -> None:
         self._op, self._attrs = op, dict(attrs)
-        self._old: dict[str, Any] = {}
         self._lowered: LoweredProgram | None = None
-        self.stop = Stop(StopKind.EDIT, op=op.optype, attrs=tuple((name, str(v)) for name, v in attrs.items()))
+        self.stop = Stop(StopKind.EDIT, op=op.desc.optype, attrs=tuple((name, str(v)) for name, v in attrs.items()))
 
     def apply(self, interpreter: Interpreter) -> Undo:
-        """Sets the attributes."""
-        definition = get_op(self._op.optype)
-        for name in self._attrs:
-            if name not in definition.attrs:
-                raise NotFound(
-                    f"{definition.type} has no attribute {name}.", expected=", ".join(definition.attrs),
-                    received=name, hint=near(name, definition.attrs),
-                )  # fmt: skip
-        self._old = {name: self._op.attrs[name] for name in self._attrs if self._op.has_attr(name)}
+        """Sets the attributes, after the checks that the operator had while the program was built."""
         undo, lowered = Undo(interpreter.stack, [], [], []), interpreter.lowered
-        try:
-            for name, value in self._attrs.items():
-                self._op.set_attr(name, value, definition.attrs[name].number)
-            check_desc(definition, self._op)
-            interpreter.lowered = lowered.again(lowered.seed)
-        except BaseException:
-            self._restore()
-            raise
+        changed = {**lowered.changed, (self._op.block, self._op.index): self._changed()}
+        interpreter.lowered = lowered.again(lowered.seed, changed)
         self._lowered = lowered
         blocks = interpreter.lowered.blocks
         interpreter.stack = tuple(replace(f, block=blocks[f.block.index]) for f in interpreter.stack)
@@ -125,17 +111,32 @@ class SetAttrs:
             frame.scope.block = frame.block
 
     def restore_program(self, interpreter: Interpreter) -> None:
-        """Restores the program's attributes at the end of the session."""
+        """Restores the lowered program that ran before the edit."""
         assert self._lowered is not None
-        self._restore()
         interpreter.lowered = self._lowered
 
-    def _restore(self) -> None:
+    def _changed(self) -> OpDesc:
+        """A copy of the operator with the new attributes, checked with the shapes of the program."""
+        desc, definition = self._op.desc, get_op(self._op.desc.optype)
         for name in self._attrs:
-            if name in self._old:
-                self._op.set_attr(name, self._old[name], self._op.attr_type(name))
-            elif self._op.has_attr(name):
-                self._op.remove_attr(name)
+            if name not in definition.attrs:
+                raise NotFound(
+                    f"{definition.type} has no attribute {name}.", op=self._op.text(),
+                    expected=", ".join(definition.attrs) or "an operator with attributes", received=name,
+                    hint=near(name, definition.attrs),
+                )  # fmt: skip
+        changed, block = desc.clone(), desc.block
+        assert block is not None, "an operator of a program is in a block"
+        try:
+            for name, value in self._attrs.items():
+                changed.set_attr(name, value, definition.attrs[name].number)
+            check_desc(definition, changed)
+            infer_compile(definition, changed, ProgramDesc(block.program).blocks[block.idx])
+        except FluidError as error:
+            error.op, error.where = self._op.text(), None  # the user's line has other attributes
+            raise
+        changed.block, changed.view = block, desc.view  # after the edits, which would count as edits of the program
+        return changed
 
 
 def names_of(interpreter: Interpreter) -> list[str]:

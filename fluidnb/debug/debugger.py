@@ -272,13 +272,14 @@ class Debugger:
         return self._change(SetTensor(name, value, frame))
 
     def change_op(self, block: int, index: int, attrs: Mapping[str, Any]) -> Snapshot:
-        """Set attributes of an operator; stepping back undoes it."""
+        """Set attributes of an operator for the rest of the run; stepping back undoes it."""
         blocks = self.tape.interpreter.lowered.blocks
         ops = blocks[block].ops if 0 <= block < len(blocks) else []
         op = next((o for o in ops if o.index == index), None)
         if op is None:
-            raise NotFound(f"There is no operator {block}:{index}.", received=f"{block}:{index}")
-        return self._change(SetAttrs(op.desc, attrs))
+            known = ", ".join(f"{b.index}:{b.ops[0].index} to {b.index}:{b.ops[-1].index}" for b in blocks if b.ops)
+            raise NotFound(f"There is no operator {block}:{index}.", expected=known, received=f"{block}:{index}")
+        return self._change(SetAttrs(op, attrs))
 
     def _change(self, change: Change) -> Snapshot:
         self._require_run()
@@ -399,7 +400,7 @@ class Debugger:
 
     def _publish(self, state: str, stop: Stop) -> Snapshot:
         tape = self.tape
-        frames = frames_of(tape.interpreter.stack) if tape.runs else ()
+        frames = frames_of(tape.interpreter.stack, tape.interpreter.lowered.changed) if tape.runs else ()
         self._reached = tape.at if state == "done" else max(tape.at, self._reached)
         return self._show(Snapshot(
             state, stop, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,

@@ -318,7 +318,7 @@ class Session:
         self.do(Debugger.edit, name, value)
 
     def change_op(self, block: int, index: int, **attrs: Any) -> None:
-        """Set attributes of an operator; stepping back undoes it."""
+        """Set attributes of an operator for the rest of this run; the program itself stays as it is."""
         self.do(Debugger.change_op, block, index, attrs)
 
     def watch(self, text: str) -> None:

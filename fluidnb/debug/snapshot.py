@@ -1,8 +1,10 @@
 """Immutable snapshots of a session."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fluidnb.debug.stop import Stop
+from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.utils.escapes import visible_line
@@ -29,6 +31,7 @@ class FrameLocation:
     pc: int  # the index of the next operator
     iteration: int  # the iteration, from 0; of a gradient block, that of the forward block
     op: OpLocation | None  # the next operator; None at the end of the block
+    changed: Mapping[int, OpDesc] = field(default_factory=dict)  # index -> an operator with attributes of the session
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,12 +85,13 @@ def op_location(op: LoweredOp) -> OpLocation:
     return OpLocation(op.block, op.index, op.desc.optype, text, where.short(), where.file, where.line)
 
 
-def frames_of(stack: tuple[Frame, ...]) -> tuple[FrameLocation, ...]:
+def frames_of(stack: tuple[Frame, ...], changed: Mapping[tuple[int, int], OpDesc]) -> tuple[FrameLocation, ...]:
     """The frames of an interpreter as snapshots have them, innermost last."""
     locations = []
     for frame in stack:
         ops = frame.block.ops
         k = frame.k if frame.control is None else frame.control.iteration(frame.k)
         op = op_location(ops[frame.pc]) if frame.pc < len(ops) else None
-        locations.append(FrameLocation(frame.block.index, -1 if op is None else op.index, k, op))
+        mine = {index: desc for (block, index), desc in changed.items() if block == frame.block.index}
+        locations.append(FrameLocation(frame.block.index, -1 if op is None else op.index, k, op, mine))
     return tuple(locations)

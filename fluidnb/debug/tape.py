@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from fluidnb.debug.change import Change
+from fluidnb.debug.change import Change, SetAttrs
 from fluidnb.debug.journal import Journal
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.feed_fetch import Fed
@@ -96,7 +96,14 @@ class Tape:
         """Take one step, at the end of a run into the next recorded one; an operator that fails changes nothing."""
         if self.interpreter.done:
             self._enter_run()
-        self.interpreter.step()
+        try:
+            self.interpreter.step()
+        except FluidError as error:
+            edits = [(at, c.stop.text) for at, c in self.runs[-1].changes.items() if isinstance(c, SetAttrs)]
+            if edits:  # the program's line has other attributes than those that ran
+                error.where = None
+                error.hint = f"back {self.at - edits[0][0]} undoes: {'; '.join(text for _, text in edits)}."
+            raise
         self.at += 1
         return self.journal[-1]
 

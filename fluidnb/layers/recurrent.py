@@ -21,9 +21,10 @@ ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
 def _width(size: int, times: int, layer: str) -> int:
     """The width behind a size that counts all gates."""
     if size <= 0 or size % times:
+        fits = -(-max(size, 1) // times) * times
         raise OpValueError(
             f"size of {layer} counts the columns of all gates.", expected=f"{times} · width", received=size,
-            hint=f"layers.fc(x, size={times} * width) in front makes the input.",
+            hint=f"size={fits}, with layers.fc(x, size={fits}) in front, which makes the input.",
         )  # fmt: skip
     return size // times
 

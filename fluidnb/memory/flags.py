@@ -95,7 +95,8 @@ def _convert(name: str, value: Any) -> Any:
             raise ValueError(flag.rule)
     except (KeyError, TypeError, ValueError):
         expected = flag.rule or f"a value of type {kind.__name__}"
-        raise OpValueError(f"FLAGS_{name} cannot be {value!r}.", expected=expected, hint=flag.doc) from None
+        hint = f"its default is {flag.default!r}. {flag.doc}"
+        raise OpValueError(f"FLAGS_{name} cannot be {value!r}.", expected=expected, hint=hint) from None
     return result
 
 

@@ -128,7 +128,8 @@ class Context(ABC):
         for name in slots or self.definition.inputs:
             specs = [spec for spec in self.definition.inputs[name].specs if spec.is_tensor]
             message = f"Input({name}) of {self.definition.type} must "
-            for value in self.all(name) if specs and self.has(name) else ():
+            want = "bool" if specs and specs[0].dtype_class == "bool" else "int64"
+            for i, value in enumerate(self.all(name) if specs and self.has(name) else ()):
                 shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
                 if not isinstance(shape, tuple) or dtype is None:
                     continue  # no tensor
@@ -137,7 +138,8 @@ class Context(ABC):
                 self.require(
                     fitting, message + f"hold {'booleans' if specs[0].dtype_class == 'bool' else 'integers'}.",
                     expected="bool" if specs[0].dtype_class == "bool" else "int32 or int64",
-                    received=np.dtype(dtype).name, hint='layers.cast(x, "int64") converts it.', late=late,
+                    received=np.dtype(dtype).name, late=late,
+                    hint=f'layers.cast({self.name(name, i)}, "{want}") converts it.',
                 )  # fmt: skip
                 known = {axis: n for axis, (n, _) in sizes.items()}
                 found = next((f for spec in fitting if (f := spec.sizes(shape, known)) is not None), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import FluidError, NotFound, Operand, OpTypeError, OpValueError, near
@@ -58,7 +58,26 @@ def describe(
         values.update((name, value) for name, value in attrs.items() if value is not None)
     generated(block, values)
     ins, outs = _slots(op, "inputs", inputs), _slots(op, "outputs", outputs)
+    _refuse_foreign(block, type, op, inputs)
     return OpDesc(type, ins, outs, values, _types(type, values))
+
+
+def _refuse_foreign(block: Block, type: str, op: str, inputs: Mapping[str, Any] | None) -> None:
+    """Refuse a variable of another program whose name this one does not have."""
+    from fluidnb.program.variable import Variable
+
+    free = _free(type)
+    for slot, value in (inputs or {}).items():
+        for item in () if slot in free else value if isinstance(value, list | tuple) else (value,):
+            if not isinstance(item, Variable) or item.block.program is block.program:
+                continue
+            if block.desc.find_var_recursive(item.name) is None:
+                raise NotFound(
+                    f"{item.name} belongs to {item.block.program.short()}, the operator to {block.program.short()}.",
+                    op=op, slots=[(slot, *item._operand()[1:])], where=capture(3),
+                    expected=f"a variable of {block.program.short()}", received="a variable of another program",
+                    hint=f"call the layer inside that program's fluid.program_guard, or make {item.name} in this one.",
+                )  # fmt: skip
 
 
 def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
@@ -180,9 +199,13 @@ def naming_notes(home: BlockDesc, desc: OpDesc, declared: Sequence[str]) -> None
         naming.note_made(desc)
 
 
+def _free(type: str) -> Collection[str]:
+    """The slots in which a variable may be missing; without strict feeds a gradient operator takes it for zero."""
+    return () if declarations.binding or not has_op(type) else get_op(type).unset
+
+
 def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
-    # Fluid does not look: a gradient operator may be given what is nowhere, where it takes that for zero.
-    free = () if declarations.binding or not has_op(desc.optype) else get_op(desc.optype).unset
+    free = _free(desc.optype)
     for slot, arguments in desc.ins.items():
         for name in arguments:
             if name != EMPTY_VAR_NAME and slot not in free and home.find_var_recursive(name) is None:
@@ -190,8 +213,7 @@ def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
                 raise NotFound(
                     f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not have.",
                     expected=f"a variable of block {home.idx} or of a block around it", received=name,
-                    hint=near(name, known)
-                    or f"create {name} first; use one of another program inside that program's fluid.program_guard.",
+                    hint=near(name, known) or f"create {name} first.",
                 )  # fmt: skip
 
 

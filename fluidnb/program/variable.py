@@ -36,6 +36,13 @@ _SYMBOLS = {
     "less_equal": "<=", "greater_than": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 _RUN = "run the program: exe.run(program, feed=..., fetch_list=[variable])."
+#: Methods of tensors in PyTorch, numpy and Paddle 2 -> what to do instead.
+_METHODS_ELSEWHERE = {
+    **dict.fromkeys(("numpy", "item", "tolist", "detach"), _RUN),
+    "backward": "append its gradients: fluid.append_backward(variable), or optimizer.minimize(variable).",
+    "grad": 'fetch its gradient by name, variable.name + "@GRAD", after fluid.append_backward(loss).',
+    **dict.fromkeys(("view", "permute"), "layers.reshape and layers.transpose give other shapes."),
+}
 
 
 def _operator(op_type: str, reverse: bool = False) -> Callable[[Any, Any], Variable]:
@@ -337,6 +344,13 @@ class Variable:
                 f'write "{name} is not None" where that is meant.'
             )
         return True
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = _METHODS_ELSEWHERE.get(name)
+            more = "" if hint is None else f": variable {self.name} has no value while a program is built; {hint}"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}", name=name, obj=self)
 
     def __iter__(self) -> NoReturn:
         self._refuse("A Python loop", "loop inside the program: layers.While, layers.StaticRNN, layers.DynamicRNN.")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from fluidnb.arguments import Signature
-from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
+from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFed, OpTypeError, near
 from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
 from fluidnb.op.transform import copy_between
@@ -331,7 +331,8 @@ class Executor:
             raise OpTypeError(
                 f"Executor requires Program as its Parameter. But you passed in {type(program).__name__}.",
                 expected="a fluid.Program", received=repr(program)[:80],
-                hint="left out, it is the default main program.",
+                hint="a feed is named: exe.run(feed={...})." if isinstance(program, dict)
+                else "left out, it is the default main program.",
             )  # fmt: skip
         if not isinstance(scope, Scope):
             raise OpTypeError(
@@ -436,12 +437,13 @@ def _check_names(lowered: LoweredProgram, scope: Scope) -> None:
             )  # fmt: skip
     missing = [name for name in lowered.unfed() if _is_empty(scope, name)]
     if missing:
-        raise NotFound(
+        raise NotFed(
             f"The program reads data that was not fed: {', '.join(missing)}.",
             slots=[operand("data", lowered.desc.blocks[0].vars[name]) for name in missing],
             expected=f"feed with {', '.join(repr(n) for n in missing)}",
             received=", ".join(map(repr, lowered.feeds)) or "an empty feed",
             hint=near(missing[0], lowered.feeds) or f'exe.run(feed={{"{missing[0]}": ...}}, ...).',
+            names=missing,
         )
 
 

@@ -44,10 +44,13 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
     var = desc.blocks[0].vars.get(name)
     if var is None:
         known = [n for n, v in desc.blocks[0].vars.items() if not v.persistable()]
+        data = [n for n, v in desc.blocks[0].vars.items() if v.is_data()]
+        hint = f"feed the names given to layers.data: {', '.join(data)}."
+        if not data:
+            hint = "this program reads no data: leave feed out, or run the one that does: exe.run(program, feed=...)."
         raise NotFound(
             f'The program has no variable "{name}" to feed.',
-            expected=", ".join(n for n, v in desc.blocks[0].vars.items() if v.is_data()) or None,
-            received=name, hint=near(name, known) or "feed the names given to layers.data.",
+            expected=", ".join(data) or "no feed", received=name, hint=near(name, data) or near(name, known) or hint,
         )  # fmt: skip
     return as_fed(value, var)
 
@@ -120,7 +123,9 @@ def _from_python(name: str, value: Any, var: VarDesc) -> np.ndarray[Any, Any]:
         raise OpTypeError(
             f'What was fed for "{name}" cannot be made an array.', slots=[operand("data", var)],
             expected="ndarray, LoDTensor, number or nested list of numbers", received=typed(value),
-            hint="nested lists must be of equal lengths; sequences go into fluid.create_lod_tensor.",
+            hint="nested lists must be of equal lengths; sequences go into fluid.create_lod_tensor."
+            if isinstance(value, list | tuple)
+            else f"feed numbers: np.array(..., {str(want)!r}).",
         ) from None  # fmt: skip
 
 
@@ -187,7 +192,7 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
     known = variables(desc)
     for name in names:
         if name not in known:
-            hint = near(name, known) or "see fluid.default_main_program().list_vars()."
+            hint = near(name, known) or "fetch the Variable itself, without quotes, or its .name."
             if name.endswith(GRAD) and name.removesuffix(GRAD) in known:
                 hint = "append the gradients first: optimizer.minimize(loss) or fluid.append_backward(loss)."
             raise NotFound(

@@ -137,7 +137,7 @@ def load_inference_model(
     except OSError as e:
         raise EnforceNotMet(
             f"Cannot open the program of an inference model: {path}.", received=e.strerror,
-            hint="model_filename names it when it is not __model__.",
+            hint=_missing_hint(dirname),
         ) from None  # fmt: skip
     program = Program.parse_from_string(data)
     load_vars(executor, dirname or ".", program, predicate=is_persistable, filename=params_filename)
@@ -204,3 +204,12 @@ def _add_ends(program: Program, feeds: list[str], targets: list[str]) -> None:
     block.create_var(name="fetch", type=VarType.FETCH_LIST, persistable=True)
     for column, name in enumerate(targets):
         block.append_op("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": column})
+
+
+def _missing_hint(dirname: str) -> str:
+    """A hint where a model cannot be opened: its file, or the folder that is meant."""
+    if os.path.isdir(dirname or "."):
+        return "model_filename names it when it is not __model__."
+    around, name = os.path.split(os.path.abspath(dirname))
+    beside = os.listdir(around) if os.path.isdir(around) else []
+    return near(name, beside) or "there is no such folder; fluid.io.save_inference_model writes one."

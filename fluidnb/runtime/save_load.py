@@ -172,7 +172,7 @@ def _check_fits(var: Variable, value: Any, path: str) -> None:
             f'{path} does not hold the variable "{var.name}".',
             slots=[("variable", var.name, dtypes.dtype_name(var.dtype), var.shape)],
             expected=f"{dtypes.dtype_name(var.dtype)} {list(var.shape)}", received=f"{dtype} {list(shape)}",
-            hint="it was saved from another program, or under another name.",
+            hint=f"it is of another program: {var.name} has to have the sizes {list(shape)}, or another name.",
         )  # fmt: skip
 
 

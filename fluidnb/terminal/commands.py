@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.breakpoints import parse
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.expressions import tree_of
 from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
 from fluidnb.debug.view import has_value
 from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.terminal.reachable import require_match
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.device_array import printed
 from fluidnb.values.tensor import LoDTensor
@@ -45,15 +46,16 @@ class Command:
     usage: str  # its arguments
     help: str  # one sentence
     act: Act  # called with the session, the rest of the line and the width of the terminal; returns lines
+    example: str  # a line
     offers: str = ""  # what Tab completes after it: ``ops``, ``vars`` or nothing
 
 
 COMMANDS: dict[str, Command] = {}
 
 
-def _command(name: str, *short: str, usage: str = "", offers: str = "") -> Callable[[Act], Act]:
+def _command(name: str, *short: str, example: str, usage: str = "", offers: str = "") -> Callable[[Act], Act]:
     def put(act: Act) -> Act:
-        COMMANDS[name] = Command(name, short, usage, (act.__doc__ or "").strip(), act, offers)
+        COMMANDS[name] = Command(name, short, usage, (act.__doc__ or "").strip(), act, example, offers)
         return act
 
     return put
@@ -125,6 +127,11 @@ def _goto(session: Session, rest: str) -> None:
     session.go(int(rest))
 
 
+def _until(session: Session, rest: str) -> None:
+    require_match(session, parse(rest))
+    session.run_to(rest)
+
+
 def _stepping(move: Callable[[Session, str], object]) -> Act:
     """A command that moves a session and shows its position."""
 
@@ -135,53 +142,48 @@ def _stepping(move: Callable[[Session, str], object]) -> Act:
     return act
 
 
-#: (name, abbreviations, arguments, help, what it does, what Tab completes)
-_STEPS: tuple[tuple[str, str, str, str, Callable[[Session, str], object], str], ...] = (
-    ("step", "s", "[COUNT]", "Run operators one by one, entering the blocks that they run.",
+#: (name, abbreviations, arguments, example, help, what it does, what Tab completes)
+_STEPS: tuple[tuple[str, str, str, str, str, Callable[[Session, str], object], str], ...] = (
+    ("step", "s", "[COUNT]", "step 3", "Run operators one by one, entering the blocks that they run.",
      lambda s, rest: s.step(_count(rest)), ""),
-    ("next", "n", "", "Step over: run one operator with the blocks that it runs.", lambda s, _: s.next(), ""),
-    ("out", "o return r fin finish", "", "Step out: run to the end of this block and of its iterations.",
+    ("next", "n", "", "next", "Step over: run one operator with the blocks that it runs.", lambda s, _: s.next(), ""),
+    ("out", "o return r fin finish", "", "out", "Step out: run to the end of this block and of its iterations.",
      lambda s, _: s.out(), ""),
-    ("continue", "c cont", "", "Run to the next breakpoint, or to the end.", lambda s, _: s.continue_(), ""),
-    ("until", "unt", "WHERE", "Run once to an operator's type, or to anything that break accepts.",
-     lambda s, rest: s.run_to(rest), "ops"),
-    ("back", "rs reverse-step", "[COUNT]", "Take steps back.", lambda s, rest: s.back(_count(rest)), ""),
-    ("rnext", "rn reverse-next", "", "Step back over one operator with the blocks that it ran.",
+    ("continue", "c cont", "", "continue", "Run to the next breakpoint, or to the end.",
+     lambda s, _: s.continue_(), ""),
+    ("until", "unt", "WHERE", "until mul", "Run once to an operator's type, or to anything that break accepts.",
+     _until, "ops"),
+    ("back", "rs reverse-step", "[COUNT]", "back 2", "Take steps back.", lambda s, rest: s.back(_count(rest)), ""),
+    ("rnext", "rn reverse-next", "", "rnext", "Step back over one operator with the blocks that it ran.",
      lambda s, _: s.step_back_over(), ""),
-    ("rcontinue", "rc reverse-continue", "",
+    ("rcontinue", "rc reverse-continue", "", "rcontinue",
      "Go back to where a breakpoint would have stopped last, or to the beginning.",
      lambda s, _: s.reverse_continue(), ""),
-    ("who", "", "VARIABLE", "Go back to just before the step that gave a variable its value.",
+    ("who", "", "VARIABLE", "who loss", "Go back to just before the step that gave a variable its value.",
      lambda s, rest: s.last_write(rest), "vars"),
-    ("restart", "", "", "Go back to the beginning of this run.", lambda s, _: s.restart(), ""),
-    ("goto", "", "STEP", "Go to a step by its number, backwards or forwards.", _goto, ""),
+    ("restart", "", "", "restart", "Go back to the beginning of this run.", lambda s, _: s.restart(), ""),
+    ("goto", "", "STEP", "goto 0", "Go to a step by its number, backwards or forwards.", _goto, ""),
 )  # fmt: skip
 
-for _name, _short, _usage, _help, _move, _offers in _STEPS:
-    COMMANDS[_name] = Command(_name, tuple(_short.split()), _usage, _help, _stepping(_move), _offers)
+for _name, _short, _usage, _example, _help, _move, _offers in _STEPS:
+    COMMANDS[_name] = Command(_name, tuple(_short.split()), _usage, _help, _stepping(_move), _example, _offers)
 
 
 # ---- stopping
 
 
-@_command("break", "b", "br", usage="[WHERE]", offers="ops")
+@_command("break", "b", "br", example="break op mul, after 3", usage="[WHERE]", offers="ops")
 def _break(session: Session, rest: str, width: int) -> list[Line]:
     """Stop at: op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, when EXPRESSION; ", after 3" ignores 3 hits."""
-    point = session.stop_at(rest) if rest else None
-    return [*breakpoint_lines(session.breakpoints), *([] if point is None else _unreachable(session, point))]
+    if not rest:
+        return breakpoint_lines(session.breakpoints)
+    require_match(session, parse(rest))
+    elsewhere = not session.inspect(Debugger.can_reach, session.stop_at(rest))
+    note: list[Line] = [[("  only another program has such an operator", "warn")]]
+    return [*breakpoint_lines(session.breakpoints), *(note if elsewhere else [])]
 
 
-def _unreachable(session: Session, point: Breakpoint) -> list[Line]:
-    """A warning for a breakpoint that no operator matches."""
-    if session.inspect(Debugger.can_reach, point):
-        return []
-    blocks = session.program.desc.blocks
-    known = {op.optype for b in blocks for op in b.ops} if point.kind == "op" else {n for b in blocks for n in b.vars}
-    hint = near(point.what, known) if point.kind in ("op", "var") else ""
-    return [[(f'  no operator in this program matches "{point.text}"', "warn"), (f"  {hint}" if hint else "", "")]]
-
-
-@_command("clear", "cl", "delete", usage="[NUMBER]")
+@_command("clear", "cl", "delete", example="clear 1", usage="[NUMBER]")
 def _clear(session: Session, rest: str, width: int) -> list[Line]:
     """Remove a breakpoint, or all."""
     if rest and not rest.isdigit():
@@ -190,7 +192,7 @@ def _clear(session: Session, rest: str, width: int) -> list[Line]:
     return breakpoint_lines(session.breakpoints)
 
 
-@_command("watch", "w", usage="[EXPRESSION]", offers="vars")
+@_command("watch", "w", example="watch loss", usage="[EXPRESSION]", offers="vars")
 def _watch(session: Session, rest: str, width: int) -> list[Line]:
     """Show a variable or an expression at every stop."""
     if rest:
@@ -199,7 +201,7 @@ def _watch(session: Session, rest: str, width: int) -> list[Line]:
     return columns([[[(text, "name")], [(value, "")]] for text, value in rows], width) or [[("no watches", "dim")]]
 
 
-@_command("unwatch", usage="[EXPRESSION]")
+@_command("unwatch", example="unwatch loss", usage="[EXPRESSION]")
 def _unwatch(session: Session, rest: str, width: int) -> list[Line]:
     """Remove a watch, or all watches."""
     session.unwatch(rest or None)
@@ -212,13 +214,13 @@ def _unwatch(session: Session, rest: str, width: int) -> list[Line]:
 _SHOWN: weakref.WeakKeyDictionary[Session, tuple[int, int, int]] = weakref.WeakKeyDictionary()
 
 
-@_command("up", "u", usage="[WHERE]", offers="ops")
+@_command("up", "u", example="up", usage="[WHERE]", offers="ops")
 def _up(session: Session, rest: str, width: int) -> list[Line]:
     """Show the block around this one; with WHERE, run there as until does."""
     return COMMANDS["until"].act(session, rest, width) if rest else _frame(session, -1, width)
 
 
-@_command("down", "d", usage="[NUMBER]")
+@_command("down", "d", example="down", usage="[NUMBER]")
 def _down(session: Session, rest: str, width: int) -> list[Line]:
     """Show the block inside again, after up; with NUMBER, remove a breakpoint as clear does."""
     return _clear(session, rest, width) if rest else _frame(session, 1, width)
@@ -236,13 +238,13 @@ def _frame(session: Session, way: int, width: int) -> list[Line]:
     return session_lines(shown, session.program, session.marks() if depth == last else (), width)
 
 
-@_command("where", "bt", "list", "l")
+@_command("where", "bt", "list", "l", example="where")
 def _where(session: Session, rest: str, width: int) -> list[Line]:
     """Show the current position with more of the surrounding block."""
     return view(session, width, around=12)
 
 
-@_command("print", "p", usage="VARIABLE [--against STEP] or EXPRESSION", offers="vars")
+@_command("print", "p", example="print loss.mean()", usage="VARIABLE [--against STEP] or EXPRESSION", offers="vars")
 def _print(session: Session, rest: str, width: int) -> list[Line]:
     """Show a variable, its difference from another step, or the value of a Python expression."""
     name, option, step = (part.strip() for part in rest.partition("--against"))
@@ -279,44 +281,44 @@ def _on_device(debugger: Debugger, name: str) -> LoDTensor | None:
     return value if type(value) is LoDTensor and is_on_device(value.array) else None
 
 
-@_command("names", usage="[PART]")
+@_command("names", example="names w_", usage="[PART]")
 def _names(session: Session, rest: str, width: int) -> list[Line]:
     """List the variables that have a value here."""
     return [[(name, "name")] for name in session.names() if rest in name] or [[("none", "dim")]]
 
 
-@_command("scope")
+@_command("scope", example="scope")
 def _scope(session: Session, rest: str, width: int) -> list[Line]:
     """Show the scopes from here outwards, with statistics of every tensor."""
     return session.inspect(lambda debugger: _scope_path(debugger.tape.interpreter.stack[-1].scope, width))
 
 
-@_command("tree")
+@_command("tree", example="tree")
 def _tree(session: Session, rest: str, width: int) -> list[Line]:
     """Show the tree of blocks, with the number of operators of each role."""
     return tree_lines(read_tree(session.program), width, roles=True)
 
 
-@_command("graph", usage="[BLOCK or BLOCK:FIRST-LAST]")
+@_command("graph", example="graph 0:1-4", usage="[BLOCK or BLOCK:FIRST-LAST]")
 def _graph(session: Session, rest: str, width: int) -> list[Line]:
     """Draw the data flow graph, of a large program one level at a time."""
     picture = read_program(session.program)
     return graph_lines(level(part(picture, rest) if rest else picture), width)
 
 
-@_command("uses", usage="VARIABLE", offers="vars")
+@_command("uses", example="uses loss", usage="VARIABLE", offers="vars")
 def _uses(session: Session, rest: str, width: int) -> list[Line]:
     """List the operators that write or read a variable."""
     return uses_lines(uses_of(read_program(session.program), rest), width)
 
 
-@_command("history", usage="VARIABLE", offers="vars")
+@_command("history", example="history loss", usage="VARIABLE", offers="vars")
 def _history(session: Session, rest: str, width: int) -> list[Line]:
     """List the steps that read or wrote a variable or its gradients."""
     return history_lines(session.history(rest), width)
 
 
-@_command("nan", usage="[LIMIT]")
+@_command("nan", example="nan 1e6", usage="[LIMIT]")
 def _nan(session: Session, rest: str, width: int) -> list[Line]:
     """Run to the first operator that writes NaN, infinity, or a number above a limit."""
     finding = session.do(search_nan, rest)
@@ -326,7 +328,7 @@ def _nan(session: Session, rest: str, width: int) -> list[Line]:
 # ---- edits
 
 
-@_command("edit", "set", usage="VARIABLE = EXPRESSION", offers="vars")
+@_command("edit", "set", example="edit h = 0", usage="VARIABLE = EXPRESSION", offers="vars")
 def _edit(session: Session, rest: str, width: int) -> list[Line]:
     """Set a variable; stepping back undoes it."""
     name, sign, text = (part.strip() for part in rest.partition("="))
@@ -336,9 +338,9 @@ def _edit(session: Session, rest: str, width: int) -> list[Line]:
     return _print(session, name, width)
 
 
-@_command("change", usage="BLOCK:OP NAME=VALUE ...")
+@_command("change", example="change 0:1 axis=0", usage="BLOCK:OP NAME=VALUE ...")
 def _change(session: Session, rest: str, width: int) -> list[Line]:
-    """Set attributes of an operator; stepping back undoes it."""
+    """Set attributes of an operator for the rest of the run, not in the program; stepping back undoes it."""
     place, *pairs = rest.split()
     block, colon, index = place.partition(":") if rest else ("", "", "")
     if not (block.isdigit() and colon and index.isdigit() and pairs):

@@ -96,7 +96,8 @@ def help_lines(word: str = "", width: int = 0) -> list[Line]:
     """The list of commands, or the help of one."""
     command = command_of(word) if word else None
     if command is not None:
-        return [[(f"{command.name} {command.usage}".rstrip(), "bold")], [("  " + command.help, "")]]
+        head = f"{command.name} {command.usage}".rstrip()
+        return [[(head, "bold")], [("  " + command.help, "")], [(f"  example: {command.example}", "dim")]]
     shorts = [f"  ({', '.join(c.short)})" if c.short else "" for c in COMMANDS.values()]
     names = [f"{c.name} {c.usage}".rstrip() + short for c, short in zip(COMMANDS.values(), shorts, strict=True)]
     names += ["detach", "quit  (q)"]

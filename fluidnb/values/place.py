@@ -62,11 +62,12 @@ class _HostPlace(Place):
     __slots__ = ()
     __signature__: ClassVar = Signature()
 
-    def __new__(cls, *device: Any) -> Self:
-        if device:
+    def __new__(cls, *device: Any, **named: Any) -> Self:
+        if device or named:
+            given = ", ".join([*map(repr, device), *(f"{name}={value!r}" for name, value in named.items())])
             raise OpTypeError(
                 f"{cls.__name__} takes no device number: there is one host.", expected=f"{cls.__name__}()",
-                received=f"{cls.__name__}({', '.join(map(repr, device))})", hint=f"write {cls.__name__}().",
+                received=f"{cls.__name__}({given})", hint=f"write {cls.__name__}().",
             )  # fmt: skip
         return super().__new__(cls, 0)
 

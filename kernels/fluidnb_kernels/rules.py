@@ -25,7 +25,7 @@ def one_axis(c: Context, axis: int, rank: int, attr: str = "axis") -> int:
     """A dimension that an attribute names, from 0; negative ones count from the end."""
     c.require(
         -rank <= axis < rank, f"Attr({attr}) of {c.definition.type} must name a dimension.",
-        expected=f"{-rank} to {rank - 1}", received=axis,
+        expected=f"{-rank} to {rank - 1}", received=axis, hint=f"{rank - 1} is the last one." if rank else "",
     )  # fmt: skip
     return axis % rank
 
@@ -122,10 +122,15 @@ def alike(inputs: str, outputs: str, like: str = "") -> Rule:
     return infer
 
 
+def class_numbers_hint(c: Context) -> str:
+    """The hint for labels that are no class numbers."""
+    return f'declare {c.name("Label")} with dtype="int64"; soft_label=True takes a probability for each class instead.'
+
+
 def whole_numbers(c: Context, slot: str) -> None:
     """Require that an input holds integers."""
     dtype: Any = np.dtype(c[slot].dtype)
     c.require(
         dtype.kind in "iu", f"Input({slot}) of {c.definition.type} must hold integers.",
-        expected="int32 or int64", received=dtype.name, hint='layers.cast(x, "int64") converts it.',
+        expected="int32 or int64", received=dtype.name, hint=f'layers.cast({c.name(slot)}, "int64") converts it.',
     )  # fmt: skip

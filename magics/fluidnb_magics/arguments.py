@@ -1,12 +1,12 @@
 """Parsing of the arguments of magics: options, Python expressions, variable names, ``NAME=EXPR`` pairs."""
 
 import re
-from argparse import ArgumentTypeError
+import shlex
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from IPython.core import magic_arguments
 from IPython.core.error import UsageError
 
 import fluidnb as fluid
@@ -18,9 +18,21 @@ from fluidnb.program import Program, Variable
 def parse_argstring(magic: Any, line: str) -> Any:
     """The arguments of a magic, as IPython parses them."""
     try:
-        return magic_arguments.parse_argstring(magic, line)
+        words = shlex.split(line, posix=False)
     except ValueError as error:  # of shlex
         raise UsageError(f"{error}: {line!r}. Close every quote, or write a \\ before it.") from None
+    args, rest = magic.parser.parse_known_args(words)
+    if rest:
+        options = options_of(magic.parser)
+        hint = near(rest[0], options) or f"It has {', '.join(options) or 'no options'}."
+        raise UsageError(f"%{magic.parser.prog} does not take {' '.join(rest)}. {hint}")
+    return args
+
+
+def options_of(parser: ArgumentParser) -> list[str]:
+    """The long options of a parser."""
+    actions = parser._actions  # argparse has no public list of a parser's arguments
+    return [option for action in actions for option in action.option_strings if option.startswith("--")]
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:

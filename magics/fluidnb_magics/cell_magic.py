@@ -44,7 +44,7 @@ class FluidCells(Magics):
     @argument("--place", metavar="PLACE", help="run programs of this session here from now on: cpu, cuda, cuda:1")
     @argument("--show", action="store_true", help="draw the program afterwards")
     @argument("--run", action="store_true", help="run the program afterwards and show what the cell named")
-    @argument("--help", action="store_true", help="show this; in a cell without a body: %%fluid --help")
+    @argument("--help", action="store_true", help="show this, as %%%%fluid? does")
     @cell_magic
     def fluid(self, line: str, cell: str) -> None:
         """Build a part of a program; running the cell again replaces that part.

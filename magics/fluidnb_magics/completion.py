@@ -7,7 +7,7 @@ from IPython.core.completer import SimpleCompletion, SimpleMatcherResult, contex
 from fluidnb.viz.program.collapse import FOLDS
 from fluidnb.viz.program.model import ROLES
 from fluidnb_magics.commands import COMMANDS
-from fluidnb_magics.commands._command import Offers, options_of
+from fluidnb_magics.commands._command import Offers, choices_of, words_of
 from fluidnb_magics.commands._offers import blocks, cells, op_types, programs, search_words, training_runs
 from fluidnb_magics.session.workbench import Workbench
 
@@ -49,12 +49,13 @@ class Completion:
         if words[-1] in _AFTER_OPTION:
             return list(_AFTER_OPTION[words[-1]](self._bench, rest))
         if magic in _CELL_MAGICS:
-            parser = self._bench.shell.find_cell_magic(magic.removeprefix("%%")).parser
-            return [*options_of(parser), *_CELL_MAGICS[magic](self._bench, rest)]
-        if not rest:
-            return list(COMMANDS)
-        command = COMMANDS.get(rest[0])
-        if command is None:
+            parser, offers = self._bench.shell.find_cell_magic(magic.removeprefix("%%")).parser, _CELL_MAGICS[magic]
+        elif rest in ([], ["help"]):
+            return [*COMMANDS, *([] if rest else ["help"])]
+        elif (command := COMMANDS.get(rest.pop(0))) is not None:
+            parser, offers = command.parser, command.offers
+        else:
             return []
-        options = [] if command.parser is None else options_of(command.parser)
-        return [*options, *command.offers(self._bench, rest[1:])]
+        if parser is None:
+            return list(offers(self._bench, rest))
+        return choices_of(parser, words[-1]) or [*words_of(parser), *offers(self._bench, rest)]

@@ -7,9 +7,12 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
 
-from fluidnb.errors import near
+from fluidnb.errors import NotFed, near
+from fluidnb_magics.arguments import options_of
 from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.commands._alike import beside
+from fluidnb_magics.commands._command import Command, Section
 from fluidnb_magics.session.workbench import Workbench
 
 _QUESTION = re.compile(r"^(\s*%fluid)\s+([\w-]+)\s*\?+\s*?(\n?)$")
@@ -36,18 +39,23 @@ class FluidLines(Magics):
         if word == "help" and rest.strip():
             word, rest = rest.strip(), "--help"
         if word in ("", "--help", "-h", "help"):
-            print(overview() + "\n" + self.shell.find_cell_magic("fluid").__doc__)
+            print(overview())
             return None
         command = COMMANDS.get(word)
         if command is None:
             raise UsageError(f"%fluid has no {word}. {near(word, COMMANDS) or 'It has ' + ', '.join(COMMANDS)}")
         if rest.strip() in ("--help", "-h"):
-            print(cleandoc(command.help).removeprefix("::\n"))  # reST, for pages of documentation
+            print(described(command))
             return None
         try:
             return command.run(self._bench, rest)
         except UsageError:
             raise
+        except NotFed as error:
+            if command.parser is not None and "--feed" in options_of(command.parser):
+                feed = " ".join(f"{name}=..." for name in error.names)
+                error.hint = f"%fluid {word} --feed {feed} {rest.strip()}".strip()
+            raise shorten(self.shell, error) from None
         except BaseException as error:
             raise shorten(self.shell, error) from None
 
@@ -60,21 +68,29 @@ def question_as_help(lines: list[str]) -> list[str]:
 
 
 def overview() -> str:
-    """All commands under their headings, as text."""
-    cells = [
-        ("%%fluid [NAME]", "Builds a part of the program."), ("%%kernel OP", "Defines a kernel."),
-        ("%%op OP", "Defines an operator."),
-    ]  # fmt: skip
-    groups = {"Cells": cells}
+    """All commands under their headings, each with an example, as text."""
+    rows: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
+    rows[Section.BUILD].append(("%%fluid net", "Build a part of a program in a cell."))
+    rows[Section.KERNELS].append(("%%kernel relu", "Write a kernel in a cell."))
+    rows[Section.KERNELS].append(("%%op cube", "Write an operator in a cell."))
     for section, commands in COMMANDS.by_section().items():
-        groups[section.value] = [(f"%fluid {c.word}", first_sentence(c.help)) for c in commands]
-    wide = max(len(name) for rows in groups.values() for name, _ in rows)
-    return "\n\n".join(
-        "\n".join([title, *(f"  {name:<{wide}}  {text}" for name, text in rows)]) for title, rows in groups.items()
-    )
+        rows[section] += [(f"%fluid {c.example}", first_sentence(c.help)) for c in commands]
+    wide = max(len(example) for group in rows.values() for example, _ in group)
+    groups = [
+        "\n".join([section.value, *(f"  {example:<{wide}}  {text}" for example, text in group)])
+        for section, group in rows.items()
+    ]
+    groups.append("%fluid help WORD or %fluid WORD? describes one with its options; %%fluid? describes the cell.")
+    return "\n\n".join(groups)
+
+
+def described(command: Command) -> str:
+    """The help of a command: usage, options, an example, and similar commands."""
+    usage = cleandoc(command.help).removeprefix("::\n").replace("``", "").rstrip()  # reST, for pages of documentation
+    return "\n\n".join(filter(None, [usage, f"example:\n  %fluid {command.example}", beside(command.word)])) + "\n"
 
 
 def first_sentence(doc: str) -> str:
     """The sentence of a command's help that follows its usage."""
     text = next((p for p in doc.split("\n\n") if p.strip() and not p.lstrip().startswith(("::", "%"))), "")
-    return " ".join(text.split()).split(". ")[0].rstrip(".") + "."
+    return " ".join(text.replace("``", "").split()).split(". ")[0].rstrip(".") + "."

@@ -73,7 +73,8 @@ def test_every_word_has_help_that_fits_a_terminal(word: str, capsys: pytest.Capt
     [
         (["shwo"], 'there is no shwo. Did you mean "show"?'),
         (["xyzzy"], f"there is no xyzzy. There is {', '.join(COMMANDS)}."),
-        (["version", "--long"], "version does not know --long; fluidnb version --help lists its options."),
+        (["version", "--long"], "version does not take --long. It has --help, --short."),
+        (["show", "x", "--limt", "3"], 'show does not take --limt 3. Did you mean "--limit"?'),
         (["show", "x", "--block", "one"], "argument --block: one is not a number from 0 on"),
     ],
 )

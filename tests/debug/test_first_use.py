@@ -62,12 +62,33 @@ def test_breakpoints_are_counted_by_their_session(session):
 
 
 def test_a_breakpoint_that_nothing_comes_to_is_told_at_once(session):
-    shown = say(session, "break op asign")
-    assert 'no operator in this program matches "op asign"' in shown and '"assign"' in shown
-    assert 'no operator in this program matches "block 7"' in say(session, "break block 7")
-    assert "no operator" not in say(session, "break op assign")
+    say(session, "break op assign")
+    refused = {
+        "op asign": 'Did you mean "assign"?', "block 7": "a block up to 1", "at 0:99": "0:0 to 0:4, 1:0 to 1:4",
+        "var increment_0": "names lists those", "var x": "print x shows it",
+        "line nowhere.py:3": "a line of test_first_use.py",
+        "line test_first_use.py:1": "a line that appends operators: ",
+    }  # fmt: skip
+    for where, told in refused.items():
+        for command in ("break", "until"):
+            with pytest.raises(NotFound, match=f'No operator of this program matches "{where}"') as error:
+                say(session, f"{command} {where}")
+            assert told in str(error.value)
+    assert [b.text for b in session.breakpoints] == ["op assign"] and session.snapshot.at == 0
+    assert "float32[1, 2]" in say(session, "print x"), "the hint of var x, followed"
+    with pytest.raises(OpValueError, match="not a breakpoint"):
+        say(session, "until")
     with pytest.raises(OpValueError, match="not a breakpoint"):
         session.stop_at("foo bar")
+
+
+def test_a_breakpoint_in_another_program_is_set_with_a_note(session):
+    other = fluid.Program()
+    with fluid.program_guard(other):
+        layers.relu(layers.data("z", shape=[2]))
+    assert "only another program has such an operator" in say(session, "break relu")
+    assert "only another" not in say(session, "break increment")
+    assert [b.text for b in session.breakpoints] == ["op relu", "op increment"]
 
 
 def test_a_step_shows_what_it_wrote_and_the_end_what_was_fetched(session):

@@ -18,6 +18,9 @@ from fluidnb.debug import Session, Stopped
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.view import View
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
+from fluidnb.terminal.commands import run_command
+from fluidnb.viz.base.styled_text import plain
+from fluidnb.viz.session.panel_model import read_listing
 from tests.debug.programs import FEED, held, looping, started
 
 
@@ -236,6 +239,32 @@ def test_attributes_of_an_operator_can_be_changed_and_changed_back(looked):
     with pytest.raises(NotFound, match="9:9"):
         d.change_op(9, 9)
     assert program.desc.serialize_to_string() == before
+
+
+def test_a_change_is_checked_stays_in_its_session_and_blames_no_line():
+    x = layers.data("x", shape=[4])
+    h = layers.reshape(x, [-1, 2])
+    y = layers.elementwise_add(h, layers.fill_constant([2], "float32", 1.0))
+    program, exe = fluid.default_main_program(), fluid.Executor(fluid.CPUPlace())
+    before, feed = program.desc.serialize_to_string(), {"x": np.ones((3, 4), "float32")}
+    d = fluid.debug(feed=feed, fetch_list=[y])
+    with pytest.raises(FluidError, match="reshape") as refused:
+        d.change_op(0, 0, shape=[-1, -1])
+    assert refused.value.where is None and d.snapshot.at == 0
+    d.change_op(0, 0, shape=[-1, 4])  # the program's shapes allow it; the next operator does not
+    assert "shape=[-1, 4]" in plain(run_command(d, "where"))
+    changed = d.inspect(lambda debugger: debugger.tape.interpreter.lowered.changed)
+    first, *_ = read_listing(program, changed).rows
+    assert "[-1, 4]" in "".join(text for text, _ in first.pieces)
+    failed = d.continue_()
+    assert failed.error is not None and failed.error.where is None
+    assert failed.error.hint == "back 3 undoes: set shape=[-1, 4] of reshape."
+    assert program.desc.serialize_to_string() == before
+    assert exe.run(feed=feed, fetch_list=[y])[0].shape == (6, 2), "another run has nothing of it"
+    run_command(d, "back 3")
+    assert d.continue_().state == "done"
+    d.close()
+    assert exe.run(feed=feed, fetch_list=[y])[0].shape == (6, 2)
 
 
 def test_the_way_of_a_parameter_through_forward_backward_and_optimizer(looked):

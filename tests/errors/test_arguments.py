@@ -74,7 +74,7 @@ def test_what_never_ends_is_refused() -> None:
         (lambda x: L.scale(x, [2.0]), "scale of scale must be a number.", "write scale=2.0, without brackets."),
         (lambda x: L.data("\ud800", [3]), "name of data must be a text.", "the text has a character that no file"),
         (lambda x: L.fc(x), "fc: missing a required argument: 'size'.", "call it as fc(input, size,"),
-        (lambda x: L.fc(x, sise=3), "fc: missing a required argument: 'size'.", 'Did you mean "size"?'),
+        (lambda x: L.fc(x, sise=3), "fc: got an unexpected keyword argument 'sise'.", 'Did you mean "size"?'),
         (lambda x: L.fc(x, 3, 1, None, None, None, False, None, 9), "fc: too many positional", "call it as fc("),
         (lambda x: fluid.optimizer.Adam(beta1="0.5"), "beta1 of Adam must be a number.", "write beta1=0.5, without"),
         (lambda x: fluid.optimizer.SGD(0.1).minimize("x"), "loss of SGD.minimize must be a Variable.",

@@ -28,7 +28,7 @@ def test_every_word_has_help(session: Session) -> None:
         assert f"%fluid {word} " in shown
         help_text = session.run(f"%fluid {word} --help")
         assert f"\n  %fluid {word}" in help_text
-    assert "\n  %%fluid [" in shown
+    assert "%%fluid net " in shown and "\n  %%fluid [" in session.run("%%fluid?")
 
 
 @pytest.mark.parametrize("line", ["%fluid help show", "%fluid show?", "  %fluid show ?", "%fluid show??"])
@@ -45,7 +45,7 @@ def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pyte
     """Nothing else names it: it has help, a line in the overview, its options at Tab, and is in %fluid's docstring."""
     (tmp_path / "greet.py").write_text(
         "from fluidnb_magics.commands._command import Section, argument, command\n"
-        "@command(Section.LEARN)\n"
+        "@command(Section.SESSION, 'greet --times 2')\n"
         "@argument('--times', type=int, default=1)\n"
         "def greet(bench, args):\n"
         "    'Print a greeting.'\n"
@@ -56,7 +56,7 @@ def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pyte
     for module in (completion, line_magic):
         monkeypatch.setattr(module, "COMMANDS", table)
     assert "hello hello" in session.run("%fluid greet --times 2")
-    assert re.search(r"%fluid greet +Print a greeting\.", session.run("%fluid"))
+    assert re.search(r"%fluid greet --times 2 +Print a greeting\.", session.run("%fluid"))
     assert "--times TIMES" in session.run("%fluid greet --help")
     assert "--times" in completion.Completion(session.bench).offered(["%fluid", "greet"])
     monkeypatch.undo()
@@ -67,7 +67,7 @@ def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pyte
 def test_a_cell_defines_a_command(session: Session) -> None:
     session.run(
         "from fluidnb_magics.commands import Section, argument, command\n"
-        "@command(Section.INSPECT)\n"
+        "@command(Section.INSPECT, 'greet')\n"
         "@argument('--times', type=int, default=1)\n"
         "def greet(bench, args):\n"
         "    'Print a greeting.'\n"
@@ -78,7 +78,7 @@ def test_a_cell_defines_a_command(session: Session) -> None:
         assert re.search(r"%fluid greet +Print a greeting\.", session.run("%fluid"))
         assert "--times TIMES" in session.run("%fluid greet?")
         assert "--times" in completion.Completion(session.bench).offered(["%fluid", "greet"])
-        session.run("@command(Section.INSPECT)\ndef greet(bench, args):\n    'Print.'\n    print('good day')")
+        session.run("@command(Section.INSPECT, 'greet')\ndef greet(bench, args):\n    'Print.'\n    print('good day')")
         assert session.run("%fluid greet") == "good day\n"
     finally:
         defined.pop("greet")
@@ -87,7 +87,7 @@ def test_a_cell_defines_a_command(session: Session) -> None:
 @pytest.mark.parametrize("word", ["show", "step"])
 def test_a_cell_leaves_the_commands_of_the_package(session: Session, word: str) -> None:
     session.run("from fluidnb_magics.commands import Section, command")
-    error, _ = session.fail(f"@command(Section.INSPECT)\ndef {word}(bench, args):\n    'Print a greeting.'")
+    error, _ = session.fail(f"@command(Section.INSPECT, 'greet')\ndef {word}(bench, args):\n    'Print a greeting.'")
     assert f"%fluid {word} exists." in str(error)
     assert word not in defined and COMMANDS[word].help != "Print a greeting."
 
@@ -188,7 +188,7 @@ def test_train(session: Session) -> None:
     assert "12/12" in shown
     assert "pass 3/3" in shown
     assert "loss" in shown
-    session.run("batches = fluid.batch(rows, 8)\n%fluid train batches --watch loss --feed x y")
+    session.run("batches = fluid.batch(rows, 8)\n%fluid train batches --watch loss --fields x y")
     error, _ = session.fail("%fluid train rows --watch loss")
     assert "sample" in str(error)
     session.fail("%fluid train 3")

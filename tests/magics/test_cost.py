@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def test_a_notebook(session):
     session.run("%%fluid net\nx = layers.data('x', shape=[4])\nh = layers.fc(x, 3)")
-    shown = session.run("%fluid cost --by cell --feeds \"{'x': (7, 4)}\"")
+    shown = session.run("%fluid cost --by cell --feed 'x=(7, 4)'")
     assert "105 multiply-adds" in shown and "net" in shown
     assert "30 multiply-adds" in session.run("%fluid cost --batch 2")
     session.run("other = fluid.default_main_program().clone()")

@@ -28,7 +28,8 @@ def typed(session):
     session.run(FEED)
     session.run(NET)
     yield session
-    session.run("%fluid debug off")
+    text = "no debug session" if current() is None else "the debug session has ended"
+    assert text in session.run("%fluid debug off")
     assert current() is None
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import NotFound, OpValueError
+from fluidnb.errors import EnforceNotMet, NotFound, OpValueError
 from tests.magics.conftest import Session
 
 NET = """%%fluid net
@@ -160,9 +160,22 @@ def test_nan_is_reported_when_it_happens(net: Session) -> None:
         yield b if i != 2 else [(v * np.nan, t) for v, t in b]
 """)
     shown = net.run("%fluid train bad --watch loss acc")
-    assert "loss is nan at step 3 (pass 1)" in shown
+    assert "loss is nan since step 3 (pass 1)" in shown
     assert shown.index("loss is nan") < shown.index("batch 3"), "only at the end"
-    assert shown.count("loss is nan") == 1
+    assert shown.count("loss is nan") == 2, "at once, and at the end"
+
+
+def test_the_operator_behind_a_nan_is_found_as_the_report_says(net: Session) -> None:
+    net.run("def bad():\n    for b in batches():\n        yield [(v * np.nan, t) for v, t in b]")
+    shown = net.run("%fluid train bad --watch loss")
+    assert "since step 1 (pass 1)\n%fluid reset --params and %fluid nan on, then train again" in shown
+    net.run("%fluid reset --params")
+    assert "every run stops at the first operator" in net.run("%fluid nan on")
+    try:
+        error, text = net.fail("%fluid train bad --watch loss")
+    finally:
+        assert "runs do not check" in net.run("%fluid nan off")
+    assert isinstance(error, EnforceNotMet) and error.op is not None and "NAN/Inf" in text
 
 
 def test_an_endless_loop_names_its_operator_and_iteration(session: Session) -> None:

@@ -22,6 +22,7 @@ MORE: dict[str, str] = {
     "kernels/fluidnb_kernels/rows": "g++",
     "tests/benchmarks": "real Paddle, Chromium",
     "tests/browser": "Chromium and JupyterLab",
+    "tests/cli/test_completion.py": "argcomplete",
     "tests/cli/test_terminal.py": "processes in terminals",
     "tests/cuda": "g++ and NVRTC",
     "tests/dap": "node, processes",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
@@ -73,9 +73,15 @@ class LoweredBlock:
 
     __slots__ = ("desc", "forward", "index", "local", "ops")
 
-    def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), fed_rows: Collection[str] = ()) -> None:
+    def __init__(
+        self, desc: BlockDesc, skip: Iterable[str] = (), fed_rows: Collection[str] = (),
+        changed: Mapping[tuple[int, int], OpDesc] | None = None,
+    ) -> None:  # fmt: skip
         self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
-        self.ops = [LoweredOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
+        ops = enumerate(desc.ops)
+        if changed:
+            ops = enumerate(changed.get((desc.idx, i), o) for i, o in ops)
+        self.ops = [LoweredOp(o, i, desc.idx) for i, o in ops if o.optype not in skip]
         # the gradient of an array is propagated across iterations, as the array itself is
         forward = desc.program.blocks[self.forward] if self.forward >= 0 and desc.program is not None else None
         declared = {
@@ -141,19 +147,20 @@ class LoweredProgram:
 
     Args:
         fed_rows: names of the variables of block 0 whose fed SelectedRows are in the user's scope.
+        changed: (block, index) -> a description that runs instead of the program's own.
     """
 
     def __init__(
         self, desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], place: Any, seed: int = 0,
-        fed_rows: Collection[str] = (),
+        fed_rows: Collection[str] = (), changed: Mapping[tuple[int, int], OpDesc] | None = None,
     ) -> None:  # fmt: skip
         self.desc, self.feeds, self.fetches, self.place, self.seed = desc, tuple(feeds), tuple(fetches), place, seed
         self.version, self.registry_version = desc.version, registry.version
         self.check_nan = flags.values["check_nan_inf"]
         self.missing_ops()
         self._check_blocks()
-        self.fed_rows = frozenset(fed_rows)
-        self.blocks = [LoweredBlock(b, ("feed", "fetch"), () if b.idx else fed_rows) for b in desc.blocks]
+        self.fed_rows, self.changed = frozenset(fed_rows), dict(changed or {})
+        self.blocks = [LoweredBlock(b, ("feed", "fetch"), () if b.idx else fed_rows, changed) for b in desc.blocks]
         self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()} | self.fed_rows
         where: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for block in self.blocks:
@@ -182,9 +189,9 @@ class LoweredProgram:
         self.fetch_list: list[Any] = []
         self.forget()
 
-    def again(self, seed: int) -> LoweredProgram:
+    def again(self, seed: int, changed: Mapping[tuple[int, int], OpDesc] | None = None) -> LoweredProgram:
         """A new lowering of the program as it is now, for the same feeds and fetches."""
-        return LoweredProgram(self.desc, self.feeds, self.fetches, self.place, seed, self.fed_rows)
+        return LoweredProgram(self.desc, self.feeds, self.fetches, self.place, seed, self.fed_rows, changed)
 
     def _number_random(self) -> None:
         """Count the operators of each type that draw random numbers."""

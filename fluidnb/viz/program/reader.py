@@ -39,13 +39,14 @@ def read_block(block: Any) -> BlockRow:
     return _Reader().block(getattr(block, "desc", block), set())
 
 
-def read_op(operator: Any) -> OpRow:
-    """Reads an operator without the blocks that it runs."""
+def read_op(operator: Any, index: int | None = None) -> OpRow:
+    """Reads an operator without the blocks that it runs; ``index`` is its index, for a copy that no block has."""
     desc: OpDesc = getattr(operator, "desc", operator)
     block = desc.block
     if block is None:
         return OpRow(-1, -1, desc.optype, role_of(desc), attrs=_attrs(desc))
-    index = next(i for i, op in enumerate(block.ops) if op is desc)
+    if index is None:
+        index = next(i for i, op in enumerate(block.ops) if op is desc)
     return _Reader().op(desc, index, block, set(range(len(block.program.blocks))))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,11 @@ from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.journal import wrote
 from fluidnb.debug.snapshot import OpLocation, Snapshot, op_location
 from fluidnb.program.constants import role_of
+from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.viz.base.styled_text import Line, Span
 from fluidnb.viz.program.model import BlockRow, ProgramPicture
-from fluidnb.viz.program.reader import read_program
+from fluidnb.viz.program.reader import read_op, read_program
 from fluidnb.viz.session.text import error_lines
 
 #: Lines of the user's code before and after the one that appended an operator.
@@ -97,13 +98,16 @@ class BreakpointRow:
     ops: tuple[Spot, ...] = ()  # the operators at which it may stop; empty where that depends on values alone
 
 
-def read_listing(program: Any) -> Listing:
-    """Reads a program as the rows of a listing."""
+def read_listing(program: Any, changed: Mapping[Spot, OpDesc] | None = None) -> Listing:
+    """Reads a program as the rows of a listing; ``changed``: operators that a session runs with other attributes."""
+    others = {spot: read_op(desc, spot[1]) for spot, desc in (changed or {}).items()}
     picture: ProgramPicture = read_program(program)
 
     def listed(block: BlockRow, depth: int) -> list[ListedOp]:
         return [
-            ListedOp(deep, op.block, op.index, op.role, op.pieces, op.facts, op.location)
+            ListedOp(
+                deep, op.block, op.index, op.role, others.get((op.block, op.index), op).pieces, op.facts, op.location
+            )
             for deep, op in block.walk(depth)
         ]
 
@@ -131,7 +135,9 @@ def has_changed(lowered: LoweredProgram) -> bool:
         return True
     for now, then in zip(blocks, lowered.blocks, strict=True):
         ops = [op for op in now.ops if op.optype not in ("feed", "fetch")]
-        if len(ops) != len(then.ops) or any(a is not b.desc for a, b in zip(ops, then.ops, strict=True)):
+        if len(ops) != len(then.ops) or any(
+            a is not b.desc and (b.block, b.index) not in lowered.changed for a, b in zip(ops, then.ops, strict=True)
+        ):
             return True
     return False
 

@@ -125,7 +125,7 @@ def listing(
     first = max(0, at - around)
     rows: list[list[Line]] = []
     for i in range(first, min(len(ops), at + around + 1)):
-        row = read_op(ops[i])
+        row = read_op(frame.changed.get(i, ops[i]), i)
         mark = ("●", "backward") if (frame.block, i) in marks else (" ", "")
         pointer = ("▶", "warn") if i == at else (" ", "")
         text: Line = [(row.left, "name"), (" = ", ""), (row.type, row.role)] if row.outs else [(row.type, row.role)]

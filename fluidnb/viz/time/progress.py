@@ -25,6 +25,8 @@ _LINES = 20
 _SHARES = ("accuracy", "auc", "chunk_eval", "mean_iou", "precision_recall")
 #: Fractions of the run time for sampling and drawing.
 SAMPLING, DRAWING = 0.006, 0.003
+#: How to find the operator behind a value that is not finite.
+ADVICE = 'fluid.set_flags({"check_nan_inf": True}) makes runs stop at the first operator that writes NaN or infinity.'
 
 
 class Progress:
@@ -34,6 +36,7 @@ class Progress:
         target: where to display; detected by default.
         after_pass: called at the end of each pass; returns the watched values of a validation.
         smooth: steps over which curves are smoothed in the picture; None chooses automatically.
+        advice: what follows a report of NaN or infinity.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Progress:
         total: int | None = None, title: str = "training", target: DisplayTarget | None = None,
         clock: Callable[[], float] = perf_counter, start: State | None = None,
         after_pass: Callable[[], Mapping[str, float]] | None = None, smooth: int | None = None,
-        beside: Sequence[Trace] = (),
+        beside: Sequence[Trace] = (), advice: str = ADVICE,
     ) -> None:  # fmt: skip
         if not callable(reader) and not hasattr(reader, "__iter__"):
             raise OpTypeError(
@@ -59,6 +62,7 @@ class Progress:
         same = len(before.sums) == len(self.curves)
         self._sums = list(before.sums) if same else [0.0] * len(self.curves)
         self._not_numbers: set[str] = set()
+        self._advice = advice
         self._after_pass, self._smooth, self._beside = after_pass, smooth, beside
         self._reader, self._clock = reader, clock
         self._steps = total if total is not None else len(reader) if isinstance(reader, Sized) else None
@@ -87,6 +91,9 @@ class Progress:
         finally:
             self.step = max(self.step, self._taken)
             self._draw(last=True, done=done)
+            if self._not_numbers:  # the first report may have scrolled away
+                for note in self.notes:
+                    self._target.line(note)
 
     def _end_pass(self) -> None:
         """Records the means of a pass and the values of its validation."""
@@ -114,14 +121,15 @@ class Progress:
             number = _number(value)
             self._sums[i] += math.nan if number is None else number
             if number is not None and not math.isfinite(number):
-                self._note(self.curves[i].name, number, f"at step {self._taken:,}")
+                self._note(self.curves[i].name, number, f"since step {self._taken:,}")
 
     def _note(self, name: str, value: float, when: str) -> None:
-        """Reports a non-finite value once."""
+        """Reports a non-finite value once, with how to find its operator."""
         if name not in self._not_numbers:
             self._not_numbers.add(name)
-            self.notes.append(f"{name} is {value} {when} (pass {self.pass_id + 1})")
-            self._target.line(self.notes[-1])
+            note = f"{name} is {value} {when} (pass {self.pass_id + 1})"
+            self.notes = [*(n for n in self.notes if n != self._advice), note, self._advice]
+            self._target.line(note)
             self._draw()
 
     def _one_pass(self, batches: Iterator[Any]) -> Iterator[Any]:

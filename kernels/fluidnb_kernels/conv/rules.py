@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.op import Attr, Context, product
@@ -59,6 +60,13 @@ def conv_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...]) -> tu
     )  # fmt: skip
 
 
+def _padding_hint(sizes: Sequence[int], filters: Sequence[int], dilations: Sequence[int]) -> str:
+    """The smallest padding with which a filter fits into an image."""
+    steps = [*dilations, *[1] * len(filters)]
+    needs = [step * (f - 1) + 1 - size for size, f, step in zip(sizes, filters, steps, strict=False) if size > 0]
+    return f"padding={-(-max(needs) // 2)} or more makes it fit; a filter of {min(sizes)} fits without."
+
+
 def conv_infer(c: Context) -> None:
     """Rule of a convolution: an image of as many windows as fit, with a channel for each filter."""
     x, w, (n, channels, sizes) = _operands(c, False)
@@ -79,7 +87,7 @@ def conv_infer(c: Context) -> None:
             axis.out == -1 or axis.out > 0, f"The filter of {name} is larger than the padded image.",
             expected="at least one window along each axis",
             received=f"an image {list(sizes)} with a filter {list(w.shape[2:])}",
-            hint="the size of the output is trunc((size + 2 * padding - (dilation * (filter - 1) + 1)) / stride) + 1.",
+            hint=_padding_hint(sizes, w.shape[2:], c.attr("dilations", [])),
         )  # fmt: skip
     c.set("Output", shape_in(layout_of(c), n, w.shape[0], [a.out for a in axes]), x.dtype, c.lod("Input"))
 

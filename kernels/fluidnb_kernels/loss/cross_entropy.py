@@ -13,6 +13,7 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import LINES, NOTHING
+from fluidnb_kernels.rules import class_numbers_hint
 from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
 
@@ -33,7 +34,7 @@ def label_rule(c: Context, x_slot: str) -> None:
     c.require(
         c.attr("soft_label", False) or label.dtype.kind in "iu",
         f"Input(Label) of {name} should hold class numbers.",
-        expected="int64", received=label.dtype, hint="soft_label=True takes a probability for each class.",
+        expected="int64", received=label.dtype, hint=class_numbers_hint(c),
     )  # fmt: skip
     c.require(
         label.shape[-1] in (width, -1) or width == -1,

@@ -9,7 +9,7 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kern
 from fluidnb_kernels.activation.softmax import along, emit_softmax
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.rules import agree, alike, kept, one_axis
+from fluidnb_kernels.rules import agree, alike, class_numbers_hint, kept, one_axis
 from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.views import reading, writing, written
 
@@ -28,7 +28,7 @@ def _infer(c: Context) -> None:
     c.require(
         kind == ("f" if c.attr("soft_label") else "i"), f"Input(Label) of {name} has the wrong dtype.",
         expected=f"{np.dtype(x.dtype)}, with soft_label" if c.attr("soft_label") else "int64 class numbers",
-        received=np.dtype(label.dtype),
+        received=np.dtype(label.dtype), hint="" if c.attr("soft_label") else class_numbers_hint(c),
     )  # fmt: skip
     c.set("Softmax", x.shape, x.dtype, c.lod("Logits"))
     c.set("Loss", kept(x.shape, axis), x.dtype, c.lod("Logits"))

@@ -42,6 +42,17 @@ def _shapes(c: Context) -> tuple[Shape, Shape, Shape]:
     return x, y, (*(broadcast_dim(i, j) for i, j in zip(bx, by, strict=True)), x[-2], y[-1])
 
 
+def _transposed_hint(c: Context) -> str:
+    """The transposition with which the operands fit, if there is one."""
+    x, y = c["X"].shape[-2:], c["Y"].shape[-2:]
+    flags = bool(c.attr("transpose_X", False)), bool(c.attr("transpose_Y", False))
+    for flag, name in ((0, "transpose_x"), (1, "transpose_y")):
+        new = [on != (i == flag) for i, on in enumerate(flags)]
+        if len(x) == len(y) == 2 and x[0 if new[0] else 1] == y[1 if new[1] else 0]:
+            return f"{name}={new[flag]} swaps the last two dimensions, and they fit."
+    return "layers.reshape makes the width of X the height of Y."
+
+
 def _infer(c: Context) -> None:
     for slot in ("X", "Y"):
         c.require(
@@ -53,7 +64,7 @@ def _infer(c: Context) -> None:
         x[-1] == y[-2] or x[-1] < 0 or y[-2] < 0,
         "First matrix's width must be equal with second matrix's height.",
         expected=f"width {y[-2]}, the height of Y", received=f"width {x[-1]}",
-        hint="transpose_X and transpose_Y swap the last two dimensions.",
+        hint=_transposed_hint(c),
     )  # fmt: skip
     c.require(
         -2 not in out[:-2], f"The batches of X and Y of {c.definition.type} do not fit.",

@@ -26,7 +26,7 @@ def _axis(c: Context) -> int:
     axis, n = integer(c, "axis", "AxisTensor"), c.all("X")[0].ndim
     c.require(
         -n <= axis < n, "Attr(axis) of concat must name a dimension of X.",
-        expected=f"{-n} to {n - 1}", received=axis,
+        expected=f"{-n} to {n - 1}", received=axis, hint=f"axis={n - 1} is the last one.",
     )  # fmt: skip
     return int(axis % n)
 

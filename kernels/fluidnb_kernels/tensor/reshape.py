@@ -23,6 +23,9 @@ def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
     c.require(
         wanted.count(-1) <= 1, "Only one dimension value of 'shape' in ReshapeOp can be -1.",
         expected="one -1 at most", received=wanted,
+        hint=f"write the other sizes: shape={[-1, *x.shape[1:]]} keeps that of X."
+        if -1 not in x.shape[1:]
+        else "write the other sizes as numbers, or as 0 to copy that of X.",
     )  # fmt: skip
     shape: list[int] = []
     for i, n in enumerate(wanted):

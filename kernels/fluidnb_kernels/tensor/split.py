@@ -23,6 +23,7 @@ def _sections(c: Context) -> tuple[int, list[int]]:
             size < 0 or size % number == 0,
             "The input's size along the split dimension must be evenly divisible by num.",
             expected=f"a multiple of {number}", received=size,
+            hint=f"a list gives sizes, -1 for the rest: num_or_sections={[-(-size // number)] * (number - 1) + [-1]}.",
         )  # fmt: skip
         return axis, [size // number if size >= 0 else -1] * number
     c.require(sections, "split needs Attr(num) or Attr(sections).", expected="num > 0 or sizes", received="neither")

@@ -18,7 +18,7 @@ def _infer(c: Context) -> None:
     )
     c.require(
         x.shape[-1] < 0 or x.shape[-1] >= k, "The last dimension of X must be at least k.",
-        expected=f">= {k}", received=x.shape[-1],
+        expected=f">= {k}", received=x.shape[-1], hint=f"k={x.shape[-1]} takes all of them.",
     )  # fmt: skip
     for slot, dtype in (("Out", x.dtype), ("Indices", np.int64)):
         c.set(slot, (*x.shape[:-1], k), dtype, c.lod("X"))

@@ -13,16 +13,20 @@ _ATTRS = {
 }
 
 
+def _order_hint(rank: int) -> str:
+    return f"name each dimension once: perm={[*range(rank)][::-1]} reverses them."
+
+
 def _infer(c: Context) -> None:
     x, axis = c["X"], c.attr("axis")
     c.require(
         len(axis) == x.ndim, "The rank of X should equal the size of Attr(axis) of transpose.",
-        expected=f"{x.ndim} dimensions", received=axis,
+        expected=f"{x.ndim} dimensions", received=axis, hint=_order_hint(x.ndim),
     )  # fmt: skip
     c.require(
         all(-x.ndim <= a < x.ndim for a in axis) and len({a % x.ndim for a in axis}) == x.ndim,
         "Each element of Attr(axis) of transpose should be unique and name a dimension of X.",
-        expected=f"a permutation of {list(range(x.ndim))}", received=axis,
+        expected=f"a permutation of {list(range(x.ndim))}", received=axis, hint=_order_hint(x.ndim),
     )  # fmt: skip
     c.set("Out", [x.shape[a] for a in axis], x.dtype, () if axis and axis[0] % x.ndim else c.lod("X"))
     c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))

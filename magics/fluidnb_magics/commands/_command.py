@@ -12,13 +12,13 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import OpValueError
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.arguments import options_of, parse_argstring
 from fluidnb_magics.display import show, show_widget, width
 from fluidnb_magics.session.workbench import Workbench
 
 __all__ = [
-    "Command", "Namespace", "Offers", "Section", "UsageError", "Workbench", "argument", "command", "options_of", "show",
-    "show_widget", "width",
+    "Command", "Namespace", "Offers", "Section", "UsageError", "Workbench", "argument", "choices_of", "command",
+    "feed_option", "fetch_option", "program_option", "show", "show_widget", "startup_option", "width", "words_of",
 ]  # fmt: skip
 
 #: ``offers(bench, words)``: the words that may follow ``%fluid WORD words``.
@@ -28,12 +28,12 @@ Offers = Callable[[Workbench, list[str]], Iterable[str]]
 class Section(Enum):
     """The headings of ``%fluid --help``, in their order."""
 
-    BUILD = "Build a program"
-    INSPECT = "Inspect it"
-    RUN = "Run, train and measure"
+    BUILD = "Build"
+    INSPECT = "Inspect"
+    RUN = "Run"
     DEBUG = "Debug"
-    SETTINGS = "Settings"
-    LEARN = "Learn"
+    KERNELS = "Kernels"
+    SESSION = "Session"
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,20 @@ class Command:
     section: Section  # its heading in the help
     help: str  # its full help, usage first
     run: Callable[[Workbench, str], Any]  # called with the workbench and the rest of the line
+    example: str  # a line, without ``%fluid``
     parser: ArgumentParser | None = None  # the parser of its options; None where the command splits the line itself
     offers: Offers = lambda bench, words: ()  # what the Tab key offers beside its options
 
 
-def options_of(parser: ArgumentParser) -> list[str]:
+def words_of(parser: ArgumentParser) -> list[str]:
     """The long options of a parser, then the fixed words of its other arguments."""
     actions = parser._actions  # argparse has no public list of a parser's arguments
-    options = [option for action in actions for option in action.option_strings if option.startswith("--")]
-    return options + [word for a in actions if not a.option_strings for word in a.choices or () if word]
+    return options_of(parser) + [word for a in actions if not a.option_strings for word in a.choices or () if word]
+
+
+def choices_of(parser: ArgumentParser, option: str) -> list[str]:
+    """The fixed words that may follow an option; empty where there are none."""
+    return [word for action in parser._actions if option in action.option_strings for word in action.choices or ()]
 
 
 #: The words of this package whose files are imported; the words that cells and other modules define.
@@ -60,8 +65,28 @@ loaded: dict[str, Command] = {}
 defined: dict[str, Command] = {}
 
 
+def program_option(about: str = "a program of this session") -> Callable[[Any], Any]:
+    """The option ``--program``."""
+    return argument("--program", metavar="NAME", help=about)
+
+
+def startup_option(about: str = "the startup program instead of the main one") -> Callable[[Any], Any]:
+    """The option ``--startup``."""
+    return argument("--startup", action="store_true", help=about)
+
+
+def feed_option(about: str = "values of data variables") -> Callable[[Any], Any]:
+    """The option ``--feed``."""
+    return argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help=about)
+
+
+def fetch_option(about: str) -> Callable[[Any], Any]:
+    """The option ``--fetch``."""
+    return argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help=about)
+
+
 def command(
-    section: Section, offers: Offers | None = None, raw: bool = False
+    section: Section, example: str, offers: Offers | None = None, raw: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
     """Makes a function a command; a ``raw`` one gets the rest of the line.
 
@@ -86,7 +111,7 @@ def command(
             def run(bench: Workbench, line: str) -> Any:
                 return act(bench, parse_argstring(parsed, line))
 
-        table[word] = Command(word, section, act.__doc__ or "", run, parser, offers or Command.offers)
+        table[word] = Command(word, section, act.__doc__ or "", run, example, parser, offers or Command.offers)
         return table[word]
 
     return decorate

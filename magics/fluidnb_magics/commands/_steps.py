@@ -39,7 +39,7 @@ def _command(terminal: TerminalCommand) -> Command:
 
     usage = f"%fluid {terminal.name} {terminal.usage}".rstrip()
     help = f"::\n\n  {usage}\n\n{terminal.help}\n"
-    return Command(terminal.name, Section.DEBUG, help, run, offers=partial(_offered, terminal))
+    return Command(terminal.name, Section.DEBUG, help, run, terminal.example, offers=partial(_offered, terminal))
 
 
 def _offered(terminal: TerminalCommand, bench: Workbench, words: list[str]) -> Iterable[str]:

@@ -16,7 +16,7 @@ from fluidnb_magics.commands._offers import builder_words
 from fluidnb_magics.session.builder import Location, Site
 
 
-@command(Section.BUILD, builder_words, raw=True)
+@command(Section.BUILD, "add fc x size=10", builder_words, raw=True)
 def add(bench: Workbench, line: str) -> None:
     """::
 

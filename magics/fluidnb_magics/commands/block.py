@@ -10,7 +10,17 @@ from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
 from fluidnb_magics.arguments import evaluate
-from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    UsageError,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show,
+    width,
+)
 from fluidnb_magics.commands._offers import blocks
 from fluidnb_magics.commands.tree import named_tree
 from fluidnb_magics.session.cell_groups import Placed
@@ -18,9 +28,9 @@ from fluidnb_magics.session.cells import Cell
 from fluidnb_magics.session.change_report import report_lines
 
 
-@command(Section.BUILD, lambda bench, words: ["open", "close", *blocks(bench, words)])
+@command(Section.BUILD, "block open turns", lambda bench, words: ["open", "close", *blocks(bench, words)])
 @argument("what", nargs="*", help="a block to draw; open NAME[=EXPR], close [NAME]; lists all blocks if left out")
-@argument("--program", help="a program of this session")
+@program_option()
 @argument("--in", dest="block", metavar="BLOCK", help="open: the block around the new one, the global one if left out")
 def block(bench: Workbench, args: Namespace) -> None:
     """List the blocks of a program, draw one, open one or close one.

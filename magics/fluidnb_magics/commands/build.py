@@ -7,7 +7,7 @@ from fluidnb_magics.commands._command import Section, Workbench, command, show, 
 from fluidnb_magics.commands._offers import builder_words
 
 
-@command(Section.BUILD, builder_words, raw=True)
+@command(Section.BUILD, "build fc", builder_words, raw=True)
 def build(bench: Workbench, line: str) -> None:
     """::
 

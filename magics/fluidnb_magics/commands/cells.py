@@ -9,7 +9,7 @@ from fluidnb_magics.session.cell_groups import Placed, placed
 from fluidnb_magics.session.change_report import block_text, contents
 
 
-@command(Section.BUILD)
+@command(Section.BUILD, "cells")
 def cells(bench: Workbench, args: Namespace) -> None:
     """List the cells in program order: their operators, stale cells, ghosts.
 

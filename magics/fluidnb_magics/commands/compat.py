@@ -9,7 +9,7 @@ from fluidnb_magics.commands._command import Namespace, Section, Workbench, argu
 _mine = False
 
 
-@command(Section.SETTINGS)
+@command(Section.SESSION, "compat on")
 @argument("state", nargs="?", choices=["on", "off"], help="shows the state if left out")
 @argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
 def compat(bench: Workbench, args: Namespace) -> None:

@@ -11,25 +11,38 @@ from fluidnb.terminal.commands import view
 from fluidnb.terminal.prompt import Prompt
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.text import flow_lines
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    Workbench,
+    argument,
+    command,
+    feed_option,
+    fetch_option,
+    program_option,
+    show,
+    startup_option,
+    width,
+)
 from fluidnb_magics.commands._feeds import read_feed, read_fetches
 from fluidnb_magics.commands._offers import global_variables
 from fluidnb_magics.commands.panel import show_panel
 
 
-@command(Section.DEBUG, global_variables)
-@argument("what", nargs="?", choices=("on", "off", "prompt", "flow"), help="see above; starts a session if left out")
-@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
-@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables wanted at the end")
-@argument("--startup", action="store_true", help="the startup program")
-@argument("--program", help="a program of this session")
+@command(Section.DEBUG, "debug --feed x=X y=Y --fetch loss", global_variables)
+@argument("what", nargs="?", choices=("on", "off", "flow"), help="see above; starts a session if left out")
+@feed_option()
+@fetch_option("variables wanted at the end")
+@startup_option("the startup program")
+@program_option()
+@argument("--prompt", action="store_true", help="a prompt in this terminal or cell")
 @argument("--panel", action="store_true", help="show the panel of the session, see %%fluid panel")
 def debug(bench: Workbench, args: Namespace) -> None:
     """Step through a program, forwards and backwards.
 
     With --feed, --fetch or --program a run begins, paused at its first operator; without, a run that failed is replayed
-    up to the operator that failed. ``on`` makes later runs stop at breakpoints, ``off`` ends the session, ``prompt``
-    opens a command prompt, ``flow`` shows the gradient of each parameter.
+    up to the operator that failed. ``on`` makes later runs stop at breakpoints, ``off`` ends the session, ``flow``
+    shows the gradient of each parameter.
     """
     names = bench.shell.user_ns
     program = bench.existing(args.program)[args.startup]
@@ -39,8 +52,10 @@ def debug(bench: Workbench, args: Namespace) -> None:
         show(bench.shell, flow_lines(gradient_flow(program, feed, place=bench.place), width(bench.shell)))
         return
     if args.what == "off":
+        text = "no debug session" if session is None else "the debug session has ended; runs do not stop any more"
         if session is not None:
             session.close()
+        show(bench.shell, [[(text, "")]])
         return
     is_run = args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None)
     replays = last_failed() is not None and (session is None or session.snapshot.state in ("idle", "done"))
@@ -54,7 +69,7 @@ def debug(bench: Workbench, args: Namespace) -> None:
         session = post_mortem()
     bench.session = session
     session.around = names
-    if args.what == "prompt":
+    if args.prompt:
         Prompt(session).cmdloop()
     elif args.panel:
         show_panel(bench, session)

@@ -10,13 +10,23 @@ from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.viz.program.diff import diff_lines, read_diff
 from fluidnb_magics.arguments import evaluate, unquoted
-from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    UsageError,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show,
+    width,
+)
 
 
-@command(Section.INSPECT)
+@command(Section.INSPECT, "diff before after")
 @argument("programs", nargs="*", help="two of: a program of the session, an expression, a file")
 @argument("--around", type=int, default=2, help="operators shown before and after one that differs (2)")
-@argument("--program", help="the program of this session that others are compared with (main)")
+@program_option("the program of this session that others are compared with (main)")
 def diff(bench: Workbench, args: Namespace) -> None:
     """Show the differences between two programs, or those of the last change.
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show_widget
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show_widget,
+    startup_option,
+)
 from fluidnb_magics.session.program_parts import picture_of
 
 
-@command(Section.INSPECT)
+@command(Section.INSPECT, "explore")
 @argument("what", nargs="*", help="a cell, program, block, operators 0:12-40, or an expression; the program if empty")
-@argument("--startup", action="store_true", help="the startup program instead of the main one")
-@argument("--program", help="a program of this session")
+@startup_option()
+@program_option()
 def explore(bench: Workbench, args: Namespace) -> None:
     """Browse a program: collapsible list, search, uses of variables, graph.
 

@@ -6,16 +6,27 @@ from importlib.util import find_spec
 
 from fluidnb.viz import graph_html, graph_lines, level
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, show_widget, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show,
+    show_widget,
+    startup_option,
+    width,
+)
 from fluidnb_magics.commands._offers import cells_and_blocks
 from fluidnb_magics.display import is_watched
 from fluidnb_magics.session.program_parts import picture_of
 
 
-@command(Section.INSPECT, cells_and_blocks)
+@command(Section.INSPECT, "graph net", cells_and_blocks)
 @argument("what", nargs="*", help="a cell, a program, a block, or operators as 0:12-40; the program if empty")
-@argument("--startup", action="store_true", help="the startup program instead of the main one")
-@argument("--program", help="a program of this session")
+@startup_option()
+@program_option()
 @argument("--seconds", type=positive, default=20, help="time limit of Graphviz's layout (20)")
 def graph(bench: Workbench, args: Namespace) -> None:
     """Draw the data flow between operators, with blocks as boxes.

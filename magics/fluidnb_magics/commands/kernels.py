@@ -9,7 +9,11 @@ from fluidnb_magics.commands._command import Namespace, Section, Workbench, argu
 from fluidnb_magics.commands._offers import op_types
 
 
-@command(Section.INSPECT, lambda bench, words: [*([] if words else ["drop", "mine"]), *op_types(bench, words)])
+def _offered(bench: Workbench, words: list[str]) -> list[str]:
+    return [*([] if words else ["drop", "mine"]), *op_types(bench, words)]
+
+
+@command(Section.KERNELS, "kernels *conv*", _offered)
 @argument("what", nargs="?", default="", help="an operator, a family, a part of names (* and ?); or drop, or mine")
 @argument("name", nargs="?", default="", help="with drop: the operator whose cell-defined kernels to remove")
 @argument("place", nargs="?", default="", choices=["", "cpu", "cuda"], help="with drop: only the kernels of this place")

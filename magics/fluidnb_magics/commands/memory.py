@@ -14,6 +14,9 @@ from fluidnb_magics.commands._command import (
     Workbench,
     argument,
     command,
+    feed_option,
+    fetch_option,
+    program_option,
     show,
     show_widget,
     width,
@@ -21,13 +24,13 @@ from fluidnb_magics.commands._command import (
 from fluidnb_magics.commands._feeds import runner
 
 
-@command(Section.RUN)
+@command(Section.RUN, "memory --growth 5 --feed x=X y=Y")
 @argument("--growth", type=positive, metavar="N", help="run N steps and show whether memory grows")
-@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values for these steps")
-@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in these steps")
+@feed_option("values for these steps")
+@fetch_option("variables fetched in these steps")
 @argument("--top", type=positive, default=8, help="rows of a table at most (8)")
 @argument("--live", action="store_true", help="a widget that follows what runs")
-@argument("--program", help="a program of this session")
+@program_option()
 def memory(bench: Workbench, args: Namespace) -> None:
     """Draw the memory of a program's last run: buffers by lifetime, and the peak.
 

@@ -9,15 +9,26 @@ from fluidnb.terminal.commands import view
 from fluidnb.viz import lines_html
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.text import finding_lines
-from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    UsageError,
+    Workbench,
+    argument,
+    command,
+    feed_option,
+    program_option,
+    show,
+    width,
+)
 from fluidnb_magics.commands._feeds import read_feed
 from fluidnb_magics.commands._offers import global_variables
 
 
-@command(Section.DEBUG, lambda bench, words: ["on", "off", *global_variables(bench, words)])
+@command(Section.DEBUG, "nan --feed x=X y=Y", lambda bench, words: ["on", "off", *global_variables(bench, words)])
 @argument("what", nargs="?", help="on, off, or the largest absolute value allowed; default any finite one")
-@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
-@argument("--program", help="a program of this session")
+@feed_option()
+@program_option()
 def nan(bench: Workbench, args: Namespace) -> None:
     """Find the first operator that writes NaN or infinity.
 
@@ -26,6 +37,10 @@ def nan(bench: Workbench, args: Namespace) -> None:
     """
     if args.what in ("on", "off"):
         flags.set_flags({"FLAGS_check_nan_inf": args.what == "on"})
+        text = "every run stops at the first operator that writes NaN or infinity" if args.what == "on" else (
+            "runs do not check for NaN and infinity"
+        )
+        show(bench.shell, [[(text, "")]])
         return
     session = current()
     if session is not None and not args.feed and session.snapshot.state != "idle":

@@ -13,7 +13,7 @@ from fluidnb.viz.session.panel_text import panel_lines
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
 
 
-@command(Section.DEBUG)
+@command(Section.DEBUG, "panel")
 @argument("--plain", action="store_true", help="only with the widgets of ipywidgets, for front ends without anywidget")
 def panel(bench: Workbench, args: Namespace) -> None:
     """Show the panel of the debug session.

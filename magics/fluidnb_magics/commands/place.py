@@ -21,7 +21,7 @@ def place_named(text: str) -> Place:
     return CPUPlace() if match[1] == "cpu" else CUDAPlace(int(match[2] or match[3] or 0))
 
 
-@command(Section.RUN, lambda bench, words: ["cpu", "cuda:0"])
+@command(Section.SESSION, "place cpu", lambda bench, words: ["cpu", "cuda:0"])
 @argument("place", nargs="?", help="cpu, cuda, or cuda:1 for the second device; lists the devices if left out")
 def place(bench: Workbench, args: Namespace) -> None:
     """Choose the device on which programs of this session run, or list the devices.

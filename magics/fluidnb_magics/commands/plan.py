@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fluidnb.viz.program.compiled_text import compiled_lines
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, program_option, show
 
 
-@command(Section.INSPECT)
-@argument("--program", help="a program of this session")
+@command(Section.INSPECT, "plan")
+@program_option()
 def plan(bench: Workbench, args: Namespace) -> None:
     """Show the compiled program of the last run, with its transforms.
 

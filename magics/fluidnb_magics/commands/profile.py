@@ -18,6 +18,9 @@ from fluidnb_magics.commands._command import (
     Workbench,
     argument,
     command,
+    feed_option,
+    fetch_option,
+    program_option,
     show,
     show_widget,
     width,
@@ -27,15 +30,15 @@ from fluidnb_magics.session.live_profile import LiveProfile
 from fluidnb_magics.session.training import data_variables
 
 
-@command(Section.RUN)
-@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
-@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in each run")
+@command(Section.RUN, "profile --feed x=X y=Y --steps 3")
+@feed_option()
+@fetch_option("variables fetched in each run")
 @argument("--steps", type=positive, default=1, help="how often to run (1); the first run also compiles loops")
 @argument("--top", type=positive, default=12, help="rows of the table at most (12)")
 @argument("--listing", action="store_true", help="the program, with the time of each operator in its row")
 @argument("--live", action="store_true", help="a widget to zoom in, with totals of the visible part")
 @argument("--trace", metavar="FILE", help="also write a trace for chrome://tracing and Perfetto")
-@argument("--program", help="a program of this session")
+@program_option()
 def profile(bench: Workbench, args: Namespace) -> None:
     """Run a program and show the time of each operator: a timeline and a table.
 

@@ -7,7 +7,7 @@ from fluidnb.viz.base.styled_text import plural
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, show
 
 
-@command(Section.INSPECT)
+@command(Section.SESSION, "programs")
 def programs(bench: Workbench, args: Namespace) -> None:
     """List the programs of this session; ``%%fluid --program NAME`` makes one."""
     rows = []

@@ -8,7 +8,7 @@ from fluidnb_magics.commands._command import Namespace, Section, Workbench, argu
 from fluidnb_magics.session.change_report import report_lines
 
 
-@command(Section.BUILD)
+@command(Section.BUILD, "reset --params")
 @argument("--params", action="store_true", help="only the values of parameters: the next run initializes them")
 def reset(bench: Workbench, args: Namespace) -> None:
     """Remove all cells from the program, or with --params all trained values.

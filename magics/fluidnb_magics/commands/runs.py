@@ -10,7 +10,7 @@ from fluidnb_magics.commands._offers import training_runs
 from fluidnb_magics.session.training import Run
 
 
-@command(Section.RUN, training_runs)
+@command(Section.RUN, "runs", training_runs)
 @argument("runs", nargs="*", help="numbers or names of runs; all of them if left out")
 @argument("--smooth", type=positive, metavar="N", help="draw the mean of N steps; 1 draws each, default by length")
 @argument("--drop", action="store_true", help="forget these runs")

@@ -23,7 +23,7 @@ from fluidnb_magics.commands._command import Namespace, Section, Workbench, argu
 from fluidnb_magics.commands._offers import scope_variables
 
 
-@command(Section.INSPECT, scope_variables)
+@command(Section.INSPECT, "scope h.w_0", scope_variables)
 @argument("name", nargs="?", help="a variable; all of them if left out")
 @argument("--live", action="store_true", help="a widget that follows what runs")
 def scope(bench: Workbench, args: Namespace) -> None:

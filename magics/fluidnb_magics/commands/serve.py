@@ -5,13 +5,23 @@ from __future__ import annotations
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server, new_token
 from fluidnb.debug.session import Session, current
-from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    UsageError,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show,
+    width,
+)
 
 
-@command(Section.DEBUG)
+@command(Section.DEBUG, "serve --port 5678")
 @argument("--port", type=int, default=0, metavar="N", help="the port; any free one if left out")
 @argument("--stop", action="store_true", help="detach all editors and close the port")
-@argument("--program", help="a program of this session, if there is no debug session")
+@program_option("a program of this session, if there is no debug session")
 def serve(bench: Workbench, args: Namespace) -> None:
     """Let an editor attach to the debug session (Debug Adapter Protocol, local port).
 

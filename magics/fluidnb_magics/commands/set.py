@@ -11,7 +11,7 @@ from fluidnb_magics.commands._command import Namespace, Section, UsageError, Wor
 from fluidnb_magics.commands._offers import scope_variables
 
 
-@command(Section.SETTINGS, scope_variables)
+@command(Section.SESSION, "set check_nan_inf=True", scope_variables)
 @argument("pairs", nargs="*", metavar="NAME=EXPR", help="a flag (FLAGS_... or its name) or a variable, and its value")
 def set_value(bench: Workbench, args: Namespace) -> None:
     """Set flags or values of variables in the global scope, or list the flags."""

@@ -7,22 +7,30 @@ import re
 from fluidnb.errors import NotFound, near
 from fluidnb.viz import card_lines, program_html, program_lines, select
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    startup_option,
+)
 from fluidnb_magics.commands._offers import cells
 from fluidnb_magics.display import show as display
 from fluidnb_magics.display import width
 from fluidnb_magics.session.program_parts import picture_of
 
 
-@command(Section.INSPECT, cells)
+@command(Section.INSPECT, "show --search mul", cells)
 @argument("what", nargs="*", help="a cell, program, block, operator 0:12, or an expression; the program if empty")
-@argument("--startup", action="store_true", help="the startup program instead of the main one")
-@argument("--program", help="a program of this session")
+@startup_option()
+@program_option()
 @argument("--search", action="append", default=[], metavar="WORDS", help="operators that match; see above")
 @argument("--role", action="append", default=[], help="forward, backward, optimizer; several with commas")
 @argument("--fold", action="append", default=[], help="blocks, cells, layers: a row for each; several with commas")
 @argument("--text", action="store_true", help="as text, also in a notebook")
-@argument("--limit", type=positive, default=400, help="operators shown at most (400)")
+@argument("--limit", type=positive, metavar="N", default=400, help="operators shown at most (400)")
 def show(bench: Workbench, args: Namespace) -> None:
     """Draw a program: nested blocks, roles by colour, the cell and line of every operator.
 

@@ -36,7 +36,7 @@ def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
     return ["--level", *shared] if words[0] == "lod" else []
 
 
-@command(Section.LEARN, lesson_words, raw=True)
+@command(Section.INSPECT, "teach backward", lesson_words, raw=True)
 def teach(bench: Workbench, line: str) -> None:
     """::
 

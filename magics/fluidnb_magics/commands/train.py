@@ -14,17 +14,27 @@ from fluidnb.viz.lessons.backward.examples import likely_loss
 from fluidnb.viz.time.progress_renderings import State
 from fluidnb.viz.time.training_runs import overlaid
 from fluidnb_magics.arguments import evaluate, positive, unquoted, variables
-from fluidnb_magics.commands._command import Namespace, Section, UsageError, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    UsageError,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show,
+    width,
+)
 from fluidnb_magics.commands._offers import global_variables
 from fluidnb_magics.commands.runs import find_runs
 from fluidnb_magics.session.training import Reader, Run, Task, continued, parameters_of
 from fluidnb_magics.session.training import train as run_training
 
 
-@command(Section.RUN, global_variables)
+@command(Section.RUN, "train batches --passes 3 --watch loss", global_variables)
 @argument("reader", nargs="+", help="an expression: a reader of batches, or of samples with --batch")
 @argument("--passes", type=positive, default=1, help="how often to go through the reader (1)")
-@argument("--batch", type=positive, help="samples to a batch, for a reader of samples")
+@argument("--batch", type=positive, metavar="N", help="samples to a batch, for a reader of samples")
 @argument("--watch", nargs="+", action="append", default=[], metavar="NAME", help="variables to draw; default the loss")
 @argument("--test", nargs="+", metavar="READER", help="a reader for a validation after each pass")
 @argument("--smooth", type=positive, metavar="N", help="draw the mean of N steps; 1 draws each, default by length")
@@ -32,9 +42,9 @@ from fluidnb_magics.session.training import train as run_training
 @argument("--resume", action="store_true", help="continue the last run, or the one of --name, with further passes")
 @argument("--new", action="store_true", help="start a new run even if the last one was interrupted")
 @argument("--beside", nargs="+", default=[], metavar="RUN", help="draw the curves of other runs, too")
-@argument("--feed", nargs="+", action="append", default=[], metavar="NAME", help="what a sample has fields for")
+@argument("--fields", nargs="+", action="append", default=[], metavar="NAME", help="what a sample has fields for")
 @argument("--gradients", action="store_true", help="show gradients and updates of all parameters at the end")
-@argument("--program", help="a program of this session")
+@program_option()
 def train(bench: Workbench, args: Namespace) -> None:
     """Train a program on the batches of a reader, with a progress bar and a live plot.
 
@@ -46,7 +56,7 @@ def train(bench: Workbench, args: Namespace) -> None:
     program, _ = bench.existing(args.program)
     reader = _reader(bench, args.reader, args.batch)
     test = None if args.test is None else _reader(bench, args.test, args.batch)
-    feed = variables(chain(*args.feed), program, names) if args.feed else None
+    feed = variables(chain(*args.fields), program, names) if args.fields else None
     losses = [] if (loss := likely_loss(program)) is None else [program.global_block().var(loss)]
     watch = variables(chain(*args.watch), program, names) if args.watch else losses
     beside = [trace for run in find_runs(bench, args.beside) for trace in overlaid([run])]

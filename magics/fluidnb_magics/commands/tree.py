@@ -7,13 +7,22 @@ from dataclasses import replace
 from fluidnb.program import Program
 from fluidnb.viz import tree_lines
 from fluidnb.viz.program.block_tree import BlockLine, read_tree
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    Workbench,
+    command,
+    program_option,
+    show,
+    startup_option,
+    width,
+)
 from fluidnb_magics.session.cell_groups import OPEN
 
 
-@command(Section.INSPECT)
-@argument("--startup", action="store_true", help="the startup program instead of the main one")
-@argument("--program", help="a program of this session")
+@command(Section.INSPECT, "tree")
+@startup_option()
+@program_option()
 def tree(bench: Workbench, args: Namespace) -> None:
     """Show the tree of a program's blocks, with the operators of each role counted."""
     program = bench.existing(args.program)[args.startup]

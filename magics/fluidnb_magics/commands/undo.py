@@ -7,7 +7,7 @@ from fluidnb_magics.commands._command import Namespace, Section, Workbench, comm
 from fluidnb_magics.session.change_report import titles_text
 
 
-@command(Section.BUILD)
+@command(Section.BUILD, "undo")
 def undo(bench: Workbench, args: Namespace) -> None:
     """Undo the last change (cell run, removal or edit).
 

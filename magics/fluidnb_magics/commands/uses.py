@@ -7,13 +7,22 @@ from fluidnb.program import Variable
 from fluidnb.viz import read_program, uses_lines, uses_of
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
+from fluidnb_magics.commands._command import (
+    Namespace,
+    Section,
+    Workbench,
+    argument,
+    command,
+    program_option,
+    show,
+    width,
+)
 from fluidnb_magics.commands._offers import variables
 
 
-@command(Section.INSPECT, variables)
+@command(Section.INSPECT, "uses h", variables)
 @argument("name", help="a variable: its name in the program, or a Python name")
-@argument("--program", help="a program of this session")
+@program_option()
 def uses(bench: Workbench, args: Namespace) -> None:
     """List the operators that write or read a variable, in both programs."""
     main, startup = bench.existing(args.program)

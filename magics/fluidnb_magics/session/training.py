@@ -25,6 +25,9 @@ from fluidnb.viz.time.progress import Progress
 from fluidnb.viz.time.progress_renderings import State
 from fluidnb_magics.session.running import without_change
 
+#: How to find the operator after a training that became NaN or infinite.
+_ADVICE = "%fluid reset --params and %fluid nan on, then train again: that stops at the first operator that writes it."
+
 Reader = Callable[[], Iterable[Any]] | Iterable[Any]
 
 
@@ -67,7 +70,7 @@ def train(executor: Executor, task: Task, run: Run) -> None:
     validation = None if task.test is None else partial(_validated, executor, task, feeder)
     progress = Progress(
         task.reader, task.watch, task.passes, title=run.name, start=run.state, after_pass=validation,
-        smooth=task.smooth, beside=task.beside,
+        smooth=task.smooth, beside=task.beside, advice=_ADVICE,
     )  # fmt: skip
     run.ended = "failed"
     try:

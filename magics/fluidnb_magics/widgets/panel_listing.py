@@ -1,11 +1,12 @@
 """The listing of a debugger panel: the program as it runs, also when cells have changed it since."""
 
 import json
+from collections.abc import Mapping
 
 from fluidnb.debug.session import Session, current
-from fluidnb.proto.desc import ProgramDesc
+from fluidnb.proto.desc import OpDesc, ProgramDesc
 from fluidnb.runtime.compile.lowering import LoweredProgram
-from fluidnb.viz.session.panel_model import Listing, compiled_listing, has_changed, read_listing
+from fluidnb.viz.session.panel_model import Listing, Spot, compiled_listing, has_changed, read_listing
 
 
 class PanelListing:
@@ -14,7 +15,7 @@ class PanelListing:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lowered: LoweredProgram | None = None
-        self._listed: tuple[ProgramDesc, int] | None = None
+        self._listed: tuple[ProgramDesc, int, Mapping[Spot, OpDesc] | None] | None = None
         self.changed = False
         self.text = ""
         self.update()
@@ -23,7 +24,7 @@ class PanelListing:
         """List the program that runs."""
         self.changed = has_changed(lowered)
         if not self.changed:
-            self._list(lowered.desc)
+            self._list(lowered.desc, lowered.changed)
         elif self._lowered is None or self._lowered.desc is not lowered.desc:
             self._listed, self.text = None, _json(compiled_listing(lowered))
         self._lowered = lowered
@@ -50,9 +51,10 @@ class PanelListing:
             )
         return " ".join(notes)
 
-    def _list(self, desc: ProgramDesc) -> None:
-        if self._listed != (desc, desc.version):
-            self._listed, self.text = (desc, desc.version), _json(read_listing(desc))
+    def _list(self, desc: ProgramDesc, changed: Mapping[Spot, OpDesc] | None = None) -> None:
+        listed = (desc, desc.version, changed)
+        if self._listed != listed:
+            self._listed, self.text = listed, _json(read_listing(desc, changed))
 
 
 def _json(listing: Listing) -> str:

@@ -1,0 +1,51 @@
+"""Names of PyTorch, Keras and Paddle 2, with what Fluid calls the same."""
+
+from __future__ import annotations
+
+#: A name elsewhere, in lower case -> Fluid's names, of which the first that fits is offered.
+FLUID_NAMES: dict[str, tuple[str, ...]] = {
+    # layers
+    "batchnorm": ("batch_norm",),
+    "batchnorm2d": ("batch_norm",),
+    "bce": ("log_loss",),
+    "bce_loss": ("log_loss",),
+    "cat": ("concat",),
+    "conv2dtranspose": ("conv2d_transpose",),
+    "crossentropyloss": ("softmax_with_cross_entropy",),
+    "dense": ("fc",),
+    "flattenlayer": ("flatten",),
+    "gru": ("dynamic_gru",),
+    "input": ("data",),
+    "linear": ("fc",),
+    "maxpool2d": ("pool2d",),
+    "mm": ("matmul",),
+    "mse": ("square_error_cost",),
+    "mse_loss": ("square_error_cost",),
+    "mseloss": ("square_error_cost",),
+    "nll_loss": ("cross_entropy",),
+    "permute": ("transpose",),
+    "placeholder": ("data",),
+    "view": ("reshape",),
+    # arguments
+    "activation": ("act",),
+    "batchsize": ("batch_size",),
+    "bias": ("bias_attr",),
+    "channels": ("num_filters",),
+    "dim": ("axis",),
+    "embedding_dim": ("size",),
+    "eps": ("epsilon",),
+    "filters": ("num_filters",),
+    "inputs": ("input",),
+    "kernel_size": ("filter_size", "pool_size"),
+    "learningrate": ("learning_rate",),
+    "lr": ("learning_rate",),
+    "out_channels": ("num_filters",),
+    "out_features": ("size",),
+    "p": ("dropout_prob",),
+    "params": ("parameter_list",),
+    "rate": ("dropout_prob",),
+    "strides": ("stride",),
+    "units": ("size",),
+    "weight_attr": ("param_attr",),
+    "weight_decay": ("regularization",),
+}
