@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from fluidnb.errors import NotBuiltYet
 
 MACHINES = (
-    "training on several machines is still to come",
-    "fluid.Executor trains the whole program in one process.",
+    "this way of training on several machines is still to come",
+    "fluid.DistributeTranspiler divides a program among trainers and parameter servers.",
 )
 _SOURCE = (
     "writing a program as source code is still to come",
@@ -130,7 +130,10 @@ OPTIMIZERS = {
     ),
 }
 
-_DIST = "it moves values between processes", "one process trains: Executor, or ParallelExecutor over the same program."
+_DIST = (
+    "it sums values among trainers, which parameter servers do here",
+    "fluid.DistributeTranspiler divides a program among trainers and parameter servers.",
+)
 _FUSED = "it is several operators in one, which a pass of Paddle writes", "build the program of the single operators."
 _ENGINE = "it hands a part of the program to another library", "load the program before it was converted."
 _QUANT = "it rounds to a few bits", "load the program before it was quantized."
