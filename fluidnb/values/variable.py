@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeVar
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.utils.representations import repr_html
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
@@ -111,3 +112,5 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"Variable({self.name}: {self.value!r})"
+
+    _repr_html_ = repr_html

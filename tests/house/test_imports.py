@@ -22,7 +22,7 @@ ROWS = [
     {"program"},
     {"cells", "passes"},
     {"layers", "backward", "optimizer", "transpiler", "runtime", "data"},
-    {"net"},
+    {"net", "metrics"},
     {"debug"},
     {"viz"},
     {"builder"},
@@ -48,6 +48,7 @@ COUNTS_AS = {
     "regularizer": "layers",
     "clip": "layers",
     "nets": "layers",
+    "average": "layers",
 }
 KERNELS_MAY_IMPORT = {"op", "values", "errors", "memory", "files", "utils"}
 #: Imports by name, at the first use, of packages above: (file, module) -> why.
@@ -55,6 +56,7 @@ LOAD_HOOKS = {
     ("fluidnb/values/kernel_packages.py", "fluidnb_kernels"): "the extension's own load hook: operators and devices",
     ("fluidnb/op/factory.py", "fluidnb.core"): "fluid.op.Operator of versions 0.10 and 0.11 runs by itself",
     ("fluidnb/debug/__init__.py", "fluidnb.terminal"): "the prompt of a debug session",
+    ("fluidnb/utils/representations.py", "fluidnb.viz.notebook_reprs"): "HTML of objects in notebooks",
 }
 #: Files that import modules whose names are data.
 BY_NAME = {
