@@ -10,6 +10,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
 
 from fluidnb.errors import near
+from fluidnb.extras import PACKAGES, missing
 from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.session.workbench import Workbench
@@ -50,6 +51,10 @@ class FluidLines(Magics):
             return command.run(self._bench, rest)
         except UsageError:
             raise
+        except ModuleNotFoundError as error:
+            if error.name not in PACKAGES:
+                raise
+            raise shorten(self.shell, missing(error.name, f"%fluid {word}")) from None
         except BaseException as error:
             raise shorten(self.shell, error) from None
 
