@@ -11,7 +11,6 @@ import pytest
 
 from fluidnb.data import dataset, reader, seeding
 from fluidnb.data.dataset import bundled
-from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import MissingPackage
 
 
