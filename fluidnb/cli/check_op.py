@@ -86,7 +86,7 @@ def _runs(definition: OpDef) -> bool:
 def tests_of(folder: Path, name: str) -> list[Path]:
     """The test files of operators that mention one."""
     paths = sorted((folder / "tests" / "ops").glob("test_*.py"))
-    return [path for path in paths if re.search(rf"\b{name}\b", path.read_text())]
+    return [path for path in paths if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
 
 
 def undocumented(definition: OpDef) -> Iterator[str]:

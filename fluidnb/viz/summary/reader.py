@@ -96,11 +96,11 @@ def read_place(place: Place) -> Summary:
 def _evaluated(method: Callable[[], Any]) -> Fact:
     """The value that ``eval`` gives; the reason where it gives none."""
     try:
-        return Fact("value", _number(method()), "bold")
+        return Fact("eval()", _number(method()), "bold")
     except (FluidError, NotImplementedError):
-        return Fact("value", "none yet", "dim")
+        return Fact("eval()", "none yet", "dim")
     except Exception as error:  # of a user's class; a representation does not raise
-        return Fact("value", f"eval() raises {type(error).__name__}: {error}", "warn")
+        return Fact("eval()", f"raises {type(error).__name__}: {error}", "warn")
 
 
 def _number(value: Any) -> str:
