@@ -100,6 +100,7 @@ os.replace, os.unlink, os.remove = map(refuses_open_files, (os.replace, os.unlin
 
 #: fit_a_line: built, trained, saved, loaded, printed; a debug session; Ctrl-C.
 TRAINING = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 import fluidnb as fluid
 from fluidnb.memory import system_allocator
 from fluidnb.utils.main_signal import signal_main

@@ -1,4 +1,8 @@
-"""A program as a graph laid out by Graphviz, where installed."""
+"""A program as a graph laid out by Graphviz, where installed.
+
+The text and the call of ``dot`` are written here: the package ``graphviz`` renders without a time limit and cannot be
+cancelled, brings no ``dot``, and would save one line, the quoting.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +84,7 @@ def dot_svg(
     uid = uid or new_uid()
     program = shutil.which("dot")
     if program is None:
-        return Layout(why="there is no dot on PATH (it comes with Graphviz)")
+        return Layout(why="there is no dot on PATH; it comes with Graphviz (apt-get install graphviz, brew install graphviz)")
     graph = dot_text(picture, uid)
     try:
         done = _run([program, "-Tsvg"], graph, patience, stop or threading.Event())
