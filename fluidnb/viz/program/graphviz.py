@@ -84,7 +84,7 @@ def dot_svg(
     uid = uid or new_uid()
     program = shutil.which("dot")
     if program is None:
-        return Layout(why="there is no dot on PATH; it comes with Graphviz (apt-get install graphviz, brew install graphviz)")
+        return Layout(why="there is no dot on PATH; apt-get install graphviz or brew install graphviz brings it")
     graph = dot_text(picture, uid)
     try:
         done = _run([program, "-Tsvg"], graph, patience, stop or threading.Event())
