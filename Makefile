@@ -85,7 +85,7 @@ clean: ## remove everything that make made
 
 # ---- environments: a stamp in each says that it is complete ----
 
-EXTRAS_demo := data
+EXTRAS_demo := data,terminal
 EXTRAS_lab := data,notebook
 EXTRAS_docs := data,notebook,docs
 EXTRAS_test := data,test
@@ -109,7 +109,7 @@ $(VENVS)/%/.ready: $(VENV)/.made
 	@($(PYTHON) -m venv --clear $(@D) && $(@D)/bin/python $(PIP) install $(SPEC) && touch $@) || echo "going on without $*"
 
 # The kernels of Jupyter that fluidnb supports; the debugger and the widgets use some of their private names.
-IPYKERNEL = numpy protobuf ml_dtypes rich graphviz ipywidgets anywidget
+IPYKERNEL = numpy protobuf ml_dtypes rich ipywidgets anywidget
 $(VENVS)/ipykernel-6.29/.ready: SPEC = 'ipykernel==6.29.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-7.0/.ready: SPEC = 'ipykernel==7.0.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-newest/.ready: SPEC = ipykernel $(IPYKERNEL)

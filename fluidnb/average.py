@@ -6,6 +6,7 @@ import numpy as np
 
 from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError, typed
+from fluidnb.utils.representations import repr_html
 
 __all__ = ["WeightedAverage"]
 
@@ -24,6 +25,12 @@ class WeightedAverage:
 
     def __init__(self) -> None:
         self.reset()
+
+    def __repr__(self) -> str:
+        value = self.eval() if self.denominator else "none yet"
+        return f"WeightedAverage(value {value}, weight {self.denominator})"
+
+    _repr_html_ = repr_html
 
     def reset(self) -> None:
         """Forget all numbers."""

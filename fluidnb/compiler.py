@@ -88,6 +88,12 @@ class CompiledProgram:
     def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
         self.compiled = program_or_graph
 
+    def __repr__(self) -> str:
+        return f"CompiledProgram({self.compiled!r})"
+
+    def _repr_html_(self) -> str | None:
+        return self.compiled._repr_html_()
+
     def with_data_parallel(
         self, loss_name: str | None = None, build_strategy: BuildStrategy | None = None,
         exec_strategy: ExecutionStrategy | None = None, share_vars_from: Any = None,

@@ -60,6 +60,9 @@ class Evaluator(Checked):
         self.states: list[Variable] = []
         self.metrics: list[Variable] = []
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(state.name for state in self.states)})"
+
     def create_state(self, suffix: str, dtype: Any, shape: Sequence[int]) -> Variable:
         """A persistable variable that counts; it starts at 0, and its name ends in the suffix."""
         name = f"{unique_name.generate(self.helper.name)}_{suffix}"

@@ -7,13 +7,12 @@ import inspect
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidnb.cli.checkout import root, start
 from fluidnb.cli.command import Command
-from fluidnb.errors import FluidError
+from fluidnb.extras import is_installed, missing
 
 if TYPE_CHECKING:
     from fluidnb.op import OpDef
@@ -33,11 +32,11 @@ def run(options: Namespace) -> int:
     from fluidnb.op import get_op
 
     folder = root("tests")
-    if find_spec("pytest") is None:
-        raise FluidError("pytest is not installed here.", hint="pip install --editable '.[test]' in the checkout.")
+    if not is_installed("pytest"):
+        raise missing("pytest", "The command check-op")
     definition = get_op(options.name)
-    missing = list(undocumented(definition))
-    failed = _report("documents", not missing, "; ".join(missing))
+    gaps = list(undocumented(definition))
+    failed = _report("documents", not gaps, "; ".join(gaps))
     failed |= _report("example of its docstring", _runs(definition))
     tests = [str(path.relative_to(folder)) for path in tests_of(folder, options.name)]
     status = start("pytest", "-q", *tests, "-k", options.name, folder=folder) if tests else _NO_TESTS
@@ -87,7 +86,7 @@ def _runs(definition: OpDef) -> bool:
 def tests_of(folder: Path, name: str) -> list[Path]:
     """The test files of operators that mention one."""
     paths = sorted((folder / "tests" / "ops").glob("test_*.py"))
-    return [path for path in paths if re.search(rf"\b{name}\b", path.read_text())]
+    return [path for path in paths if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
 
 
 def undocumented(definition: OpDef) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidnb.cli.command import Command, script_arguments
+from fluidnb.utils.main_signal import signal_main
 
 if TYPE_CHECKING:
     from fluidnb.dap.host import Host
@@ -52,7 +53,7 @@ def run(options: Namespace) -> int:
         raise FluidError("--prompt needs a terminal.", hint="without it, an editor steps through the script.")
     session = Session(Program())
     token = "" if options.stdio else new_token()
-    host = Host(lambda: session, token, stays=not options.stdio, interrupt=_interrupt)
+    host = Host(lambda: session, token, stays=not options.stdio, interrupt=lambda: signal_main(signal.SIGINT))
     try:
         if options.stdio:
             return _by_pipes(host, lambda: _debugged(options, session, host, prompt))
@@ -87,7 +88,8 @@ def _debugged(options: Namespace, session: Session, host: Host, prompt: Callable
     try:
         program = script.as_program(options.script, options.arguments, options.force, options.seed)
         with program, attach_all(session, options.startup):
-            if options.prompt or (not options.no_wait and _wants_prompt(options, host, prompt is not None)):
+            can_press = prompt is not None and os.name == "posix"  # Windows waits for no key with `select`
+            if options.prompt or (not options.no_wait and _wants_prompt(options, host, can_press)):
                 session.on_stop, session.stop_at_entry = prompt, True
             with tee_output(host.output, silent=options.stdio):
                 status = _ran(options.script)
@@ -144,12 +146,6 @@ def _ran(path: Path) -> int:
         script.print_error(error, path)
         return 1
     return 0
-
-
-def _interrupt() -> None:
-    main = threading.main_thread().ident
-    if main is not None:
-        signal.pthread_kill(main, signal.SIGINT)
 
 
 COMMAND = Command(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from importlib.util import find_spec
 
 from fluidnb.cli.checkout import start
 from fluidnb.cli.command import Command
-from fluidnb.errors import FluidError
+from fluidnb.extras import is_installed, missing
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -17,8 +16,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the demonstration."""
-    if find_spec("sklearn") is None:
-        raise FluidError("The demonstration needs the digits of scikit-learn.", hint="pip install 'fluidnb[data]'")
+    for package in ("IPython", "sklearn"):
+        if not is_installed(package):
+            raise missing(package, "The command demo")
     return start("fluidnb_magics.demo", *(["--stay"] if options.stay else []))
 
 

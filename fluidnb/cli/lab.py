@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from importlib.util import find_spec
 from pathlib import Path
 
 from fluidnb.cli.checkout import root, start
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError
+from fluidnb.extras import is_installed, missing
 
 TOUR = "00_tour.ipynb"
 
@@ -20,8 +20,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Open JupyterLab, and wait until it ends."""
-    if find_spec("jupyterlab") is None:
-        raise FluidError("JupyterLab is not installed here.", hint="pip install 'fluidnb[notebook]'")
+    if not is_installed("jupyterlab"):
+        raise missing("jupyterlab", "The command lab")
     where = options.where or root("notebooks") / "notebooks" / TOUR
     if not where.exists():
         raise FluidError(f"There is no {where}.", hint=_notebooks(where))

@@ -151,14 +151,14 @@ def run(options: Namespace) -> int:
             text = _op_test(options.like, fields)
         else:
             text = _filled(_template(template), fields)
-        path.write_text(text)
+        path.write_text(text, "utf-8")
         print(f"wrote   {path.relative_to(folder)}")
     for file, insertions in kind.edits.items():
         path = folder / file
-        text = path.read_text()
+        text = path.read_text("utf-8")
         for insertion in insertions:
             text = _insert(text, _filled(insertion, fields), fields)
-        path.write_text(text)
+        path.write_text(text, "utf-8")
         print(f"edited  {file}")
     test = next(path for path in written if path.name.startswith("test_"))
     print("\nto do:")
@@ -168,7 +168,7 @@ def run(options: Namespace) -> int:
 
 
 def _template(name: str) -> str:
-    return (_TEMPLATES / f"{name}.txt").read_text()
+    return (_TEMPLATES / f"{name}.txt").read_text("utf-8")
 
 
 def _filled(text: str, fields: dict[str, str]) -> str:
@@ -228,12 +228,13 @@ def _mentions(folder: Path, module: str, name: str) -> list[str]:
     """The files of an operator's family that mention it."""
     family = (folder / "kernels" / module.replace(".", "/")).parent
     paths = sorted(path for path in family.glob("*") if path.suffix in (".py", ".cu"))
-    return [str(path.relative_to(folder)) for path in paths if re.search(rf"\b{name}\b", path.read_text())]
+    return [str(path.relative_to(folder)) for path in paths if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
 
 
 def _module_of(package: Path, other: str) -> Path:
     """The module of a package that defines a layer."""
-    known = {_defined(node): path for path in sorted(package.glob("*.py")) for node in ast.parse(path.read_text()).body}
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(package.glob("*.py"))}
+    known = {_defined(node): path for path, tree in trees.items() for node in tree.body}
     if other not in known:
         raise NotFound(f"There is no layer {other}.", received=other, hint=near(other, known) or None)
     return known[other]
@@ -252,7 +253,7 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
     """A file with another name; of a layer only its part of the file."""
     from fluidnb.op import has_op
 
-    text = path.read_text()
+    text = path.read_text("utf-8")
     if kind == "layer":
         text = _part(path, text, other)
         if re.search(rf"^{other} = ", text, re.MULTILINE) and not has_op(name):  # a row with the operator of the other

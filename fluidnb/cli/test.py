@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from importlib.util import find_spec
 
 from fluidnb.cli.checkout import root, start
 from fluidnb.cli.command import Command
-from fluidnb.errors import FluidError
+from fluidnb.extras import is_installed, missing
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -26,8 +25,8 @@ def run(options: Namespace) -> int:
         pytest's exit status: 0 when all passed, 5 when there was none.
     """
     folder = root("tests")
-    if find_spec("pytest") is None:
-        raise FluidError("pytest is not installed here.", hint="pip install --editable '.[test]' in the checkout.")
+    if not is_installed("pytest"):
+        raise missing("pytest", "The command test")
     arguments = [*(["-R", options.R] if options.R else []), *(["-v", "-s"] if options.V else [])]
     arguments += ["--collect-only", "-q"] if options.N else []
     arguments += [*(["-n", options.j] if options.j else []), *(["--full"] if options.full else [])]

@@ -7,11 +7,11 @@ import platform
 from argparse import ArgumentParser, Namespace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
-from importlib.util import find_spec
 
 import fluidnb
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError
+from fluidnb.extras import is_installed
 
 #: Shown beside fluidnb itself, in this order.
 PACKAGES = ("numpy", "protobuf", "ipython", "jupyterlab")
@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
 
 def cuda() -> str:
     """Whether programs can run on a CUDA device here, and why not."""
-    if os.environ.get("FLAGS_cuda_backend") != "emulator" and find_spec("cupy") is None:
+    if os.environ.get("FLAGS_cuda_backend") != "emulator" and not is_installed("cupy"):
         return "no: cupy is not installed"
     from fluidnb.values import CUDAPlace
     from fluidnb.values.device_context import DeviceContext

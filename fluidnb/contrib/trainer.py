@@ -295,7 +295,7 @@ class Trainer:
         checkpoint = folder / _FOLDER.format(config.load_serial)
         try:
             config.epoch_id, config.step_id = (
-                int((checkpoint / _TRAINER / name).read_text()) for name in ("epoch_id", "step_id")
+                int((checkpoint / _TRAINER / name).read_text("utf-8")) for name in ("epoch_id", "step_id")
             )
         except (OSError, ValueError) as error:
             raise EnforceNotMet(

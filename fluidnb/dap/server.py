@@ -37,7 +37,8 @@ class Server:
         self.port: int = self._listener.getsockname()[1]
         self.token_file = cache_folder("serve") / f"{self.port}.token"
         with atomic_write(self.token_file, text=True) as file:
-            os.fchmod(file.fileno(), 0o600)
+            if hasattr(os, "fchmod"):  # elsewhere the folder of the user's profile protects it
+                os.fchmod(file.fileno(), 0o600)
             file.write(token)
         self._thread = threading.Thread(target=self._accept, name="fluid-dap-accept", daemon=True)
         self._thread.start()

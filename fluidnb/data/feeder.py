@@ -45,6 +45,9 @@ class DataFeeder:
         self.feed_names = [v.name for v in variables]
         self._columns = [_Column(v) for v in variables]
 
+    def __repr__(self) -> str:
+        return f"DataFeeder({self.feed_names}, {self.place})"
+
     def feed(self, iterable: Iterable[Any]) -> dict[str, LoDTensor]:
         """One batch.
 

@@ -28,6 +28,7 @@ from fluidnb.runtime.executor import Executor, Prepared
 from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import Scope, global_scope
+from fluidnb.utils.representations import repr_html
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace, Place
 
@@ -361,8 +362,7 @@ class Session:
     def __repr__(self) -> str:
         return f"<debug session: {self.snapshot.text}>"
 
-    def _repr_html_(self) -> str | None:
-        return None if hooks.repr_html is None else hooks.repr_html(self)
+    _repr_html_ = repr_html
 
 
 def current() -> Session | None:

@@ -15,7 +15,8 @@ import fluidnb
 from fluidnb.distributed.local import Reader, whole_parameters
 from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
 from fluidnb.distributed.shard import Rejoin
-from fluidnb.errors import EnforceNotMet, NotFound
+from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import require
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 
@@ -27,14 +28,7 @@ _POLL = 0.1
 
 def _ray() -> Any:
     """The package ray."""
-    try:
-        import ray
-    except ImportError:
-        raise NotFound(
-            "RayEngine needs the package ray.", expected="ray 2.40 or newer", received="no such package",
-            hint="pip install 'fluidnb[distributed]', or train in threads: fluid.distributed.LocalEngine(transpiler).",
-        ) from None  # fmt: skip
-    return ray
+    return require("ray", "RayEngine")
 
 
 class _Reach:

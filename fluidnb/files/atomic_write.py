@@ -2,8 +2,8 @@
 
 import contextlib
 import errno
-import fcntl
 import hashlib
+import importlib
 import io
 import os
 import shutil
@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from typing import IO, Any, BinaryIO, Literal, overload
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files.ownership import is_own
 
+try:
+    fcntl: Any = importlib.import_module("fcntl")
+except ImportError:  # Windows: no locks, and no open file is renamed or removed
+    fcntl = None
+
+#: Flags that not every system has: follow no link, close at exec, no translation of line ends.
+_OPEN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 #: Longest name, in bytes, that may carry a suffix: file systems allow 255.
 _LONGEST = 240
 #: What a file system without locks answers; writers of one path are not serialised there.
@@ -40,8 +48,9 @@ def atomic_write(
 
     The content goes to ``.<name>.part`` in the same folder, is flushed to the disk, and is renamed; the folder is
     flushed too. An error or Ctrl-C removes the temporary file. After a kill or a power failure it stays, and the next
-    write of the same path uses and renames it. Two writers of one path wait for each other (``flock``). A path that
-    is no regular file (a pipe, ``/dev/stdout``) is written directly.
+    write of the same path uses and renames it. Two writers of one path wait for each other (``flock``); on a system
+    without locks each has a temporary file of its own, and the last one that ends wins. A path that is no regular file
+    (a pipe, ``/dev/stdout``) is written directly.
 
     Args:
         text: True opens it for UTF-8 text, False for bytes.
@@ -73,9 +82,11 @@ def atomic_write(
                 buffered.flush()
                 _keep_mode(buffered.fileno(), target)
                 os.fsync(buffered.fileno())  # before the rename: the new name must never mean data that is not on disk
+                if fcntl is None:
+                    buffered.close()
                 os.replace(partial, target)
             except BaseException:
-                _remove(partial, buffered.fileno())
+                _remove(partial, buffered)
                 raise
         _sync_folder(os.path.dirname(target))
     except OSError as error:
@@ -88,7 +99,7 @@ def _as_text(file: IO[bytes], text: bool) -> Iterator[IO[Any]]:
     if not text:
         yield file
         return
-    wrapper = io.TextIOWrapper(file, "utf-8")
+    wrapper = io.TextIOWrapper(file, "utf-8", newline="\n")
     try:
         yield wrapper
     finally:
@@ -100,28 +111,34 @@ def _check_link(path: str) -> None:
     if os.path.islink(path):
         folder = os.stat(os.path.dirname(os.path.abspath(path)))
         shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
-        if shared and os.lstat(path).st_uid not in (os.geteuid(), folder.st_uid):
+        if shared and not is_own(status := os.lstat(path)) and status.st_uid != folder.st_uid:
             raise OSError(errno.EACCES, "the path is a link of another user in a shared folder", path)
 
 
 def _partial(target: str) -> str:
-    """Path of the temporary file: one name for each target, so that what a killed process left is used again."""
+    """Path of the temporary file: one name for each target, so that what a killed process left is used again.
+
+    Without locks each writer has another name.
+    """
     folder, name = os.path.split(target)
     if len(os.fsencode(name)) > _LONGEST:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
-    return os.path.join(folder, f".{name}.part")
+    writer = "" if fcntl is not None else f".{os.urandom(4).hex()}"
+    return os.path.join(folder, f".{name}{writer}.part")
 
 
 def _locked(partial: str) -> io.FileIO:
     """Open and lock an empty temporary file."""
     while True:
-        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | _OPEN, 0o666)
         file = io.FileIO(handle, "w")
         try:
             status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != os.geteuid():
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or not is_own(status):
                 # Another user may have put it into a shared folder, to be written through.
                 raise OSError(errno.EPERM, "the temporary file belongs to another user", partial)
+            if fcntl is None:
+                return file
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             except OSError as error:
@@ -144,22 +161,28 @@ def _is_open_as(partial: str, handle: int) -> bool:
         return False
 
 
-def _remove(partial: str, handle: int) -> None:
+def _remove(partial: str, file: io.BufferedWriter[Any]) -> None:
     """Remove the temporary file, unless it has been renamed and the path is another writer's now."""
     with contextlib.suppress(OSError):
-        if _is_open_as(partial, handle):
+        if fcntl is None:
+            file.raw.close()
+            os.unlink(partial)
+        elif _is_open_as(partial, file.fileno()):
             os.unlink(partial)
 
 
 def _keep_mode(handle: int, target: str) -> None:
     """Give the new file the permissions of the one that it replaces."""
     with contextlib.suppress(FileNotFoundError):
-        os.fchmod(handle, stat.S_IMODE(os.stat(target).st_mode))
+        if hasattr(os, "fchmod"):
+            os.fchmod(handle, stat.S_IMODE(os.stat(target).st_mode))
 
 
 def _sync_folder(folder: str) -> None:
-    """Flush a rename to the disk, where the file system can."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Flush a rename to the disk, where the system and the file system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _OPEN)
     try:
         os.fsync(handle)
     except OSError as error:

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files.ownership import has_user_numbers, is_own
 
 
 def cache_folder(name: str) -> Path:
@@ -16,15 +17,17 @@ def cache_folder(name: str) -> Path:
     base.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     folder = folder.resolve()
+    if not has_user_numbers():
+        return folder
     status = folder.stat()
-    if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+    if is_own(status) and not status.st_mode & 0o022:
         folder.chmod(0o700)  # created by hand, readable for others: nothing in it can be forged
     else:
         raise _refusal(folder, f"owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}")
     for parent in folder.parents:
         status = parent.stat()
         open_to_all = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
-        if open_to_all or status.st_uid not in (0, os.geteuid()):
+        if open_to_all or not (status.st_uid == 0 or is_own(status)):
             raise _refusal(parent, f"owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}")
     return folder
 

@@ -6,7 +6,7 @@ import mmap
 import os
 import sys
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from fluidnb.memory import flags
 from fluidnb.memory.stats import size_text
@@ -75,19 +75,41 @@ class CPUAllocator:
 
 def host_memory() -> int:
     """Bytes of memory this process may use: the machine's, or the container's limit if that is lower."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = _machine_memory()
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            total = min(total, int(Path(limit).read_text()))
+            total = min(total, int(Path(limit).read_text("utf-8")))
         except (OSError, ValueError):  # no such file, or the word "max"
             continue
     return total
 
 
+def _machine_memory() -> int:
+    """Bytes of the machine's memory."""
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    status = _WindowsMemory(size=ctypes.sizeof(_WindowsMemory))
+    kernel32: Any = getattr(ctypes, "windll").kernel32  # noqa: B009  unknown to type checkers on other systems
+    kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+    return int(status.total)
+
+
+class _WindowsMemory(ctypes.Structure):
+    """MEMORYSTATUSEX of Windows."""
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        ("total", ctypes.c_uint64),
+        ("available", ctypes.c_uint64),
+        ("others", ctypes.c_uint64 * 5),
+    )
+
+
 def host_available() -> int:
     """Bytes of memory that this process can still take without swapping: the system's "available"."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration):  # no Linux
         return host_memory()
@@ -97,6 +119,8 @@ def host_available() -> int:
 def map_pages(size: int) -> mmap.mmap:
     """Anonymous pages for ``size`` bytes, without cost until they are touched."""
     try:
+        if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+            return mmap.mmap(-1, size)
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
     except (OSError, ValueError, OverflowError) as e:
         raise MemoryError(str(e)) from None
@@ -108,9 +132,13 @@ _MLOCK_ONFAULT = 1  # <bits/mman.h>
 
 
 def _lock_pages(ptr: int, size: int) -> bool:
-    libc = ctypes.CDLL(None, use_errno=True)
     # Locking pages as they are touched; mlock would touch all of a chunk that may never be used.
-    if libc.mlock2(ctypes.c_void_p(ptr), ctypes.c_size_t(size), _MLOCK_ONFAULT) == 0:
+    try:
+        mlock2 = ctypes.CDLL(None, use_errno=True).mlock2
+    except (AttributeError, TypeError, OSError):  # only Linux has it
+        _say_pageable("this system cannot lock pages as they are touched")
+        return False
+    if mlock2(ctypes.c_void_p(ptr), ctypes.c_size_t(size), _MLOCK_ONFAULT) == 0:
         return True
     _say_pageable(os.strerror(ctypes.get_errno()))
     return False

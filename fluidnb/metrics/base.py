@@ -9,6 +9,7 @@ import numpy as np
 from fluidnb.arguments import Checked, shown
 from fluidnb.errors import OpValueError
 from fluidnb.program.shared_docs import document
+from fluidnb.utils.representations import repr_html
 
 
 class MetricBase(Checked):
@@ -45,6 +46,14 @@ class MetricBase(Checked):
 
     def __str__(self) -> str:
         return self._name
+
+    def __repr__(self) -> str:
+        name = [] if self._name == type(self).__name__ else [f"name={self._name!r}"]
+        numbers = {key: value for key, value in self._states().items() if isinstance(value, int | float | np.generic)}
+        states = [f"{key}={np.asarray(value).item()!r}" for key, value in numbers.items()]
+        return f"{type(self).__name__}({', '.join(name + states)})"
+
+    _repr_html_ = repr_html
 
     def _states(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
@@ -95,6 +104,9 @@ class CompositeMetric(MetricBase):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._metrics: list[MetricBase] = []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._metrics))})"
 
     def add_metric(self, metric: MetricBase) -> None:
         """Add a metric.

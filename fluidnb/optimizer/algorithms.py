@@ -45,6 +45,7 @@ class MomentumOptimizer(Optimizer):
     type = "momentum"
     _velocity_acc_str = "velocity"
     accumulators = {"Velocity": _velocity_acc_str}
+    _argument_of = {"mu": "momentum"}
 
     def __init__(
         self, learning_rate: float | Variable, momentum: float, use_nesterov: bool = False,
@@ -179,6 +180,7 @@ class RMSPropOptimizer(Optimizer):
     _mean_square_acc_str = "mean_square"
     _mean_grad_acc_str = "mean_grad"
     accumulators = {"Moment": _momentum_acc_str, "MeanSquare": _mean_square_acc_str, "MeanGrad": _mean_grad_acc_str}
+    _argument_of = {"decay": "rho"}
 
     def __init__(
         self, learning_rate: float | Variable, rho: float = 0.95, epsilon: float = 1e-06,
@@ -332,6 +334,7 @@ class LambOptimizer(AdamOptimizer):
     """
 
     type = "lamb"
+    _argument_of = {"weight_decay": "lamb_weight_decay"}
 
     def __init__(
         self, learning_rate: float | Variable = 0.001, lamb_weight_decay: float = 0.01, beta1: float = 0.9,
@@ -368,6 +371,7 @@ class LarsMomentumOptimizer(Optimizer):
     type = "lars_momentum"
     _velocity_acc_str = "velocity"
     accumulators = {"Velocity": _velocity_acc_str}
+    _argument_of = {"mu": "momentum"}
 
     def __init__(
         self, learning_rate: float | Variable, momentum: float, lars_coeff: float = 0.001,

@@ -32,6 +32,7 @@ from fluidnb.program import (
 )
 from fluidnb.program.shared_docs import document
 from fluidnb.regularizer import WeightDecayRegularizer, append_regularization_ops
+from fluidnb.utils.representations import repr_html
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import dtype_name
 
@@ -57,6 +58,8 @@ class Minimized(tuple[list[Operator], list[ParamGrad]]):
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         verb = "operator updates" if len(self[0]) == 1 else "operators update"
         return f"{len(self[0])} {verb} {', '.join(names[:8])}{more}"
+
+    _repr_html_ = repr_html
 
 
 #: Arguments that mean the same in every optimizer; their texts are added to the docstrings.
@@ -88,6 +91,8 @@ class Optimizer(Checked):
     type = ""
     #: Input slot of the operator -> name of the accumulator that it reads and updates.
     accumulators: Mapping[str, str] = {}
+    #: Attribute of the operator -> argument of the optimizer, where their names differ.
+    _argument_of: Mapping[str, str] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -115,6 +120,25 @@ class Optimizer(Checked):
         self._learning_rates: dict[Program, Variable] = {}
         #: (accumulator, parameter's name) -> its variable
         self._kept: dict[tuple[str, str], Variable] = {}
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """Arguments of the optimizer by name; optional ones that were left out are missing."""
+        optional = {
+            "regularization": self.regularization, "name": self._name, "global_step": self._global_step,
+        }  # fmt: skip
+        attrs = {
+            self._argument_of.get(name, name): value[0] if isinstance(value, list) else value  # lists are of one number
+            for name, value in self._attrs.items()
+        }
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {"learning_rate": self._learning_rate, **attrs, **given}
+
+    def __repr__(self) -> str:
+        texts = {k: v.name if isinstance(v, Variable) else repr(v) for k, v in self._arguments.items()}
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in texts.items())})"
+
+    _repr_html_ = repr_html
 
     # What a subclass defines.
 

@@ -7,6 +7,7 @@ from fluidnb.program import origin
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program.program import Program
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
+from fluidnb.utils.representations import repr_html, repr_pretty
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +35,26 @@ class ProgramDiff:
     def __bool__(self) -> bool:
         return bool(self.blocks)
 
-    def __str__(self) -> str:
-        if not self.blocks:
-            return "no difference"
-        lines = []
+    def rows(self) -> list[tuple[str, str]]:
+        """The differences as (mark, line), marks as in `BlockDiff`; an empty mark begins a block."""
+        rows = []
         for block in self.blocks:
-            lines.append(f"block {block.block}")
-            lines += [f"  - {line}" for line in block.removed_vars]
-            lines += [f"  + {line}" for line in block.added_vars]
+            rows.append(("", f"block {block.block}"))
+            rows += [("-", line) for line in block.removed_vars]
+            rows += [("+", line) for line in block.added_vars]
             for before, after in block.changed_vars.values():
-                lines += [f"  - {before}", f"  + {after}"]
-            lines += _excerpt(block.ops)
-        return "\n".join(lines)
+                rows += [("-", before), ("+", after)]
+            rows += _excerpt(block.ops)
+        return rows or [("", "no difference")]
+
+    def __repr__(self) -> str:
+        return f"ProgramDiff(blocks that differ: {', '.join(str(b.block) for b in self.blocks) or 'none'})"
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {mark} {line}" if mark else line for mark, line in self.rows())
+
+    _repr_html_ = repr_html
+    _repr_pretty_ = repr_pretty
 
 
 def diff(before: Program | ProgramDesc, after: Program | ProgramDesc, details: bool = False) -> ProgramDiff:
@@ -89,14 +98,14 @@ def _marked(old: list[str], new: list[str]) -> list[tuple[str, str]]:
     return out
 
 
-def _excerpt(ops: list[tuple[str, str]], around: int = 2) -> list[str]:
+def _excerpt(ops: list[tuple[str, str]], around: int = 2) -> list[tuple[str, str]]:
     """The operators that differ, with a few around them."""
     marked = [i for i, (mark, _) in enumerate(ops) if mark != " "]
     near = sorted({i for m in marked for i in range(max(0, m - around), min(len(ops), m + around + 1))})
-    lines, last = [], -1
+    rows, last = [], -1
     for i in near:
         if i != last + 1:
-            lines.append("    ...")
-        lines.append(f"  {ops[i][0]} {ops[i][1]}")
+            rows.append((" ", "..."))
+        rows.append(ops[i])
         last = i
-    return lines
+    return rows

@@ -16,6 +16,7 @@ from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
+from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
@@ -443,8 +444,7 @@ class Block:
 
         return f"Block {self.idx}: {count(len(self.desc.vars), 'variable')}, {count(len(self.desc.ops), 'operator')}"
 
-    def _repr_html_(self) -> str | None:
-        return None if hooks.repr_html is None else hooks.repr_html(self)
+    _repr_html_ = repr_html
 
 
 def _runtime(hook: Callable[..., Any] | None) -> Callable[..., Any]:

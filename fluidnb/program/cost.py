@@ -11,6 +11,7 @@ from fluidnb.program.shapes import FeedShapes, with_shapes
 from fluidnb.program.sub_blocks import forward_op, own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.utils.representations import repr_html, repr_pretty
 
 #: What costs can be summed up by.
 GROUPS = ("op", "layer", "cell", "role")
@@ -82,6 +83,12 @@ class ProgramCost:
                 size_text(row.written), f"{row.intensity:.2f}", "" if row.exact else "at least",
             ))  # fmt: skip
         return rows
+
+    def __repr__(self) -> str:
+        return f"ProgramCost({len(self.rows):,} operators, {self.multiply_adds:,} multiply-adds)"
+
+    _repr_html_ = repr_html
+    _repr_pretty_ = repr_pretty
 
     def __str__(self) -> str:
         rows = self.table()

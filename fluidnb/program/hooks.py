@@ -1,4 +1,4 @@
-"""Hooks of programs, set by higher packages: values to show, pictures, name hints and runs.
+"""Hooks of programs, set by higher packages: values to show, name hints and runs.
 
 Example:
     >>> from fluidnb.program import hooks
@@ -32,8 +32,6 @@ last_value: Callable[[Any], str | None] | None = None
 set_value: Callable[[str, Any], None] | None = None
 #: ``global_scope()`` gives the default scope of executors. Set by the runtime.
 global_scope: Callable[[], Any] | None = None
-#: ``repr_html(thing)`` draws a program, block, operator or variable as HTML, or gives None. Set by the pictures.
-repr_html: Callable[[Any], str | None] | None = None
 #: ``name_hint(frame)`` reads the user's line in ``frame`` and gives a `Hint`, or None for Fluid's counters.
 name_hint: Callable[[FrameType], Hint | None] | None = None
 #: ``before_run(program, scope)`` is called when a program is about to run that was not run like this just before; it

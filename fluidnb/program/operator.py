@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.op import has_op, kernels_of
-from fluidnb.program import hooks, origin
+from fluidnb.program import origin
 from fluidnb.program.stale_handles import gone, op_lives
 from fluidnb.program.sub_blocks import forward_op
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import SourceLocation, capture
 
 if TYPE_CHECKING:
@@ -245,5 +246,4 @@ class Operator:
             text += f" {self.origin.fate}"
         return text
 
-    def _repr_html_(self) -> str | None:
-        return None if hooks.repr_html is None else hooks.repr_html(self)
+    _repr_html_ = repr_html

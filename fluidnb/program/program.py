@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpValueError, typed
-from fluidnb.program import hooks, origin
 from fluidnb.program import layer_calls as naming
+from fluidnb.program import origin
 from fluidnb.program.block import Block
 from fluidnb.program.constants import OpRole
 from fluidnb.program.operator import Operator
@@ -20,6 +20,7 @@ from fluidnb.program.pseudo_code import program_lines
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
+from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
@@ -410,8 +411,7 @@ class Program:
         counts = f"{len(blocks)} block(s), {variables} variable(s), {ops} operator(s)"
         return f"Program: {counts}, version {self.desc.version}"
 
-    def _repr_html_(self) -> str | None:
-        return None if hooks.repr_html is None else hooks.repr_html(self)
+    _repr_html_ = repr_html
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.desc.serialize_to_string(), {"_random_seed": self._random_seed})

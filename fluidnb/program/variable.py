@@ -19,6 +19,7 @@ from fluidnb.program.layer_calls import layer
 from fluidnb.program.stale_handles import ensure_live, is_live
 from fluidnb.proto.desc import VarDesc
 from fluidnb.utils.escapes import visible_line
+from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import capture, warn
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declared
@@ -393,8 +394,7 @@ class Variable:
             parts.append("no value yet: run its program and fetch it" if value is None else f"last value {value}")
         return ", ".join(parts)
 
-    def _repr_html_(self) -> str | None:
-        return None if hooks.repr_html is None else hooks.repr_html(self)
+    _repr_html_ = repr_html
 
     def _operand(self) -> Operand:
         return "variable", self.name, *codes.elements(self.desc)

@@ -30,6 +30,7 @@ from fluidnb.runtime.replay.specialization import Specialization, bring_here
 from fluidnb.runtime.results import fetched, results
 from fluidnb.runtime.run_numbers import coming_run, next_run
 from fluidnb.runtime.scope import Scope
+from fluidnb.utils.representations import repr_html
 from fluidnb.values import invalidation as epoch
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.device_context import DeviceContext
@@ -88,6 +89,11 @@ class Executor:
         self._on_host = self.place.kind == "cpu"
         self._closed = False
         self._hot: Specialization | None = None
+
+    def __repr__(self) -> str:
+        return f"Executor({self.place}{', closed' if self._closed else ''})"
+
+    _repr_html_ = repr_html
 
     def close(self) -> None:
         """Refuse to run from now on."""

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fluidnb.utils.main_signal import signal_main
+
 #: The runs under way, in all threads.
 runs: list[Run] = []
 #: The functions below `signal`'s own, which turn numbers into enums and cost ten times as much.
@@ -105,7 +107,7 @@ def _handler(number: int, frame: Any) -> None:
     if mine:
         return
     if _is_inside(frame):  # binding, allocating, copying: soon it is in a run, or in the user's code
-        again = threading.Timer(0.001, signal.pthread_kill, (_MAIN, number))
+        again = threading.Timer(0.001, signal_main, (signal.Signals(number),))
         again.daemon = True
         again.start()
         return

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpTypeError
 from fluidnb.program import hooks
+from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.tensor import LoDTensor
@@ -109,8 +110,7 @@ class Scope:
         inside = f", {len(self.kids)} inside" if self.kids else ""
         return f"<Scope: {len(self.vars)} variables{inside}>"
 
-    def _repr_html_(self) -> str | None:
-        return None if hooks.repr_html is None else hooks.repr_html(self)
+    _repr_html_ = repr_html
 
     # ---- interface of the executors
 

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError, OpValueError, near
+from fluidnb.errors import OpValueError, near
+from fluidnb.extras import require
 
 T = TypeVar("T")
 
@@ -125,11 +126,5 @@ def _recall(cache: dict[tuple[type, Any], T], key: Any) -> T | None:
 
 
 def _bfloat16() -> np.dtype[Any]:
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise OpTypeError(
-            "bfloat16 needs the package ml_dtypes.", hint="pip install ml_dtypes, or use float16 or float32."
-        ) from None
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    dtype: np.dtype[Any] = np.dtype(require("ml_dtypes", "bfloat16").bfloat16)
     return dtype

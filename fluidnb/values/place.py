@@ -6,6 +6,7 @@ from inspect import Signature
 from typing import Any, ClassVar, Self
 
 from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.utils.representations import repr_html
 
 
 class Place:
@@ -54,6 +55,8 @@ class Place:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._device})"
+
+    _repr_html_ = repr_html
 
 
 class _HostPlace(Place):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import OpValueError
+from fluidnb.utils.representations import repr_html
 from fluidnb.values.tensor import Array, LoDTensor
 
 
@@ -90,3 +91,5 @@ class SelectedRows:
     def __repr__(self) -> str:
         value = f"{self.value.shape()} {self.value.array.dtype}" if self.value.array is not None else "none"
         return f"SelectedRows(rows={self.rows()[:20]}, height={self.height_}, value={value})"
+
+    _repr_html_ = repr_html

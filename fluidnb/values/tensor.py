@@ -11,6 +11,7 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.arguments import Count, Rule, checked, shown
 from fluidnb.errors import ArgumentError, EnforceNotMet, FluidError, OpIndexError, OpTypeError, OpValueError
+from fluidnb.utils.representations import repr_html
 from fluidnb.values import invalidation as epoch
 from fluidnb.values import strict_feeds as declared
 from fluidnb.values.copies import copy_between, is_on_device, on_host, put
@@ -386,6 +387,8 @@ class LoDTensor:
         shown = printed(self.array, threshold=100) if is_on_device(self.array) else np.asarray(self)
         return f"{self!r}\n{np.array2string(shown, threshold=100)}"
 
+    _repr_html_ = repr_html
+
 
 @checked
 class LoDTensorArray(list[LoDTensor]):
@@ -471,6 +474,8 @@ class LoDTensorArray(list[LoDTensor]):
 
     def __repr__(self) -> str:
         return f"LoDTensorArray({super().__repr__() if len(self) < 10 else f'{len(self)} tensors'})"
+
+    _repr_html_ = repr_html
 
 
 def _refuse_argument(name: str, expected: str, value: Any, hint: str) -> NoReturn:

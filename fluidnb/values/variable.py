@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, TypeVar
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.utils.representations import repr_html
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
@@ -108,3 +109,5 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"Variable({self.name}: {self.value!r})"
+
+    _repr_html_ = repr_html

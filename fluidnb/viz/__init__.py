@@ -15,7 +15,7 @@ from fluidnb.viz.memory.growth import Growth, growth_html, growth_lines
 from fluidnb.viz.memory.reader import read_memory
 from fluidnb.viz.memory.svg import arena_svg, memory_html
 from fluidnb.viz.memory.text import memory_lines
-from fluidnb.viz.notebook_reprs import install, repr_html
+from fluidnb.viz.notebook_reprs import repr_html
 from fluidnb.viz.program.block_tree import BlockLine, read_tree, tree_lines
 from fluidnb.viz.program.filter import select
 from fluidnb.viz.program.graph_level import level, part
@@ -43,7 +43,7 @@ __all__ = [
     "BlockLine", "BlockRow", "Curve", "Gradients", "Growth", "OpRow", "OpSheet", "Picture", "Preview", "ProgramPicture",
     "ScopeRow", "ScopeVariable", "SlotRow", "TensorSummary", "Uses", "VarRow", "ansi", "arena_svg", "bars", "boxed",
     "card_lines", "curves_svg", "dot_svg", "dot_text", "gradient_lines", "gradients_html", "gradients_svg",
-    "graph_html", "graph_lines", "growth_html", "growth_lines", "install", "level", "lines_html", "list_lines",
+    "graph_html", "graph_lines", "growth_html", "growth_lines", "level", "lines_html", "list_lines",
     "memory_html", "memory_lines", "part", "plain", "program_html", "program_lines", "program_svg", "read_block",
     "read_memory", "read_op", "read_preview", "read_program", "read_scope", "read_tensor", "read_timeline", "read_tree",
     "repr_html", "rich_text", "scope_html", "scope_lines", "select", "sheet_lines", "sparkline", "tensor_html",

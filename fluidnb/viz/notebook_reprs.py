@@ -1,27 +1,49 @@
-"""HTML representations of variables, tensors, scopes, blocks, operators and programs in notebooks."""
+"""HTML representations of the objects of fluidnb in notebooks."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from fluidnb.average import WeightedAverage
 from fluidnb.debug.session import Session
-from fluidnb.program import hooks
+from fluidnb.metrics import MetricBase
+from fluidnb.optimizer import Optimizer
+from fluidnb.optimizer.base import Minimized
+from fluidnb.passes.diff import ProgramDiff
+from fluidnb.program.block import Block
+from fluidnb.program.cost import ProgramCost
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
+from fluidnb.runtime import Executor
 from fluidnb.runtime.last_values import latest_held
 from fluidnb.runtime.scope import Scope
-from fluidnb.values.tensor import LoDTensor, array_of
+from fluidnb.values import variable as cells
+from fluidnb.values.place import Place
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray, array_of
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.program.cost import cost_lines
+from fluidnb.viz.program.diff import marked_lines
 from fluidnb.viz.program.html import SHOWN, program_html
 from fluidnb.viz.program.model import ProgramPicture
 from fluidnb.viz.program.reader import read_block, read_op, read_program, read_var
 from fluidnb.viz.program.text import op_lines
 from fluidnb.viz.session.html import session_html
-from fluidnb.viz.values.html import scope_html, tensor_html
+from fluidnb.viz.summary import reader as summaries
+from fluidnb.viz.summary.model import Summary
+from fluidnb.viz.summary.text import summary_lines
+from fluidnb.viz.values.html import scope_html, tensor_html, variable_html
 from fluidnb.viz.values.preview import read_preview
-from fluidnb.viz.values.reader import read_scope, read_tensor
+from fluidnb.viz.values.reader import read_scope, read_tensor, read_variable
 from fluidnb.viz.values.text import tensor_lines
+
+#: Classes that are shown as a `Summary`, and the functions that read them.
+_SUMMARIES: tuple[tuple[type[Any], Callable[[Any], Summary]], ...] = (
+    (Executor, summaries.read_executor), (Optimizer, summaries.read_optimizer), (Minimized, summaries.read_minimized),
+    (MetricBase, summaries.read_metric), (WeightedAverage, summaries.read_average), (Place, summaries.read_place),
+)  # fmt: skip
 
 
 def repr_html(thing: Any) -> str | None:
@@ -39,9 +61,18 @@ def repr_html(thing: Any) -> str | None:
         return lines_html(op_lines(read_op(thing)))
     if isinstance(thing, Session):
         return session_html(thing)
-    if hasattr(thing, "ops") and hasattr(thing, "desc"):
+    if isinstance(thing, Block):
         return program_html(ProgramPicture(read_block(thing), title=f"block {thing.idx}"))
-    return None
+    if isinstance(thing, LoDTensorArray | SelectedRows):
+        return variable_html(read_variable("", thing, previews=True))
+    if isinstance(thing, cells.Variable):
+        return variable_html(read_variable(thing.name, thing.value, previews=True))
+    if isinstance(thing, ProgramCost):
+        return lines_html(cost_lines(thing))
+    if isinstance(thing, ProgramDiff):
+        return lines_html(marked_lines(thing))
+    read = next((read for kind, read in _SUMMARIES if isinstance(thing, kind)), None)
+    return None if read is None else lines_html(summary_lines(read(thing)))
 
 
 def variable_lines(variable: Variable) -> list[Line]:
@@ -65,8 +96,3 @@ def variable_lines(variable: Variable) -> list[Line]:
     if array is None:
         return [line, [("   no value yet: run its program and fetch it", "dim")]]
     return [line, [("   last value ", "dim"), *tensor_lines(replace(read_tensor(array), name=""))[0]]]
-
-
-def install() -> None:
-    """Installs HTML representations for the classes of fluidnb."""
-    hooks.repr_html = repr_html

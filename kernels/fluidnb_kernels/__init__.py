@@ -6,10 +6,19 @@ new row in the family's table.
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 
-#: Packages without operators, imported by those who use them.
+#: Packages without operators, imported by those who use them; the emulator's need a system with `mmap` and `mprotect`.
 _APART = tuple(f"{__name__}.{package}" for package in ("emulator", "lab", "cuda_emulator_backend"))
 
-for _module in pkgutil.walk_packages(__path__, __name__ + "."):
-    if not _module.name.startswith(_APART):
-        importlib.import_module(_module.name)
+
+def _import_all(folders: Iterable[str], prefix: str) -> None:
+    """Import the modules of a package; `pkgutil.walk_packages` would import the packages apart, too."""
+    for module in pkgutil.iter_modules(folders, prefix):
+        if module.name not in _APART:
+            imported = importlib.import_module(module.name)
+            if module.ispkg:
+                _import_all(imported.__path__, f"{module.name}.")
+
+
+_import_all(__path__, f"{__name__}.")

@@ -6,10 +6,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import fluidnb as fluid
-from fluidnb import viz
 from fluidnb.program import Program, hooks
 from fluidnb.runtime import Scope
-from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.cell_magic import FluidCells
 from fluidnb_magics.commands import compat
@@ -22,10 +20,6 @@ from fluidnb_magics.line_magic import FluidLines, question_as_help
 from fluidnb_magics.session.cells import forget_files
 from fluidnb_magics.session.change_report import report_lines, stale_line
 from fluidnb_magics.session.workbench import Workbench
-
-_HTML = "text/html"
-#: Classes without a method for HTML, which the shell's formatter renders.
-_FORMATTED = (LoDTensor,)
 
 _loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
@@ -50,7 +44,7 @@ class Extension:
         self._names = {"fluid": fluid, "layers": fluid.layers}
 
     def load(self) -> None:
-        """Register magics, events, completions and formatters; bind ``fluid`` and ``layers``."""
+        """Register magics, events and completions; bind ``fluid`` and ``layers``."""
         shell = self._shell
         for magics in self._magics:
             shell.register_magics(magics)
@@ -58,8 +52,6 @@ class Extension:
         shell.events.register("pre_run_cell", self._follow)
         shell.Completer.custom_matchers.append(self._completion.match)
         shell.input_transformers_cleanup.append(question_as_help)
-        for cls in _FORMATTED:
-            shell.display_formatter.formatters[_HTML].for_type(cls, viz.repr_html)
         self._bound = {name: value for name, value in self._names.items() if name not in shell.user_ns}
         shell.push(self._bound, interactive=False)
         if self._debugger is not None:
@@ -85,8 +77,6 @@ class Extension:
         if self._reporter:
             self._reporter.close()
         self.bench.changes.close()
-        for cls in _FORMATTED:
-            shell.display_formatter.formatters[_HTML].pop(cls)
         for name, value in self._bound.items():
             if shell.user_ns.get(name) is value:
                 del shell.user_ns[name]
@@ -121,7 +111,6 @@ def load(shell: Any) -> Extension:
         extension = Extension(shell)
         extension.load()
         _loaded[shell] = extension
-        viz.install()
         hooks.before_run = _before_run
     return _loaded[shell]
 
@@ -132,7 +121,7 @@ def unload(shell: Any) -> None:
     if extension is not None:
         extension.unload()
     if not _loaded:
-        hooks.repr_html = hooks.before_run = None
+        hooks.before_run = None
         compat.uninstall()
 
 

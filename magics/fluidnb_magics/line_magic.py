@@ -8,6 +8,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
 
 from fluidnb.errors import NotFed, near
+from fluidnb.extras import PACKAGES, missing
 from fluidnb_magics.arguments import options_of
 from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
@@ -56,6 +57,10 @@ class FluidLines(Magics):
                 feed = " ".join(f"{name}=..." for name in error.names)
                 error.hint = f"%fluid {word} --feed {feed} {rest.strip()}".strip()
             raise shorten(self.shell, error) from None
+        except ModuleNotFoundError as error:
+            if error.name not in PACKAGES:
+                raise
+            raise shorten(self.shell, missing(error.name, f"%fluid {word}")) from None
         except BaseException as error:
             raise shorten(self.shell, error) from None
 

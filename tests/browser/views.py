@@ -48,8 +48,9 @@ FIRST = len(_SETUP)
 CELLS = [*_SETUP, *VIEWS.values()]
 
 _SCRIPTS = (Path(__file__).parent / "views.js").read_text("utf-8")
-_RECORD, _, TEXTS = _SCRIPTS.partition("\n// All texts inside an element")
-_RECORD = _RECORD.partition("const record = ")[2].strip().removesuffix(";")
+#: A statement that keeps what is drawn on canvases, and defines what `TEXTS` uses.
+RECORD, _, TEXTS = _SCRIPTS.partition("\n// All texts inside an element")
+RECORD = RECORD.partition("const record = ")[2].strip().removesuffix(";")
 #: A function of an element: its texts with their contrast, and their size in pixels of the screen.
 TEXTS = TEXTS.partition("const texts = ")[2].strip().removesuffix(";")
 
@@ -57,7 +58,7 @@ TEXTS = TEXTS.partition("const texts = ")[2].strip().removesuffix(";")
 def open_all(notebook: Any) -> Notebook:
     """Open a notebook with all views, and run it; the page is so tall that all of it is seen."""
     nb: Notebook = notebook(CELLS)
-    nb.page.evaluate(_RECORD)
+    nb.page.evaluate(RECORD)
     for index in range(len(CELLS)):
         nb.run(index)
     panel = nb.cell(FIRST + list(VIEWS).index("panel"))

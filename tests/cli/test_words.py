@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fluidnb
+from fluidnb import extras
 from fluidnb.cli import bench, demo, lab, main, test, version
 from fluidnb.cli.entry import COMMANDS
 from fluidnb.errors import EnforceNotMet
@@ -33,8 +34,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
     for word in (test, demo, lab, bench):
         monkeypatch.setattr(word, "start", start)
-    for word in (test, demo, lab):
-        monkeypatch.setattr(word, "find_spec", lambda name: ModuleSpec(name, None))
+    monkeypatch.setattr(extras, "find_spec", lambda name: ModuleSpec(name, None))
     return seen
 
 
@@ -47,8 +47,7 @@ def packaged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is optional is installed."""
-    for word in (version, test, demo, lab):
-        monkeypatch.setattr(word, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
 
 
 def test_without_a_word_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +95,7 @@ def test_cuda(monkeypatch: pytest.MonkeyPatch, bare: None) -> None:
     monkeypatch.delenv("FLAGS_cuda_backend", raising=False)
     assert version.cuda() == "no: cupy is not installed"
     assert version._version("no_such_package") == "not installed"
-    monkeypatch.setattr(version, "find_spec", lambda name: ModuleSpec(name, None))
+    monkeypatch.setattr(extras, "find_spec", lambda name: ModuleSpec(name, None))
     place = fluidnb.CUDAPlace(0)
     refusal = EnforceNotMet(f"Cannot run operator on place {place}: no driver is there.")
 
@@ -141,7 +140,7 @@ def test_a_package_has_no_tests(word: str, what: str, packaged: None, started: S
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("test", "pytest is not installed"), ("demo", "fluidnb[data]"), ("lab", "fluidnb[notebook]")],
+    [("test", "fluidnb[test]"), ("demo", "fluidnb[terminal]"), ("lab", "fluidnb[notebook]")],
 )
 def test_what_is_missing_is_told(word: str, said: str, started: Started, bare: None,
                                  capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip

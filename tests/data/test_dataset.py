@@ -11,7 +11,7 @@ import pytest
 
 from fluidnb.data import dataset, reader, seeding
 from fluidnb.data.dataset import bundled
-from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import MissingPackage
 
 
 def columns(read: reader.Reader) -> tuple[np.ndarray, np.ndarray]:
@@ -87,6 +87,7 @@ def test_uci_housing_says_once_that_it_is_synthetic() -> None:
 @pytest.mark.parametrize("name", ["digits", "diabetes"])
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(EnforceNotMet, match=f"The {name} data comes with scikit-learn") as e:
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(MissingPackage, match=f"The data set {name} needs the package scikit-learn") as e:
         bundled.load(name)
-    assert "pip install fluidnb[data]" in str(e.value)
+    assert "pip install 'fluidnb[data]'" in str(e.value)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 ROWS = [
     {"utils"},
     {"errors", "arguments", "absent"},
+    {"extras"},
     {"files"},
     {"proto", "memory"},
     {"values"},
@@ -22,7 +23,7 @@ ROWS = [
     {"program"},
     {"cells", "passes"},
     {"layers", "backward", "optimizer", "transpiler", "runtime", "data"},
-    {"net"},
+    {"net", "metrics"},
     {"debug"},
     {"viz"},
     {"builder"},
@@ -48,17 +49,19 @@ COUNTS_AS = {
     "regularizer": "layers",
     "clip": "layers",
     "nets": "layers",
+    "average": "layers",
 }
-KERNELS_MAY_IMPORT = {"op", "values", "errors", "memory", "files", "utils"}
+KERNELS_MAY_IMPORT = {"op", "values", "errors", "extras", "memory", "files", "utils"}
 #: Imports by name, at the first use, of packages above: (file, module) -> why.
 LOAD_HOOKS = {
     ("fluidnb/values/kernel_packages.py", "fluidnb_kernels"): "the extension's own load hook: operators and devices",
     ("fluidnb/op/factory.py", "fluidnb.core"): "fluid.op.Operator of versions 0.10 and 0.11 runs by itself",
     ("fluidnb/debug/__init__.py", "fluidnb.terminal"): "the prompt of a debug session",
+    ("fluidnb/utils/representations.py", "fluidnb.viz.notebook_reprs"): "HTML of objects in notebooks",
 }
 #: Files that import modules whose names are data.
 BY_NAME = {
-    "fluidnb/compat/aliases.py", "fluidnb_kernels/__init__.py", "fluidnb_kernels/cuda/backend.py",
+    "fluidnb/compat/aliases.py", "fluidnb/extras.py", "fluidnb_kernels/__init__.py", "fluidnb_kernels/cuda/backend.py",
 }  # fmt: skip
 #: Packages of the kernels that no other one imports; they use fluidnb as its users do.
 KERNELS_APART = {"lab"}

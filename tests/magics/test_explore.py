@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from IPython.core.error import UsageError
 
 from fluidnb.errors import FluidError, NotFound, OpValueError
+from fluidnb.extras import MissingPackage
 from fluidnb.viz import Picture
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.completion import Completion
@@ -170,3 +172,13 @@ def test_tab(session: Session) -> None:
     assert offered("%fluid tree --st") == ["--startup"]
     session.run("%%fluid g --program gan\nlayers.data('noise', [1])")
     assert offered("%fluid tree --program ga") == ["gan"]
+
+
+def test_without_widgets_the_extra_is_named(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("fluidnb_magics.widgets")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    model(session)
+    error, shown = session.fail("%fluid explore")
+    assert isinstance(error, MissingPackage) and "%fluid explore needs the package anywidget" in shown
+    assert "pip install 'fluidnb[notebook]'" in shown and "Traceback" not in shown

@@ -29,7 +29,7 @@ def traces(shell: InteractiveShell) -> dict[str, Any]:
         "hidden": {n for n in shell.user_ns_hidden if not n.startswith("_")},
         "transformers": [list(shell.input_transformers_post), list(shell.ast_transformers)],
         "methods": {n for n in vars(shell) if callable(vars(shell)[n])},
-        "hooks": (hooks.repr_html, hooks.name_hint, hooks.before_run),
+        "hooks": (hooks.name_hint, hooks.before_run),
         "cells": dict(cell_names),
         "display": (sys.displayhook, sys.excepthook, shell.display_pub),
     }

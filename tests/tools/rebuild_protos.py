@@ -23,7 +23,7 @@ def build(name: str) -> dict[str, bytes]:
         options += [f"--descriptor_set_out={out}/{name}.desc", f"--pyi_out={out}"]
         if protoc.main(["protoc", *options, f"{name}.proto"]):
             raise RuntimeError(f"{name}.proto does not compile.")
-        stub = for_strict_checkers((out / f"{name}_pb2.pyi").read_text())
+        stub = for_strict_checkers((out / f"{name}_pb2.pyi").read_text("utf-8"))
         stub = stub.replace("import framework_pb2 as", "from fluidnb.proto import framework_pb2 as")
         return {f"{name}.desc": (out / f"{name}.desc").read_bytes(), f"{name}_pb2.pyi": stub.encode()}
 

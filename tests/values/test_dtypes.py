@@ -47,6 +47,17 @@ def test_bfloat16_needs_ml_dtypes_only_when_used() -> None:
     assert done.stdout == b"False\n", done.stderr
 
 
+def test_bfloat16_without_ml_dtypes_names_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['ml_dtypes'] = None\nimport fluidnb as fluid\nfrom fluidnb.values import np_dtype\n"
+        "x = fluid.layers.data('x', [2], dtype='bfloat16')\n"  # a program is built and saved without it
+        "try: np_dtype('bfloat16')\nexcept ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True)
+    assert b"bfloat16 needs the package ml_dtypes, which is not installed." in done.stdout, done.stderr
+    assert b"pip install 'fluidnb[bfloat16]'" in done.stdout
+
+
 @pytest.mark.parametrize(
     "wrong", ["flot32", "object", "uint16", "str", object, None, VarType.LOD_TENSOR, 99, True, 1.5, []]
 )

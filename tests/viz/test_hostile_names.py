@@ -11,6 +11,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.passes.diff import diff
 from fluidnb.proto.text import to_text
 from fluidnb.utils.escapes import ACTING
 
@@ -96,12 +97,25 @@ def snapshot_html(program: fluid.Program) -> str:
         return fluid.viz.repr_html(session) or str(session.snapshot.text) + "onerror"
 
 
+def executor_html(program: fluid.Program) -> str:
+    """An executor that has run a program."""
+    scope_of(program)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(program, feed(program), [program.global_block().ops[-1].output("Out")[0]])
+    return fluid.viz.repr_html(exe) or ""
+
+
 HTML: dict[str, Callable[[fluid.Program], str]] = {
     "svg": lambda p: fluid.viz.program_svg(fluid.viz.read_program(p), "a"),
     "program": lambda p: fluid.viz.repr_html(p) or "",
     "operator": lambda p: "".join(fluid.viz.repr_html(o) or "" for o in p.global_block().ops),
     "variable": lambda p: "".join(fluid.viz.repr_html(v) or "" for v in p.list_vars()),
     "scope": lambda p: fluid.viz.scope_html(fluid.viz.read_scope(scope_of(p))),
+    "scope variable": lambda p: fluid.viz.repr_html(scope_of(p).find_var("w" + EVIL)) or "",
+    "executor": lambda p: executor_html(p),
+    "optimizer": lambda p: fluid.viz.repr_html(fluid.optimizer.SGD(0.1, name="sgd" + EVIL)) or "",
+    "metric": lambda p: fluid.viz.repr_html(fluid.metrics.Accuracy("acc" + EVIL)) or "",
+    "difference": lambda p: fluid.viz.repr_html(diff(fluid.Program(), p)) or "",
     "debug session": lambda p: snapshot_html(p),
 }
 

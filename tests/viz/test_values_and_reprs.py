@@ -65,26 +65,6 @@ def test_variables_show_their_last_value() -> None:
     assert "parameter" in str(viz.repr_html(w))
 
 
-def test_everything_shows_itself_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fluidnb.program import hooks
-
-    monkeypatch.setattr(hooks, "repr_html", None)
-    y = fluid.layers.fc(fluid.layers.data("z", shape=[3]), 2)
-    things = [
-        y,
-        y.param,
-        fluid.default_main_program(),
-        y.op,
-        fluid.global_scope(),
-        fluid.default_main_program().block(0),
-    ]
-    assert all(thing._repr_html_() is None for thing in things)
-    viz.install()
-    for thing in things:
-        assert "fluidnb" in str(thing._repr_html_())
-    assert viz.repr_html(object()) is None
-
-
 def test_drawing_does_not_change_a_program() -> None:
     y = fluid.layers.fc(fluid.layers.data("z", shape=[3]), 2)
     program = fluid.default_main_program()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.data.reader.decorators import Reader
-from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import require
 from fluidnb.values.one_element_array import for_user
 
 Array = np.ndarray[Any, Any]
@@ -16,12 +16,7 @@ Array = np.ndarray[Any, Any]
 
 def load(name: str, **options: Any) -> tuple[Array, Array]:
     """A data set that scikit-learn carries in its package."""
-    try:
-        from sklearn import datasets
-    except ImportError:
-        raise EnforceNotMet(
-            f"The {name} data comes with scikit-learn, which is not installed.", hint="pip install fluidnb[data]."
-        ) from None
+    datasets = require("sklearn.datasets", f"The data set {name}")
     features, targets = getattr(datasets, f"load_{name}")(return_X_y=True, **options)
     return features, targets
 

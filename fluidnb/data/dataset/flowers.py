@@ -20,7 +20,7 @@ from fluidnb.data.dataset.image import simple_transform
 from fluidnb.data.dataset.image_files import load_image_bytes, to_ppm
 from fluidnb.data.reader.decorators import Reader, map_readers
 from fluidnb.data.reader.threads import xmap_readers
-from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import require
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/flowers/102flowers.tgz"
 LABEL_URL = "http://paddlemodels.bj.bcebos.com/flowers/imagelabels.mat"
@@ -107,10 +107,7 @@ def _stored(paths: tuple[str, ...], part: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _table(path: str, name: str) -> Array:
-    try:
-        from scipy.io import loadmat  # type: ignore[import-untyped]
-    except ImportError:
-        raise EnforceNotMet(f"{path} cannot be read without SciPy.", hint="pip install scipy.") from None
+    loadmat = require("scipy.io", f"The file {path}").loadmat
     with source.reading(path, name):
         table: Array = np.ravel(loadmat(path)[name])
         return table

@@ -19,6 +19,7 @@ from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.reader.decorators import check_count
 from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.extras import require
 from fluidnb.files.atomic_write import atomic_write
 
 _PLAIN = re.compile(rb"(P[56])\s+(\d+)\s+(\d+)\s+255\s")  # PGM and PPM without comments, a byte a value
@@ -48,17 +49,12 @@ def decode(data: bytes, what: str) -> Array:
             )  # fmt: skip
         pixels = np.frombuffer(data, np.uint8, wide * high * colours, head.end())
         return pixels.reshape((high, wide, 3) if colours == 3 else (high, wide)).copy()
+    pillow = require("PIL.Image", f"The image {what}")
     try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise EnforceNotMet(
-            f"The image {what} cannot be read without Pillow.", hint="pip install pillow; PPM and PGM need nothing."
-        ) from None
-    try:
-        with Image.open(io.BytesIO(data)) as opened:
+        with pillow.open(io.BytesIO(data)) as opened:
             image = opened if opened.mode in ("L", "P", "RGB") else opened.convert("RGB")
             return np.array(image, np.uint8)
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as e:
+    except (pillow.UnidentifiedImageError, OSError, SyntaxError, ValueError) as e:
         raise EnforceNotMet(f"The image {what} cannot be read: {e}.") from e
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fluidnb.extras import is_installed
 from fluidnb.utils.escapes import visible
+from fluidnb.utils.text_width import beginning, text_width
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -36,27 +38,27 @@ def legible(colour: str) -> str:
 
 
 def width(line: Line) -> int:
-    """Number of characters of a line."""
-    return sum(len(text) for text, _ in line)
+    """Columns that a line takes in a terminal."""
+    return sum(text_width(text) for text, _ in line)
 
 
 def cut(line: Line, size: int) -> Line:
-    """Cuts a line to a number of characters and adds an ellipsis."""
+    """Cuts a line to a number of columns and adds an ellipsis."""
     if width(line) <= size:
         return line
     out: Line = []
     left = max(size - 1, 0)
     for text, style in line:
-        out.append((text[:left], style))
-        left -= len(text)
+        out.append((beginning(text, left), style))
+        left -= text_width(text)
         if left <= 0:
             break
     return [*out, ("…", "dim")]
 
 
 def cut_text(text: str, size: int) -> str:
-    """Cuts a text to a number of characters, at least one, and adds an ellipsis."""
-    return text if len(text) <= size else text[: max(size - 1, 0)] + "…"
+    """Cuts a text to a number of columns, at least one, and adds an ellipsis."""
+    return text if text_width(text) <= size else beginning(text, size - 1) + "…"
 
 
 def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int = 0) -> list[Line]:
@@ -110,7 +112,9 @@ def rich_text(lines: Iterable[Line]) -> Text:
 
 
 def ansi(lines: Iterable[Line], columns: int = 100) -> str:
-    """Lines with terminal colour codes."""
+    """Lines with terminal colour codes, cut to a number of columns; without the package rich, without colours."""
+    if not is_installed("rich"):
+        return plain(cut(line, columns) for line in lines)
     from io import StringIO
 
     from rich.console import Console
@@ -122,7 +126,7 @@ def ansi(lines: Iterable[Line], columns: int = 100) -> str:
     return out.getvalue().rstrip("\n")
 
 
-#: Default characters of a line.
+#: Default columns of a line.
 WIDE = 110
 
 
@@ -135,7 +139,7 @@ def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
         current: Line = []
         for piece, style in line:
             for word in re.findall(r"\s+|\S+", piece):
-                if width(current) + len(word) > (size or WIDE) and not word.isspace() and current:
+                if width(current) + text_width(word) > (size or WIDE) and not word.isspace() and current:
                     out.append(current)
                     current = [(inset, "")]
                 current.append((word, style))

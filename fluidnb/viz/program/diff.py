@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from fluidnb.passes.diff import ProgramDiff
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb.viz.program.model import OpRow, VarRow
 from fluidnb.viz.program.reader import read_program
@@ -108,3 +109,8 @@ def _op_cells(row: DiffRow) -> list[Line]:
         text += [(op.left, "dim" if same else "name"), (" = ", "dim" if same else "")]
     text += [(op.type, "dim" if same else op.role), (f"({op.arguments})", "dim" if same else "")]
     return [text, [(op.facts, "dim")], [(op.location, "location")]]
+
+
+def marked_lines(diff: ProgramDiff) -> list[Line]:
+    """Text rendering of the differences that `fluidnb.passes.diff` finds."""
+    return [[(f"  {mark} {line}", _STYLES[mark])] if mark else [(line, "bold")] for mark, line in diff.rows()]

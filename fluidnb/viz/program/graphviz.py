@@ -1,4 +1,8 @@
-"""A program as a graph laid out by Graphviz, where installed."""
+"""A program as a graph laid out by Graphviz, where installed.
+
+The text and the call of ``dot`` are written here: the package ``graphviz`` renders without a time limit and cannot be
+cancelled, brings no ``dot``, and would save one line, the quoting.
+"""
 
 import re
 import shutil
@@ -78,7 +82,7 @@ def dot_svg(
     uid = uid or new_uid()
     program = shutil.which("dot")
     if program is None:
-        return Layout(why="there is no dot on PATH (it comes with Graphviz)")
+        return Layout(why="there is no dot on PATH; apt-get install graphviz or brew install graphviz brings it")
     graph = dot_text(picture, uid)
     try:
         done = _run([program, "-Tsvg"], graph, patience, stop or threading.Event())

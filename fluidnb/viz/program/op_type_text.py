@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from fluidnb.op import OpDef, has_op
+from fluidnb.utils.text_width import padded, text_width
 from fluidnb.viz.base.styled_text import Line, columns, cut
 from fluidnb.viz.program.model import OpRow
 from fluidnb.viz.program.op_type import OpSheet, family_of, read_op
@@ -84,15 +85,15 @@ def _folded(text: str, size: int) -> list[str]:
 
 def _table(cells: Sequence[tuple[str, str]], size: int) -> Iterator[Line]:
     """Names and their wrapped descriptions."""
-    first = min(max((len(name) for name, _ in cells), default=0), _FIRST)
+    first = min(max((text_width(name) for name, _ in cells), default=0), _FIRST)
     for name, text in cells:
         parts = _folded(text, max(size - first - 4, 24))
-        if len(name) > first:
+        if text_width(name) > first:
             yield [("  " + name, "name")]
             name = ""
         for i, part in enumerate(parts or [""]):
             title = "" if i else name
-            yield [(f"  {title:<{first}}  ", "name"), (part, "")] if part else [("  " + title, "name")]
+            yield [(f"  {padded(title, first)}  ", "name"), (part, "")] if part else [("  " + title, "name")]
 
 
 def list_lines(definitions: Iterable[OpDef], limit: int = 0) -> list[Line]:

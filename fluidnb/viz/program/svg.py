@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from fluidnb.utils.escapes import escape
+from fluidnb.utils.text_width import text_width
 from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible, plural
 from fluidnb.viz.base.svg import CHAR, heading, new_uid, svg_element
 from fluidnb.viz.program.data_flow import Edge, lanes
@@ -43,18 +44,18 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     uid = uid or new_uid()
     rows, boxes = _rows(picture, limit)
     ops = [(i, row.op) for i, row in enumerate(rows) if row.op is not None]
-    facts = min(max((len(op.facts) for _, op in ops), default=0), _FACTS)
-    location = min(max((len(op.location) for _, op in ops), default=0), _LOCATION)
+    facts = min(max((text_width(op.facts) for _, op in ops), default=0), _FACTS)
+    location = min(max((text_width(op.location) for _, op in ops), default=0), _LOCATION)
     # an operator may use free space of the columns beside it
-    code = min(max((len(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _LOCATION - location)
+    code = min(max((text_width(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _LOCATION - location)
     deep = max((row.depth for row in rows), default=0) * _INDENT
     right = _LEFT + deep + code * CHAR + 20
     drawn = lanes(ops)
     x_took = right + 14 + (max((e.lane for e in drawn), default=-1) + 1) * _LANE
-    took = max((len(op.took) for _, op in ops), default=0)
+    took = max((text_width(op.took) for _, op in ops), default=0)
     x_facts = x_took + (max(took * CHAR, _BAR) + 16 if took else 0)
     x_location = x_facts + facts * CHAR + 16
-    head = (len(picture.title) + len(picture.counts) + 2) * CHAR
+    head = (text_width(picture.title) + text_width(picture.counts) + 2) * CHAR
     size = (max(x_location + location * CHAR, head) + 8, 30 + len(rows) * _ROW + 6)
     parts = [heading(picture.title, picture.counts, 18)]
     parts += [_box(uid, block, first, last, depth, right) for block, first, last, depth in boxes]
@@ -145,11 +146,11 @@ def _took(i: int, op: OpRow, left: float, right: float) -> str:
 
 
 def op_tspans(op: OpRow, chars: int) -> Iterator[str]:
-    """The line of an operator, its type in the colour of its role, cut to a number of characters."""
+    """The line of an operator, its type in the colour of its role, cut to a number of columns."""
     for look, pieces in groupby(op.pieces, lambda piece: _ATTRIBUTES.get(piece[1], "")):
         text = "".join(text for text, _ in pieces)
         shown = cut_text(text, max(chars, 1))
-        chars -= len(text)
+        chars -= text_width(text)
         yield f"<tspan{look}>{escape(shown)}</tspan>"
         if chars <= 0:
             return

@@ -13,6 +13,7 @@ from fluidnb.debug.history import Access
 from fluidnb.debug.nan import Finding
 from fluidnb.debug.snapshot import FrameLocation, OpLocation, Snapshot
 from fluidnb.errors import FluidError
+from fluidnb.utils.text_width import text_width
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
 from fluidnb.viz.base.styled_text import width as size_of
 from fluidnb.viz.program.reader import read_op
@@ -144,7 +145,7 @@ def _fitted(rows: list[list[Line]], width: int) -> list[Line]:
     if not width or len(table) < sum(len(row) > 1 for row in rows):
         return columns(rows, width)
     beside = max((size_of(row[1]) + size_of(row[2]) for row in table), default=0) + 4
-    least = max((size_of(row[0][:_TYPE]) + len(row[0][-2][0]) for row in table), default=0) + _LEAST
+    least = max((size_of(row[0][:_TYPE]) + text_width(row[0][-2][0]) for row in table), default=0) + _LEAST
     size = min(max(width - beside, least), width)
     fitted = [[_fit(row[0], size), *row[1:]] if len(row) > 1 else row for row in rows]
     return columns(fitted, width, keep=1)

@@ -30,9 +30,13 @@ def scope_html(scope: ScopeRow, uid: str = "") -> str:
 
 def tensor_html(summary: TensorSummary, preview: Preview | None) -> str:
     """A tensor with its histogram, preview and sequences."""
+    return variable_html(ScopeVariable(summary.name, "LoDTensor", summary, preview))
+
+
+def variable_html(variable: ScopeVariable) -> str:
+    """The value of a variable with its parts."""
     css = f"line-height:1.5;font-family:{escape(FONT)};font-size:12px"
-    row = ScopeVariable(summary.name, "LoDTensor", summary, preview)
-    return boxed(f'<div style="{css}">{_table(_rows([row]))}</div>')
+    return boxed(f'<div style="{css}">{_table(_rows([variable]))}</div>')
 
 
 def _fold(scope: ScopeRow, uid: str, opened: bool) -> str:

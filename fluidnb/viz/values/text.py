@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from fluidnb.utils.text_width import text_width
 from fluidnb.values.lod_text import draw
 from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, Span, columns, plural
@@ -21,7 +22,7 @@ def tensor_lines(summary: TensorSummary) -> list[Line]:
         line.append(("  on " + summary.where, "dim"))
     if not summary.lod:
         return [line]
-    indent = " " * (len(summary.name) + 2 if summary.name else 0)
+    indent = " " * (text_width(summary.name) + 2 if summary.name else 0)
     picture, _ = draw(summary.lod, summary.shape[0] if summary.shape else 0)
     return [line, [(indent, ""), (f"{lod_text(summary.lod)}  {picture}", "dim")]]
 

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from fluidnb.extras import command
 from fluidnb.files.cache_folder import cache_folder
 from fluidnb.memory import flags
 
@@ -46,8 +47,8 @@ def missing() -> str:
         count = cupy().cuda.runtime.getDeviceCount()
     except ImportError as error:
         return (
-            f"cupy is not installed ({_one_line(error)}): pip install fluidnb[cuda12] (or cuda13) on a machine with an "
-            "NVIDIA GPU."
+            f"cupy is not installed ({_one_line(error)}): {command('cuda12')} (or cuda13) on a machine with "
+            "an NVIDIA GPU."
         )
     except Exception as error:  # cupy has a class of its own for what the driver says
         return f"there is no CUDA device ({_one_line(error)}): {use_emulator}"

@@ -57,7 +57,7 @@ class Source:
     @cached_property
     def text(self) -> str:
         """The file with what it includes in place, so that compilers and their caches see all of it."""
-        return "\n".join(included(self.path.read_text(), self.path, set()))
+        return "\n".join(included(self.path.read_text("utf-8"), self.path, set()))
 
 
 class Function:
@@ -112,7 +112,7 @@ def included(text: str, path: Path, seen: set[str], first: int = 1) -> list[str]
             seen.add(match[1])
             beside = path.with_name(match[1])
             header = beside if beside.exists() else _SHARED / match[1]
-            out += [*included(header.read_text(), header, seen), f'#line {number + 1} "{path.name}"']
+            out += [*included(header.read_text("utf-8"), header, seen), f'#line {number + 1} "{path.name}"']
     return out
 
 

@@ -34,13 +34,13 @@ def build(source: str, options: Sequence[str] = (), sanitize: bool = False) -> P
     if compiler is None:
         raise NotFound("Kernels cannot be emulated here.", expected="g++", hint=missing())
     flags = [*_FLAGS, *(_SANITIZE if sanitize else ()), *options]
-    headers = [(_HERE / name).read_text() for name in ("machine.h", "cuda.h", "launch.h")]
+    headers = [(_HERE / name).read_text("utf-8") for name in ("machine.h", "cuda.h", "launch.h")]
     key = hashlib.sha256("\0".join([source, *headers, compiler, *flags]).encode()).hexdigest()[:32]
     library = cache_folder("emulator") / f"{key}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=library.parent) as work:
             text, made = Path(work) / "kernel.cpp", Path(work) / "kernel.so"
-            text.write_text(source)
+            text.write_text(source, "utf-8")
             command = [compiler, *flags, f"-I{_HERE}", str(text), "-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:

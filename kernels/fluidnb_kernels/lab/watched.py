@@ -54,7 +54,7 @@ def watch(op: str, launches: Sequence[Launch]) -> str:
                 f"The kernel of {op} has not ended after {PATIENCE:.0f} seconds.", expected="loops that end",
                 hint="the kernels of this session stay as they were.",
             ) from None  # fmt: skip
-        at = (Path(folder) / "job.at").read_text() if (Path(folder) / "job.at").exists() else ""
+        at = (Path(folder) / "job.at").read_text("utf-8") if (Path(folder) / "job.at").exists() else ""
     if done.returncode:
         raise _astray(op, done.stderr, at, launches)
     return by
@@ -75,7 +75,7 @@ def main(path: str) -> None:
 
                 names = () if name in kernels_in(text) else (name,)
                 modules[text, name] = emulator.RawModule(text, name_expressions=names, name=file).get_function(name)
-            job.with_name("job.at").write_text(str(number))
+            job.with_name("job.at").write_text(str(number), "utf-8")
             own = [copies.setdefault(id(a), np.array(a, order="C")) if isinstance(a, np.ndarray) else a for a in args]
             try:
                 modules[text, name](grid, block, own, shared_mem=shared)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
+from fluidnb.extras import is_installed
 from fluidnb.viz import graph_html, graph_lines, level
 from fluidnb_magics.arguments import positive, unquoted
 from fluidnb_magics.commands._command import (
@@ -40,7 +39,7 @@ def graph(bench: Workbench, args: Namespace) -> None:
     picture = picture_of(bench, what, args.program, args.startup)
     if picture is None:
         return
-    if is_watched(bench.shell) and find_spec("anywidget") is not None:
+    if is_watched(bench.shell) and is_installed("anywidget"):
         from fluidnb_magics.widgets.explorer import Explorer
 
         show_widget(bench.shell, Explorer(bench, what, args.program, args.startup, graph=True))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 from IPython.display import display
 
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound
+from fluidnb.extras import is_installed
 from fluidnb.viz.session.panel_text import panel_lines
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, width
 
@@ -35,7 +35,7 @@ def show_panel(bench: Workbench, session: Session, plain: bool = False) -> None:
     shell: Any = bench.shell
     if getattr(shell, "kernel", None) is None:
         show(shell, panel_lines(session, width(shell)))
-    elif plain or importlib.util.find_spec("anywidget") is None:
+    elif plain or not is_installed("anywidget"):
         from fluidnb_magics.widgets.ipywidgets_panel import PlainPanel
 
         display(PlainPanel(session))

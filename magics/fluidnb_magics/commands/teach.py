@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from IPython.core.magic_arguments import argument, magic_arguments
 
+from fluidnb.extras import is_installed
 from fluidnb.program import Program
 from fluidnb.viz.lessons.backward.examples import EXAMPLES, likely_loss
 from fluidnb.viz.lessons.backward.model import read_backward_example, read_backward_lesson
@@ -147,7 +147,7 @@ def backward(bench: Workbench, line: str) -> None:
 
 def _by_widget(bench: Workbench, text: bool) -> bool:
     """Whether a lesson is a widget here: in a notebook where widgets are installed, unless text is wanted."""
-    return not (text or getattr(bench.shell, "kernel", None) is None) and find_spec("anywidget") is not None
+    return not (text or getattr(bench.shell, "kernel", None) is None) and is_installed("anywidget")
 
 
 #: lesson -> command

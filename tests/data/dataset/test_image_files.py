@@ -13,6 +13,7 @@ import pytest
 from fluidnb.data.dataset import image
 from fluidnb.data.dataset.image_files import decode, to_ppm
 from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.extras import MissingPackage
 
 RGB = np.random.RandomState(0).randint(0, 256, (4, 5, 3)).astype(np.uint8)
 
@@ -69,10 +70,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     pytest.importorskip("PIL")
     with pytest.raises(EnforceNotMet, match="cat.jpg cannot be read: cannot identify"):
         image.load_image(tmp_path / "cat.jpg")
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(EnforceNotMet, match=r"cat.jpg cannot be read without Pillow(.|\n)*pip install pillow"):
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(MissingPackage, match=r"cat.jpg needs the package pillow(.|\n)*pip install 'fluidnb\[data\]'"):
         image.load_image(tmp_path / "cat.jpg")
-    with pytest.raises(EnforceNotMet, match="in these bytes cannot be read without Pillow"):
+    with pytest.raises(MissingPackage, match="in these bytes needs the package pillow"):
         image.load_image_bytes(b"no cat")
 
 

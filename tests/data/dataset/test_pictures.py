@@ -13,6 +13,7 @@ from fluidnb.data import seeding
 from fluidnb.data.dataset import flowers, voc2012
 from fluidnb.data.dataset.image_files import decode, to_ppm
 from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import MissingPackage
 
 #: Images that Pillow is not needed for; a file's name says nothing about its format.
 IMAGES = {f"jpg/image_{i:05d}.jpg": to_ppm(np.full((20, 30, 3), 10 * i)) for i in range(1, 5)}
@@ -53,7 +54,7 @@ def test_flowers_come_from_their_files() -> None:
 def test_flowers_need_scipy_and_whole_files(serve, monkeypatch: pytest.MonkeyPatch) -> None:
     flowers.fetch()
     monkeypatch.setitem(sys.modules, "scipy.io", None)
-    with pytest.raises(EnforceNotMet, match=r"imagelabels.mat cannot be read without SciPy(.|\n)*pip install scipy"):
+    with pytest.raises(MissingPackage, match=r"imagelabels.mat needs the package scipy(.|\n)*'fluidnb\[data\]'"):
         list(flowers.train(use_xmap=False)())
     monkeypatch.undo()
 

@@ -1,0 +1,20 @@
+"""Representations of objects in notebooks and in IPython's terminal, for the classes of all packages."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def repr_html(thing: Any) -> str | None:
+    """HTML rendering of an object of fluidnb; None for another object. Classes have it as ``_repr_html_``.
+
+    The pictures are in a higher package: it is imported by name, when a notebook shows the first object.
+    """
+    html: str | None = importlib.import_module("fluidnb.viz.notebook_reprs").repr_html(thing)
+    return html
+
+
+def repr_pretty(thing: Any, printer: Any, cycle: bool) -> None:
+    """Text of IPython's terminal: ``str`` of a table. Classes have it as ``_repr_pretty_``."""
+    printer.text(str(thing))

@@ -1,0 +1,1 @@
+"""Summaries of objects that are a few facts: executors, optimizers, metrics, places."""
