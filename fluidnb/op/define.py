@@ -143,6 +143,7 @@ def op(
     control: bool = False,
     dtype_slot: str = "",
     dtypes: Sequence[str] | None = None,
+    cuda: bool | Sequence[str] = False,
     rows: Callable[[Context], bool | Collection[str]] | None = None,
     cost: CostRule | None = None,
     replace: bool = False,
@@ -157,6 +158,7 @@ def op(
         outputs: slot -> phrase. A slot ``XShape~`` is for the gradient alone.
         attrs: name -> `Attr`.
         dtypes: dtypes that the kernel takes; None for all.
+        cuda: whether the function is the CUDA kernel too, or the dtypes that it takes there.
         replace: whether it may replace a registered operator.
         doc: documentation, where the kernel's docstring does not serve (tables of operators).
 
@@ -177,12 +179,19 @@ def op(
         _register(OpDef(
             type, _slots(inputs or {}), _slots(outputs or {}), dict(attrs or {}), infer, grad, check, guard, inplace,
             dict(alias or {}), tuple(unset), side_effect, random, host_only, data_shape, control, False, dtype_slot,
-            doc or function.__doc__ or "", function.__module__, [Kernel(function, dtypes=dtype_names(dtypes))],
-            rows, cost,
+            doc or function.__doc__ or "", function.__module__, _kernels(function, dtypes, cuda), rows, cost,
         ), replace)  # fmt: skip
         return function
 
     return register
+
+
+def _kernels(function: KernelFunction, dtypes: Sequence[str] | None, cuda: bool | Sequence[str]) -> list[Kernel]:
+    """The kernels that one function is: for the CPU, and for CUDA too where wanted."""
+    kernels = [Kernel(function, dtypes=dtype_names(dtypes))]
+    if cuda:
+        kernels.append(Kernel(function, "cuda", None if isinstance(cuda, bool) else dtype_names(cuda)))
+    return kernels
 
 
 def _register(definition: OpDef, replace: bool) -> None:
@@ -208,6 +217,7 @@ def grad_op(
     rows: Callable[[Context], bool | Collection[str]] | None = None,
     grad: GradMaker | None = None,
     host_only: str = "",
+    cuda: bool | Sequence[str] = False,
     replace: bool = False,
 ) -> Callable[[KernelFunction], KernelFunction]:
     """Defines a gradient operator: without a proto, with the attributes of the forward operator. See `op` and `OpDef`.
@@ -231,7 +241,7 @@ def grad_op(
         _register(OpDef(
             type, infer=infer, grad=grad, guard=guard, inplace=inplace, unset=tuple(unset), control=control,
             is_grad=True, dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__,
-            kernels=[Kernel(function)], rows=rows, host_only=host_only,
+            kernels=_kernels(function, None, cuda), rows=rows, host_only=host_only,
         ), replace)  # fmt: skip
         return function
 

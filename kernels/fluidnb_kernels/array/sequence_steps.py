@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
@@ -44,7 +44,6 @@ def _to_array_infer(c: Context) -> None:
         c.set("Out", (-1, *x.shape[1:]), x.dtype, c.lod("X")[1:])
 
 
-@kernel("lod_tensor_to_array", place="cuda")
 @op(
     "lod_tensor_to_array",
     inputs={"X: any lod": "sequences", **_TABLE},
@@ -53,6 +52,7 @@ def _to_array_infer(c: Context) -> None:
     grad=_grad("array_to_lod_tensor", "X_W"),
     guard=ranks,
     dtype_slot="X",
+    cuda=True,
 )
 def lod_tensor_to_array(b: Binder) -> None:
     """Out[t] = the t-th rows of the sequences of X that have one, the longest sequence first.
@@ -137,7 +137,6 @@ def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
         _put(b, array, t, rows, out)
 
 
-@kernel("array_to_lod_tensor", place="cuda")
 @op(
     "array_to_lod_tensor",
     inputs={
@@ -148,7 +147,7 @@ def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
     infer=_from_array_infer,
     grad=_grad("lod_tensor_to_array"),
     guard=_elements,
-    unset=("X",),
+    unset=("X",), cuda=True,
 )  # fmt: skip
 def array_to_lod_tensor(b: Binder) -> None:
     """Out = the sequences whose t-th rows are in X[t]: lod_tensor_to_array the other way, which is its gradient too.

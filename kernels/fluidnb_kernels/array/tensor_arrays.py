@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import Array, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
@@ -45,7 +45,6 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if target == "@EMPTY@" else [OpDesc("read_from_array", ins, {"Out": [target]})]
 
 
-@kernel("write_to_array", place="cuda")  # an element has memory of the place of X
 @op(
     "write_to_array",
     inputs={"X": "a tensor", "I: int64[1]": "the index, from 0"},
@@ -53,6 +52,7 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     infer=_item_infer,
     grad=_write_grad,
     dtype_slot="X",
+    cuda=True,  # an element has memory of the place of X
 )
 def write_to_array(b: Binder) -> None:
     """Out[I] = X, with its LoD. The gradient reads the array of gradients at I.
@@ -97,7 +97,6 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     return [] if target == "@EMPTY@" else [OpDesc("write_to_array", ins, {"Out": [target]})]
 
 
-@kernel("read_from_array", place="cuda")
 @op(
     "read_from_array",
     inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "what an unwritten element is like"},
@@ -106,6 +105,7 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     grad=_read_grad,
     guard=_element,
     unset=("X",),
+    cuda=True,
 )
 def read_from_array(b: Binder) -> None:
     """Out = X[I], with its LoD; zeros like X_W where nothing has been written, as backward through time begins.

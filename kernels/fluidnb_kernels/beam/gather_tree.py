@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.beam.search import CUDA
 from fluidnb_kernels.cuda import ctype
@@ -26,7 +26,6 @@ def _infer(c: Context) -> None:
     c.set("Out", ids.shape, ids.dtype)
 
 
-@kernel("gather_tree", place="cuda", dtypes=("int32", "int64"))
 @op(
     "gather_tree",
     inputs={
@@ -35,6 +34,7 @@ def _infer(c: Context) -> None:
     },
     outputs={"Out": "the same shape: the words of whole sentences"},
     infer=_infer,
+    cuda=("int32", "int64"),
 )
 def gather_tree(b: Binder) -> None:
     """Out[:, n, k] = the sentence that ends in Ids[-1, n, k].

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
 from fluidnb.values.lod import to_absolute
 from fluidnb_kernels.cuda import Source, ctype, typed
@@ -129,7 +129,6 @@ def _set(c: Context, count: int, lod: Any) -> None:
     c.set("parent_idx", (count,), np.int32)
 
 
-@kernel("beam_search", place="cuda", dtypes=FLOATS)
 @op(
     "beam_search",
     inputs={
@@ -153,6 +152,7 @@ def _set(c: Context, count: int, lod: Any) -> None:
     guard=_counts,
     data_shape=True,
     dtype_slot="scores",
+    cuda=FLOATS,
 )
 def beam_search(b: Binder) -> None:
     """The ``beam_size`` best of all candidates of a source, by score; ended sentences stay as they are.

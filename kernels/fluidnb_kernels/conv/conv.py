@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, op, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.conv import device_products, host_products
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of, transposed_axes, transposed_infer
@@ -128,7 +128,6 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
     }
     doc = _BACK if transposed else _DOC
 
-    @kernel(type, place="cuda", dtypes=FLOATS)
     @op(
         type,
         inputs={
@@ -141,6 +140,7 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
         cost="Input * Filter[1:]" if transposed else "Output * Filter[1:]",
         infer=transposed_infer if transposed else conv_infer,
         grad=default_grad("Input", "Filter", "Output@GRAD", wrt=["Input", "Filter"]),
+        cuda=FLOATS,
         doc=doc.format(
             type=type, special=special, image=image, filter=window, size=3**rank, shape=(1, 1) + (4,) * rank,
             sum=6**rank,
@@ -157,8 +157,7 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
         {"grad_out@GRAD": "Output@GRAD", "Input@GRAD": "Input", "Filter@GRAD": "Filter"},
     )  # fmt: skip
 
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    @grad_op(type + "_grad", grad=second)
+    @grad_op(type + "_grad", grad=second, cuda=FLOATS)
     def conv_grad(b: Binder) -> None:
         """dInput = dOutput with Filter by the other kind of convolution; dFilter = Input · dOutput over all windows."""
         _, image_gradient, filter_gradient = _products(b, transposed)
@@ -171,8 +170,7 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
 
     like = aliases({"grad_out@GRAD": "grad_out", "Input@GRAD": "Input", "Filter@GRAD": "Filter"})
 
-    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
-    @grad_op(type + "_grad_grad", infer=like, dtype_slot="Input")
+    @grad_op(type + "_grad_grad", infer=like, dtype_slot="Input", cuda=FLOATS)
     def conv_grad_grad(b: Binder) -> None:
         """d(dOutput) = ddInput with Filter + Input with ddFilter; dInput is of ddFilter, and dFilter of ddInput."""
         forward, image_gradient, filter_gradient = _products(b, transposed)

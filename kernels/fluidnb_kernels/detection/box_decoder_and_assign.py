@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, op, product
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -45,7 +45,6 @@ def decode(
             best[rows] = boxes[rows, likeliest[rows]]
 
 
-@kernel("box_decoder_and_assign", place="cuda", dtypes=FLOATS)
 @op(
     "box_decoder_and_assign",
     inputs={
@@ -61,6 +60,7 @@ def decode(
     attrs={"box_clip": Attr("float", 4.135, "the largest logarithm by which a box may grow")},
     infer=_infer,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def box_decoder_and_assign(b: Binder) -> None:
     """DecodeBox = what TargetBox means for each class; OutputAssignBox = the box of the class with the highest score.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -42,7 +42,6 @@ def _iou_infer(c: Context) -> None:
     c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))
 
 
-@kernel("iou_similarity", place="cuda", dtypes=FLOATS)
 @op(
     "iou_similarity",
     inputs={"X: float[n, 4]": "boxes: left, top, right, bottom", "Y: float[m, 4]": "boxes"},
@@ -51,6 +50,7 @@ def _iou_infer(c: Context) -> None:
     cost="8 * Out",
     infer=_iou_infer,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def iou_similarity(b: Binder) -> None:
     """Out[i, j] = the area that X[i] and Y[j] share over the area that they cover together.
@@ -86,7 +86,6 @@ def clip(x: Array, info: Array, images: Array, out: Array) -> None:
     np.copyto(out, np.maximum(np.minimum(x, last), 0))
 
 
-@kernel("box_clip", place="cuda", dtypes=FLOATS)
 @op(
     "box_clip",
     inputs={
@@ -96,6 +95,7 @@ def clip(x: Array, info: Array, images: Array, out: Array) -> None:
     outputs={"Output": "the shape of Input"},
     infer=_clip_infer,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def box_clip(b: Binder) -> None:
     """Output = Input held between 0 and the last pixel of its image, which is ``round(size / scale) - 1``.
@@ -126,13 +126,13 @@ def _polygon_infer(c: Context) -> None:
     c.set("Output", x.shape, x.dtype, c.lod("Input"))
 
 
-@kernel("polygon_box_transform", place="cuda", dtypes=FLOATS)
 @op(
     "polygon_box_transform",
     inputs={"Input: float[n, 2 · corners, h, w]": "by how much each place is right of and below its corners"},
     outputs={"Output": "the shape of Input"},
     infer=_polygon_infer,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def polygon_box_transform(b: Binder) -> None:
     """Output[n, 2k, y, x] = 4 · x - Input and Output[n, 2k + 1, y, x] = 4 · y - Input.
@@ -198,7 +198,6 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
     out[...] = np.concatenate([middle - half, middle + half - target.dtype.type(more)], -1)
 
 
-@kernel("box_coder", place="cuda", dtypes=FLOATS)
 @op(
     "box_coder",
     inputs={
@@ -218,7 +217,7 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
     },
     cost="8 * OutputBox",
     infer=_coder_infer,
-    dtypes=FLOATS,
+    dtypes=FLOATS, cuda=FLOATS,
 )  # fmt: skip
 def box_coder(b: Binder) -> None:
     """Boxes as seen from priors: the way between their middles over the prior's size, and logarithms of sizes.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.detection.regions import ATTRS, REGIONS, check_regions, emit, emit_grad, images_of
 from fluidnb_kernels.emit import FLOATS
@@ -80,7 +80,6 @@ def _infer(c: Context) -> None:
     c.set("Out", (c["ROIs"].shape[0], channels, rows, columns), x.dtype)
 
 
-@kernel("psroi_pool", place="cuda", dtypes=FLOATS)
 @op(
     "psroi_pool",
     inputs={"X: float[n, output_channels · pooled_height · pooled_width, h, w]": "images"} | REGIONS,
@@ -90,6 +89,7 @@ def _infer(c: Context) -> None:
     grad=default_grad("X", "ROIs", "RoisNum", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def psroi_pool(b: Binder) -> None:
     """Out[r, c, i, j] = the mean of channel (c, i, j) of X in part (i, j) of region r; 0 where the part has no pixel.
@@ -109,8 +109,7 @@ def psroi_pool(b: Binder) -> None:
     emit(b, pool, b.attr("spatial_scale"), "means", source=CUDA)
 
 
-@kernel("psroi_pool_grad", place="cuda", dtypes=FLOATS)
-@grad_op("psroi_pool_grad")
+@grad_op("psroi_pool_grad", cuda=FLOATS)
 def psroi_pool_grad(b: Binder) -> None:
     """dX = the sum of dOut over the parts that a pixel is in, each divided by its pixels."""
     emit_grad(b, pool_grad, b.attr("spatial_scale", 1.0), "spread", source=CUDA)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, op
 from fluidnb_kernels.detection.regions import ATTRS, INPUTS, emit, emit_grad, images_of, region_infer
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import attributes
@@ -58,7 +58,6 @@ def align_grad(g: Array, rois: Array, counts: Array, how: Any, dx: Array) -> Non
         dx[part] += down.T @ g[i] @ across
 
 
-@kernel("roi_align", place="cuda", dtypes=FLOATS)
 @op(
     "roi_align",
     inputs=INPUTS,
@@ -72,6 +71,7 @@ def align_grad(g: Array, rois: Array, counts: Array, how: Any, dx: Array) -> Non
     grad=default_grad("X", "ROIs", "RoisNum", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def roi_align(b: Binder) -> None:
     """Out[r, c, i, j] = the mean of X at evenly spaced points of part (i, j) of region r, between pixels linearly.
@@ -89,8 +89,7 @@ def roi_align(b: Binder) -> None:
     emit(b, align, attributes(b), "align")
 
 
-@kernel("roi_align_grad", place="cuda", dtypes=FLOATS)
-@grad_op("roi_align_grad")
+@grad_op("roi_align_grad", cuda=FLOATS)
 def roi_align_grad(b: Binder) -> None:
     """dX = the sum of what each pixel has given, by its share."""
     emit_grad(b, align_grad, attributes(b), "align_grad")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.detection.regions import emit, emit_grad, images_of
 from fluidnb_kernels.emit import FLOATS
@@ -104,7 +104,6 @@ def warp_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> 
             np.add.at(dx[n].transpose(1, 2, 0), (row, column), (share * g[r][:, i, j]).T)
 
 
-@kernel("roi_perspective_transform", place="cuda", dtypes=FLOATS)
 @op(
     "roi_perspective_transform",
     inputs={
@@ -121,6 +120,7 @@ def warp_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> 
     grad=default_grad("X", "ROIs", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def roi_perspective_transform(b: Binder) -> None:
     """Out[r] = quadrilateral r of X as a rectangle, between pixels linearly; 0 beyond the quadrilateral and the image.
@@ -140,8 +140,7 @@ def roi_perspective_transform(b: Binder) -> None:
     emit(b, warp, b.attr("spatial_scale"), "warped", source=CUDA, channels=False)
 
 
-@kernel("roi_perspective_transform_grad", place="cuda", dtypes=FLOATS)
-@grad_op("roi_perspective_transform_grad")
+@grad_op("roi_perspective_transform_grad", cuda=FLOATS)
 def roi_perspective_transform_grad(b: Binder) -> None:
     """dX = the sum of what each pixel has given, by its share."""
     emit_grad(b, warp_grad, b.attr("spatial_scale", 1.0), "warped_grad", source=CUDA, channels=False)

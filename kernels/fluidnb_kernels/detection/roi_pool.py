@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, default_grad, grad_op, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.detection.regions import ATTRS, CUDA, INPUTS, counts_of, images_of, launch, owners, region_infer
@@ -50,7 +50,6 @@ def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
     dx[...] = total.reshape(dx.shape)
 
 
-@kernel("roi_pool", place="cuda", dtypes=FLOATS)
 @op(
     "roi_pool",
     inputs=INPUTS,
@@ -63,6 +62,7 @@ def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
     grad=default_grad("X", "ROIs", "RoisNum", "Argmax", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def roi_pool(b: Binder) -> None:
     """Out[r, c, i, j] = the largest pixel of X in part (i, j) of region r; 0 where the part has none.
@@ -87,8 +87,7 @@ def roi_pool(b: Binder) -> None:
         launch(b, "pool", x, result, x, *(np.uintp(0) if out is None else out for out in outs))
 
 
-@kernel("roi_pool_grad", place="cuda", dtypes=FLOATS)
-@grad_op("roi_pool_grad", dtype_slot="Out@GRAD")
+@grad_op("roi_pool_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def roi_pool_grad(b: Binder) -> None:
     """dX = the sum of dOut over the parts whose largest pixel it was."""
     g, dx, spots = b["Out@GRAD"], b["X@GRAD"], b["Argmax"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
@@ -62,7 +62,6 @@ def assign(
                 target[negative] = value
 
 
-@kernel("target_assign", place="cuda", dtypes=_DTYPES)
 @op(
     "target_assign",
     inputs={
@@ -78,6 +77,7 @@ def assign(
     infer=_infer,
     dtypes=_DTYPES,
     dtype_slot="X",
+    cuda=_DTYPES,
 )
 def target_assign(b: Binder) -> None:
     """Out[i, j] = X[first object of image i + MatchIndices[i, j], j mod columns], or mismatch_value for no object.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, op, product
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -85,7 +85,6 @@ def _infer(c: Context) -> None:
     c.set("Scores", (x.shape[0], places, c.attr("class_num")), x.dtype)
 
 
-@kernel("yolo_box", place="cuda", dtypes=FLOATS)
 @op(
     "yolo_box",
     inputs={
@@ -107,6 +106,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def yolo_box(b: Binder) -> None:
     """A box for each anchor and place: middle = (place + σ(x)) / size, size = anchor · exp(w); scores = σ(c) · σ(p).

@@ -224,8 +224,7 @@ def yolov3_loss(b: Binder) -> None:
     b(loss, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], _how(b), outs)
 
 
-@kernel("yolov3_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("yolov3_loss_grad", dtype_slot="X")
+@grad_op("yolov3_loss_grad", dtype_slot="X", cuda=FLOATS)
 def yolov3_loss_grad(b: Binder) -> None:
     """dX by the formulas of the losses; boxes and scores of objects, which are given, get zeros."""
     dx, objects, match, g = (b[slot] for slot in ("X@GRAD", "ObjectnessMask", "GTMatchMask", "Loss@GRAD"))

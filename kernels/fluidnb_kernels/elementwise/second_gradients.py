@@ -148,8 +148,12 @@ def _div_grad_grad(b: Binder, on_cuda: bool) -> None:
         f.write(b["Y@GRAD"], f.total(f.mul(dx, ddout), summed(y.shape, whole)))
 
 
-@kernel("elementwise_div_grad_grad", place="cuda", dtypes=FLOATS)
-@grad_op("elementwise_div_grad_grad", infer=aliases({"DDOut": "Out", "DOut": "Out", "Y@GRAD": "Y"}), dtype_slot="Out")
+@grad_op(
+    "elementwise_div_grad_grad",
+    infer=aliases({"DDOut": "Out", "DOut": "Out", "Y@GRAD": "Y"}),
+    dtype_slot="Out",
+    cuda=FLOATS,
+)
 def elementwise_div_grad_grad(b: Binder) -> None:
     """DDOut = (DDX - Out · DDY) / Y; DOut, for Out itself, = -DX · DDY; dY = -DX · DDOut, summed."""
     _div_grad_grad(b, verbs.on_cuda(b))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, grad_op, kernel, op
+from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, grad_op, op
 from fluidnb.op.grad import grad_desc
 from fluidnb_kernels import verbs
 from fluidnb_kernels.lod.take_sequences import cut, sequences
@@ -47,7 +47,6 @@ def _reordered(b: Binder, back: bool) -> Array:
     return rows
 
 
-@kernel("reorder_lod_tensor_by_rank", place="cuda")
 @op(
     "reorder_lod_tensor_by_rank",
     inputs=_READS,
@@ -56,6 +55,7 @@ def _reordered(b: Binder, back: bool) -> Array:
     grad=_grad,
     guard=ranks,
     dtype_slot="X",
+    cuda=True,
 )
 def reorder_lod_tensor_by_rank(b: Binder) -> None:
     """Out = the sequences of X (its rows, where it has none) in the order of the table.
@@ -73,8 +73,7 @@ def reorder_lod_tensor_by_rank(b: Binder) -> None:
     verbs.gather(b, b["X"], rows, b["Out"])
 
 
-@kernel("reorder_lod_tensor_by_rank_grad", place="cuda")
-@grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="X")
+@grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="X", cuda=True)
 def reorder_lod_tensor_by_rank_grad(b: Binder) -> None:
     """Out = X with its sequences in the order that they had before; X and Out are the gradients of Out and X."""
     rows = _reordered(b, back=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, same
 from fluidnb.op.rules import like_forward
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
@@ -37,7 +37,6 @@ def _shrunk(b: Binder) -> int:
     return len(rows)
 
 
-@kernel("shrink_rnn_memory", place="cuda")
 @op(
     "shrink_rnn_memory",
     inputs={
@@ -50,6 +49,7 @@ def _shrunk(b: Binder) -> int:
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
     guard=_going_on,
     dtype_slot="X",
+    cuda=True,
 )
 def shrink_rnn_memory(b: Binder) -> None:
     """Out = the first k rows of X, for the k sequences of the table that are longer than I.
@@ -69,8 +69,7 @@ def shrink_rnn_memory(b: Binder) -> None:
     verbs.copy(b, b["Out"], b["X"], of=lambda v: v[:rows])
 
 
-@kernel("shrink_rnn_memory_grad", place="cuda")
-@grad_op("shrink_rnn_memory_grad", dtype_slot="X", unset=("Out@GRAD",))
+@grad_op("shrink_rnn_memory_grad", dtype_slot="X", unset=("Out@GRAD",), cuda=True)
 def shrink_rnn_memory_grad(b: Binder) -> None:
     """dX = dOut, and zeros for the sequences that were over."""
     dx, dout = b["X@GRAD"], b["Out@GRAD"]
@@ -81,7 +80,6 @@ def shrink_rnn_memory_grad(b: Binder) -> None:
         verbs.copy(b, dx, dout, to=lambda v: v[:k])
 
 
-@kernel("rnn_memory_helper", place="cuda")
 @op(
     "rnn_memory_helper",
     inputs={"X": "what is remembered"},
@@ -90,6 +88,7 @@ def shrink_rnn_memory_grad(b: Binder) -> None:
     infer=same(),
     grad=default_grad("X", "Out", "Out@GRAD"),
     dtype_slot="X",
+    cuda=True,
 )
 def rnn_memory_helper(b: Binder) -> None:
     """Out = X. The gradient is zero where it has no consumer, as after the last step.
@@ -104,8 +103,7 @@ def rnn_memory_helper(b: Binder) -> None:
     verbs.copy(b, b["Out"], b["X"])
 
 
-@kernel("rnn_memory_helper_grad", place="cuda")
-@grad_op("rnn_memory_helper_grad", infer=like_forward, dtype_slot="X", unset=("Out", "Out@GRAD"))
+@grad_op("rnn_memory_helper_grad", infer=like_forward, dtype_slot="X", unset=("Out", "Out@GRAD"), cuda=True)
 def rnn_memory_helper_grad(b: Binder) -> None:
     """dX = dOut, zero where there is none."""
     if b["Out@GRAD"] is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, product
+from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, op, product
 from fluidnb.op.grad import grad_desc
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
@@ -100,7 +100,6 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if target == EMPTY else [grad_desc("merge_lod_tensor", desc, ins, {"Out": [target]})]
 
 
-@kernel("split_lod_tensor", place="cuda")
 @op(
     "split_lod_tensor",
     inputs={"X": "rows, or sequences", "Mask: bool[N] | bool[N, 1]": "one for each row or sequence"},
@@ -110,6 +109,7 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     grad=_split_grad,
     guard=lambda b: _ways(b, "X"),
     dtype_slot="X",
+    cuda=True,
 )
 def split_lod_tensor(b: Binder) -> None:
     """OutTrue = the rows of X where Mask holds, OutFalse = the others; with LoD, whole sequences of a level.
@@ -234,6 +234,7 @@ for _type, _doc in (
         guard=lambda b: _ways(b, "InTrue", "InFalse", "X"),
         unset=("InTrue", "InFalse"),
         dtype_slot="InTrue",
+        cuda=True,
         doc=f"""Out = {_doc}. The gradient splits.
 
     Example:
@@ -245,4 +246,3 @@ for _type, _doc in (
     Source: Fluid's {_type}_op.
     """,
     )(_merge)
-    kernel(_type, place="cuda")(_merge)

@@ -126,8 +126,7 @@ def nll_back(
     np.put_along_axis(out, found[:, None], (-each * scale)[:, None], 1)
 
 
-@kernel("nll_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("nll_loss_grad", dtype_slot="X")
+@grad_op("nll_loss_grad", dtype_slot="X", cuda=FLOATS)
 def nll_loss_grad(b: Binder) -> None:
     """dX = -Weight[Label] · dOut at the label's class, divided as the loss was."""
     if on_cuda(b):  # NaN for all classes where a label is none

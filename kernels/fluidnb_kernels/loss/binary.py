@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
@@ -100,7 +100,6 @@ def _infer(c: Context) -> None:
     alike("X Label", "Out")(c)
 
 
-@kernel("sigmoid_cross_entropy_with_logits", place="cuda", dtypes=FLOATS)
 @op(
     "sigmoid_cross_entropy_with_logits",
     inputs={
@@ -118,6 +117,7 @@ def _infer(c: Context) -> None:
     grad=default_grad("X", "Label", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
     """Out = max(X, 0) - X · Label + log(1 + exp(-|X|)): the cross entropy of sigmoid(X), without its overflow.
@@ -140,8 +140,7 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
     _finish(b, t, b["Out"])
 
 
-@kernel("sigmoid_cross_entropy_with_logits_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X")
+@grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X", cuda=FLOATS)
 def sigmoid_cross_entropy_with_logits_grad(b: Binder) -> None:
     """dX = dOut · (sigmoid(X) - Label), 0 where the label is ignored."""
     if on_cuda(b):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -99,7 +99,6 @@ def _infer(c: Context) -> None:
     c.set("Y", (*x.shape[:-1], 1), x.dtype, c.lod("X"))
 
 
-@kernel("cross_entropy", place="cuda", dtypes=FLOATS)
 @op(
     "cross_entropy",
     inputs={"X: float[N, …, classes]": "probabilities",
@@ -112,7 +111,7 @@ def _infer(c: Context) -> None:
     cost="Y",
     infer=_infer,
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def cross_entropy(b: Binder) -> None:
     """Y = -log X[label], or -sum(Label · log X) with soft_label; log 0 counts as -1e20. Y inherits the LoD of X.
@@ -152,8 +151,7 @@ def cross_entropy(b: Binder) -> None:
     return None
 
 
-@kernel("cross_entropy_grad", place="cuda", dtypes=FLOATS)
-@grad_op("cross_entropy_grad", dtype_slot="X")
+@grad_op("cross_entropy_grad", dtype_slot="X", cuda=FLOATS)
 def cross_entropy_grad(b: Binder) -> None:
     """dX = -dY · Label / X with soft_label; else -dY / X[label] at the label, 0 elsewhere and in ignored rows."""
     if on_cuda(b):  # NaN where a label is no class

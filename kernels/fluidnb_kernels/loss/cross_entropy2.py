@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put, spread_losses, take_losses
 from fluidnb_kernels.loss.launch import wanted
@@ -27,7 +27,6 @@ def _labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
     return at, counts
 
 
-@kernel("cross_entropy2", place="cuda", dtypes=FLOATS)
 @op(
     "cross_entropy2",
     inputs={"X: float[…, classes]": "probabilities", "Label: int64[…, 1]": ""},
@@ -42,6 +41,7 @@ def _labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
     grad=default_grad("Label", "MatchX", "XShape", "Y@GRAD", wrt=["X"], type="cross_entropy_grad2"),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def cross_entropy2(b: Binder) -> None:
     """MatchX = X[Label]; Y = -log MatchX, where log 0 counts as -1e20.
@@ -71,8 +71,7 @@ def _grad_infer(c: Context) -> None:
     c.set("X@GRAD", c["XShape"].shape[1:], c["Y@GRAD"].dtype, c.lod("XShape"))
 
 
-@kernel("cross_entropy_grad2", place="cuda", dtypes=FLOATS)
-@grad_op("cross_entropy_grad2", infer=_grad_infer, dtype_slot="Y@GRAD")
+@grad_op("cross_entropy_grad2", infer=_grad_infer, dtype_slot="Y@GRAD", cuda=FLOATS)
 def cross_entropy_grad2(b: Binder) -> None:
     """dX = -dY / MatchX at the label, 0 elsewhere and in ignored rows."""
     if on_cuda(b):  # NaN where a label is no class

@@ -155,8 +155,7 @@ def path_costs_grad(
         spread(dbias.reshape(-1), nodes[on], slope[on])
 
 
-@kernel("hierarchical_sigmoid_grad", place="cuda", dtypes=FLOATS)
-@grad_op("hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X", rows=sparse_rows("W"))
+@grad_op("hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X", rows=sparse_rows("W"), cuda=FLOATS)
 def hierarchical_sigmoid_grad(b: Binder) -> None:
     """At each node dz = dOut · (s(z) - bit); dX = the sum of dz · W[node]; dW[node] += dz · X; dBias[node] += dz.
 

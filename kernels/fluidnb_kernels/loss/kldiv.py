@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
@@ -29,7 +29,6 @@ def _divisor(b: Binder, x: Array) -> int:
     return {"mean": x.size, "batchmean": len(x)}.get(b.attr("reduction", "mean"), 1)
 
 
-@kernel("kldiv_loss", place="cuda", dtypes=FLOATS)
 @op(
     "kldiv_loss",
     inputs={"X: float": "logarithms of probabilities, any shape", "Target: float": "probabilities, same shape"},
@@ -41,6 +40,7 @@ def _divisor(b: Binder, x: Array) -> int:
     infer=_infer,
     grad=default_grad("X", "Target", "Loss@GRAD", wrt=["X"]),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def kldiv_loss(b: Binder) -> None:
     """Loss = Target · (log Target - X), 0 where Target is not positive; reduced as ``reduction`` says.
@@ -66,8 +66,7 @@ def kldiv_loss(b: Binder) -> None:
     return (t.sum(tuple(range(rank))) / _divisor(b, b["X"])).into(loss.reshape((1,) * rank))
 
 
-@kernel("kldiv_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("kldiv_loss_grad")
+@grad_op("kldiv_loss_grad", cuda=FLOATS)
 def kldiv_loss_grad(b: Binder) -> None:
     """dX = -dLoss · Target where Target is positive, divided as Loss was."""
     if on_cuda(b):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, op
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -30,7 +30,6 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
-@kernel("label_smooth", place="cuda", dtypes=FLOATS)
 @op(
     "label_smooth",
     inputs={
@@ -45,6 +44,7 @@ def _infer(c: Context) -> None:
     inplace=True,
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def label_smooth(b: Binder) -> None:
     """Out = (1 - epsilon) · X + epsilon · PriorDist, or epsilon / classes without one.

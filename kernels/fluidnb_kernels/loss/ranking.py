@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
@@ -109,7 +109,6 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     return apply(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
 
 
-@kernel("bpr_loss", place="cuda", dtypes=FLOATS)
 @op(
     "bpr_loss",
     inputs={"X: float[N, classes]": "scores", "Label: int64[N, 1]": "the class that should come first"},
@@ -119,6 +118,7 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def bpr_loss(b: Binder) -> None:
     """Y = the mean over all classes j but the label of log(1 + exp(X[j] - X[label])).
@@ -150,8 +150,7 @@ def balance(slopes: Array, at: Array) -> None:
     flat[at] = -slopes.sum(1)
 
 
-@kernel("bpr_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("bpr_loss_grad", dtype_slot="X")
+@grad_op("bpr_loss_grad", dtype_slot="X", cuda=FLOATS)
 def bpr_loss_grad(b: Binder) -> None:
     """dX[j] = dY / (classes - 1) / (1 + exp(X[label] - X[j])); at the label less the sum of all others."""
     x, dx, classes = b["X"], b["X@GRAD"], b["X"].shape[-1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -117,7 +117,6 @@ def _smooth_infer(c: Context) -> None:
     c.set("Out", (x.shape[0], 1), x.dtype)
 
 
-@kernel("smooth_l1_loss", place="cuda", dtypes=FLOATS)
 @op(
     "smooth_l1_loss",
     inputs={
@@ -132,6 +131,7 @@ def _smooth_infer(c: Context) -> None:
     infer=_smooth_infer,
     grad=default_grad("Diff", "InsideWeight", "OutsideWeight", "Out@GRAD", wrt=["X", "Y"]),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def smooth_l1_loss(b: Binder) -> None:
     """Out = the sum over a row of sigma² · d² / 2 where |d| < 1 / sigma², |d| - 1 / (2 · sigma²) elsewhere.
@@ -163,8 +163,7 @@ def smooth_l1_loss(b: Binder) -> None:
     t.sum(tuple(range(1, rank))).into(b["Out"].reshape(-1, *[1] * (rank - 1)))
 
 
-@kernel("smooth_l1_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"))
+@grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"), cuda=FLOATS)
 def smooth_l1_loss_grad(b: Binder) -> None:
     """dX = dOut · sigma² · d held between -1 and 1, times both weights; dY = -dX."""
     if on_cuda(b):

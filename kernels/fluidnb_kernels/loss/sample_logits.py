@@ -159,8 +159,7 @@ def _slope_infer(c: Context) -> None:
     c.set("Logits@GRAD", c["LogitsDim"].shape[-2:], c["SampledLogits@GRAD"].dtype)
 
 
-@kernel("sample_logits_grad", place="cuda", dtypes=("float32", "float64"))
-@grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD")
+@grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD", cuda=("float32", "float64"))
 def sample_logits_grad(b: Binder) -> None:
     """dLogits[class] = the sum of dSampledLogits over the samples that are this class."""
     if not on_cuda(b):

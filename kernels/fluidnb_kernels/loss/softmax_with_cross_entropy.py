@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.activation.softmax import along, emit_softmax
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.emit import FLOATS, apply
@@ -79,7 +79,6 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
     return at, counts
 
 
-@kernel("softmax_with_cross_entropy", place="cuda", dtypes=FLOATS)
 @op(
     "softmax_with_cross_entropy",
     inputs={
@@ -100,6 +99,7 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
     grad=default_grad("Softmax", "Label", "Loss@GRAD", wrt=["Logits"]),
     dtypes=FLOATS,
     dtype_slot="Logits",
+    cuda=FLOATS,
 )
 def softmax_with_cross_entropy(b: Binder) -> None:
     """Softmax = softmax(Logits); Loss = -log Softmax[Label], or -sum(Label · log Softmax) with soft_label.
@@ -136,8 +136,7 @@ def softmax_with_cross_entropy(b: Binder) -> None:
     return written(b, loss, out)
 
 
-@kernel("softmax_with_cross_entropy_grad", place="cuda", dtypes=FLOATS)
-@grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax")
+@grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax", cuda=FLOATS)
 def softmax_with_cross_entropy_grad(b: Binder) -> None:
     """dLogits = dLoss · (Softmax - Label), Label as a distribution; 0 in rows that are ignored."""
     if on_cuda(b):  # NaN where a label is no class

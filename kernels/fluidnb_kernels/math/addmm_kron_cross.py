@@ -215,7 +215,6 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
         b(np.subtract, plus, apply(b, np.multiply, part(x, i + 2), part(y, i + 1)), out=part(out, i))
 
 
-@kernel("cross", place="cuda", dtypes=NUMBERS)
 @op(
     "cross",
     inputs={"X: float": "size 3 along dim", "Y": "the same shape"},
@@ -224,6 +223,7 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
     cost="2 * Out",
     infer=_cross_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def cross(b: Binder) -> None:
     """Out = X × Y, the vector at right angles to both.
@@ -238,8 +238,7 @@ def cross(b: Binder) -> None:
     _cross(b, b["X"], b["Y"], b["Out"])
 
 
-@kernel("cross_grad", place="cuda", dtypes=FLOATS)
-@grad_op("cross_grad")
+@grad_op("cross_grad", cuda=FLOATS)
 def cross_grad(b: Binder) -> None:
     """dX = Y × dOut; dY = dOut × X."""
     g = b["Out@GRAD"]

@@ -286,19 +286,18 @@ def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) ->
 
 
 @kernel("matmul_grad_grad", place="cuda", dtypes=FLOATS)
-@kernel("bmm_grad_grad", place="cuda", dtypes=FLOATS)
-@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
 @grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
 def matmul_grad_grad(b: Binder) -> None:
     """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
     _again(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
 
 
-@kernel("matmul_v2_grad_grad", place="cuda", dtypes=FLOATS)
 @grad_op(
     "matmul_v2_grad_grad",
     infer=aliases({"grad_out@GRAD": "grad_out", "X@GRAD": "X", "Y@GRAD": "Y"}),
     dtype_slot="grad_out",
+    cuda=FLOATS,
 )
 def matmul_v2_grad_grad(b: Binder) -> None:
     """As matmul_grad_grad, with other names of slots."""

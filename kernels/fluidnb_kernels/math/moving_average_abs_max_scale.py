@@ -84,8 +84,7 @@ def moving_average_abs_max_scale(b: Binder) -> None:
     b(average, x, b["InAccum"], b["InState"], rate, *outs)
 
 
-@kernel(_SLOPE, place="cuda")
-@grad_op(_SLOPE, infer=aliases({"X@GRAD": "Out@GRAD"}))
+@grad_op(_SLOPE, infer=aliases({"X@GRAD": "Out@GRAD"}), cuda=True)
 def straight_through(b: Binder) -> None:
     """dX = dOut."""
     verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])

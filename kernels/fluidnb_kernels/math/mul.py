@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, product, second_grad
+from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, op, product, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import matrix_products
@@ -58,7 +58,6 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape[:i] + y.shape[j:], x.dtype, c.lod("X"))
 
 
-@kernel("mul", place="cuda", dtypes=FLOATS)
 @op(
     "mul",
     inputs={
@@ -73,6 +72,7 @@ def _infer(c: Context) -> None:
     cost="Out * X[x_num_col_dims:]",
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def mul(b: Binder) -> None:
     """Out = X · Y, with X and Y flattened to matrices. Out inherits X's LoD.
@@ -123,8 +123,7 @@ def _sizes(b: Binder) -> tuple[int, int, int]:
     return m, k, matrix(b["Y"].shape, b.attr("y_num_col_dims", 1))[1]
 
 
-@kernel("mul_grad", place="cuda", dtypes=FLOATS)
-@grad_op("mul_grad", grad=second_grad("mul_grad_grad", *AGAIN))
+@grad_op("mul_grad", grad=second_grad("mul_grad_grad", *AGAIN), cuda=FLOATS)
 def mul_grad(b: Binder) -> None:
     """dX = dOut · Yᵀ; dY = Xᵀ · dOut."""
     m, k, n = _sizes(b)
@@ -133,8 +132,7 @@ def mul_grad(b: Binder) -> None:
     _emit(b, "Y@GRAD", (k, n), (_transposed(x), g))
 
 
-@kernel("mul_grad_grad", place="cuda", dtypes=FLOATS)
-@grad_op("mul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+@grad_op("mul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
 def mul_grad_grad(b: Binder) -> None:
     """DDOut = DDX · Y + X · DDY; DX = DOut · DDYᵀ; DY = DDXᵀ · DOut."""
     m, k, n = _sizes(b)

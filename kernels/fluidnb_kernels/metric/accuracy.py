@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import count_right
@@ -30,7 +30,6 @@ def count(hits: Array, share: Array | None, correct: Array | None, total: Array 
     store((share, correct, total), (found / rows if rows else 0.0, found, rows))
 
 
-@kernel("accuracy", place="cuda")
 @op(
     "accuracy",
     inputs={"Out": "the best values of each row (not read)", "Indices: int64[N, k]": "where they are",
@@ -39,7 +38,7 @@ def count(hits: Array, share: Array | None, correct: Array | None, total: Array 
              "Total": "int32 [1]: how many rows there are"},
     cost="Indices",
     infer=_infer,
-    dtype_slot="Out",
+    dtype_slot="Out", cuda=True,
 )  # fmt: skip
 def accuracy(b: Binder) -> None:
     """Accuracy = Correct / Total; a row is right when its label is among its Indices.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import CLASSES, count_classes
@@ -62,7 +62,6 @@ def _infer(c: Context) -> None:
     c.set("OutCorrect", (classes,), np.int32)
 
 
-@kernel("mean_iou", place="cuda", dtypes=CLASSES)
 @op(
     "mean_iou",
     inputs={
@@ -81,6 +80,7 @@ def _infer(c: Context) -> None:
     cost="2 * Predictions",
     infer=_infer,
     dtype_slot="Predictions",
+    cuda=CLASSES,
 )
 def mean_iou(b: Binder) -> None:
     """OutMeanIou = mean over classes of OutCorrect / (OutCorrect + OutWrong), each area's intersection over union.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import View, normalise, normalise_grad
 from fluidnb_kernels.norm.launch import Lines
@@ -34,7 +34,6 @@ def _groups(b: Binder) -> tuple[View, Lines]:
     return view, Lines(n * groups, size * inner, groups, inner, layout in CHANNEL_LAST)
 
 
-@kernel("group_norm", place="cuda", dtypes=FLOATS)
 @op(
     "group_norm",
     inputs={
@@ -56,7 +55,7 @@ def _groups(b: Binder) -> tuple[View, Lines]:
     },
     cost="4 * X",
     infer=_infer,
-    grad=default_grad("X", "Scale", "Bias", "Y", "Mean", "Variance", "Y@GRAD"),
+    grad=default_grad("X", "Scale", "Bias", "Y", "Mean", "Variance", "Y@GRAD"), cuda=FLOATS,
 )  # fmt: skip
 def group_norm(b: Binder) -> None:
     """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, with the moments of each image's groups of channels.
@@ -72,8 +71,7 @@ def group_norm(b: Binder) -> None:
     normalise(b, *_groups(b), "Mean", "Variance")
 
 
-@kernel("group_norm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("group_norm_grad")
+@grad_op("group_norm_grad", cuda=FLOATS)
 def group_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂ and dBias = Σ dY; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
     normalise_grad(b, *_groups(b), "Mean", "Variance")

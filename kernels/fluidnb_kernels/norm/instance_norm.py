@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import View, normalise, normalise_grad
 from fluidnb_kernels.norm.launch import Lines
@@ -35,7 +35,6 @@ def _lines(b: Binder) -> Lines:
     return Lines(n * channels, product(sizes), channels, product(sizes))
 
 
-@kernel("instance_norm", place="cuda", dtypes=FLOATS)
 @op(
     "instance_norm",
     inputs={
@@ -52,6 +51,7 @@ def _lines(b: Binder) -> Lines:
     cost="4 * X",
     infer=_infer,
     grad=default_grad("X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD", wrt=["X", "Scale", "Bias"]),
+    cuda=FLOATS,
 )
 def instance_norm(b: Binder) -> None:
     """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, with the moments of each channel of each image.
@@ -75,8 +75,7 @@ def _grad_infer(c: Context) -> None:
         c.set(slot, (x.shape[1],), x.dtype)
 
 
-@kernel("instance_norm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("instance_norm_grad", infer=_grad_infer, grad=second_maker("instance_norm", SAVED))
+@grad_op("instance_norm_grad", infer=_grad_infer, grad=second_maker("instance_norm", SAVED), cuda=FLOATS)
 def instance_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂ and dBias = Σ dY; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
     normalise_grad(b, _view(b), _lines(b), "SavedMean", "SavedVariance", inverted=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, normalise, normalise_grad
 from fluidnb_kernels.norm.launch import Lines
@@ -38,7 +38,6 @@ def _check_epsilon(value: float) -> str | None:
     return None if fits else "'epsilon' in Op(LayerNorm) should be between 0.0 and 0.001."
 
 
-@kernel("layer_norm", place="cuda", dtypes=FLOATS)
 @op(
     "layer_norm",
     inputs={
@@ -54,7 +53,7 @@ def _check_epsilon(value: float) -> str | None:
     },
     cost="4 * X",
     infer=_infer,
-    grad=default_grad("X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"),
+    grad=default_grad("X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"), cuda=FLOATS,
 )  # fmt: skip
 def layer_norm(b: Binder) -> None:
     """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, with mean and variance of each row.
@@ -70,8 +69,7 @@ def layer_norm(b: Binder) -> None:
     normalise(b, _view(b), Lines(*_rows(b)), "Mean", "Variance")
 
 
-@kernel("layer_norm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("layer_norm_grad", grad=second_maker("layer_norm", {"Mean": "Mean", "Variance": "Variance"}))
+@grad_op("layer_norm_grad", grad=second_maker("layer_norm", {"Mean": "Mean", "Variance": "Variance"}), cuda=FLOATS)
 def layer_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂ and dBias = Σ dY over rows; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
     normalise_grad(b, _view(b), Lines(*_rows(b)), "Mean", "Variance")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import split
@@ -38,7 +38,6 @@ def _window(c: Context) -> tuple[int, int]:
     return before, n - 1 - before
 
 
-@kernel("lrn", place="cuda", dtypes=FLOATS)
 @op(
     "lrn",
     inputs={"X: float[n, c, h, w]": "[n, h, w, c] with data_format NHWC"},
@@ -55,6 +54,7 @@ def _window(c: Context) -> tuple[int, int]:
     infer=_infer,
     grad=default_grad("X", "Out", "MidOut", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def lrn(b: Binder) -> None:
     """MidOut = k + alpha · the sum of X² over the n channels around; Out = X · MidOut^-beta.
@@ -80,8 +80,7 @@ def lrn(b: Binder) -> None:
     b(np.multiply, x, apply(b, np.power, middle, b.const(-b.attr("beta"), x.dtype)), out=out)
 
 
-@kernel("lrn_grad", place="cuda", dtypes=FLOATS)
-@grad_op("lrn_grad")
+@grad_op("lrn_grad", cuda=FLOATS)
 def lrn_grad(b: Binder) -> None:
     """dX = dOut · MidOut^-beta - 2 · alpha · beta · X · the sum of dOut · Out / MidOut over the channels around."""
     if on_cuda(b):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fluidnb.op import Array, Binder, aliases, grad_op, kernel, second_grad
+from fluidnb.op import Array, Binder, aliases, grad_op, second_grad
 from fluidnb.op.grad import GradMaker
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
@@ -35,8 +35,7 @@ def define(
 
     name = type + "_grad_grad"
 
-    @kernel(name, place="cuda", dtypes=FLOATS)
-    @grad_op(name, infer=aliases({"DX": "X", "DScale": "Scale", "DDY": "DY"}), dtype_slot="X")
+    @grad_op(name, infer=aliases({"DX": "X", "DScale": "Scale", "DDY": "DY"}), dtype_slot="X", cuda=FLOATS)
     def grad_grad(b: Binder) -> None:
         """DDY = Scale · r · P(DDX) + DDScale · x̂ + DDBias; DScale = Σ DY · r · P(DDX); DX by what x̂ and r do to dX."""
         f, v = formulas(b, verbs.on_cuda(b), b["X"]), view(b)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -66,7 +66,6 @@ def _how(b: Binder) -> tuple[int, float, int]:
     return b.attr("power_iters", 1), b.attr("eps", 1e-12), b.attr("dim", 0) % b["Weight"].ndim
 
 
-@kernel("spectral_norm", place="cuda", dtypes=FLOATS)
 @op(
     "spectral_norm",
     inputs={
@@ -83,6 +82,7 @@ def _how(b: Binder) -> tuple[int, float, int]:
     cost="2 * power_iters * Weight + 2 * Weight",
     infer=_infer,
     grad=default_grad("Weight", "U", "V", "Out@GRAD", wrt=["Weight"]),
+    cuda=FLOATS,
 )
 def spectral_norm(b: Binder) -> None:
     """Out = Weight / (uᵀ · W · v): v = Wᵀ u and u = W v, each over its length, as often as power_iters says.
@@ -107,8 +107,7 @@ def spectral_norm(b: Binder) -> None:
     return written_as(b, b["Out"], out)
 
 
-@kernel("spectral_norm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("spectral_norm_grad")
+@grad_op("spectral_norm_grad", cuda=FLOATS)
 def spectral_norm_grad(b: Binder) -> None:
     """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
     if not on_cuda(b):

@@ -24,7 +24,6 @@ _ATTRS = {
 _INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences counts"}
 
 
-@kernel("uniform_random_batch_size_like", place="cuda")
 @op(
     "uniform_random_batch_size_like",
     inputs=_INPUT,
@@ -42,6 +41,7 @@ _INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences
     infer=batch_size_like,
     grad=no_slope,
     random=True,
+    cuda=True,
 )
 def uniform_random_batch_size_like(b: Binder) -> None:
     """Out = numbers from [min, max), with as many rows as Input.
@@ -56,7 +56,6 @@ def uniform_random_batch_size_like(b: Binder) -> None:
     uniform_numbers(b, b["Out"], b.attr("min"), b.attr("max"))
 
 
-@kernel("gaussian_random_batch_size_like", place="cuda")
 @op(
     "gaussian_random_batch_size_like",
     inputs=_INPUT,
@@ -66,6 +65,7 @@ def uniform_random_batch_size_like(b: Binder) -> None:
     infer=batch_size_like,
     grad=no_slope,
     random=True,
+    cuda=True,
 )
 def gaussian_random_batch_size_like(b: Binder) -> None:
     """Out = normal numbers of a mean and a standard deviation, with as many rows as Input.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Array, Attr, Binder, Stream, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Stream, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.random.launch import host_numbers
 from fluidnb_kernels.shape_inputs import SHAPE_SLOTS
@@ -16,7 +16,6 @@ def whole(stream: Stream, out: Array, low: int, high: int) -> None:
     out[...] = stream.rewind().integers(low, high, out.shape)
 
 
-@kernel("randint", place="cuda")
 @op(
     "randint",
     inputs=SHAPE_SLOTS,
@@ -33,6 +32,7 @@ def whole(stream: Stream, out: Array, low: int, high: int) -> None:
     infer=fixed_shape,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
     random=True,
+    cuda=True,
 )
 def randint(b: Binder) -> None:
     """Out = whole numbers from [low, high), each as likely as any other.
@@ -53,7 +53,6 @@ def order(stream: Stream, out: Array) -> None:
     out[...] = stream.rewind().permutation(out.size)
 
 
-@kernel("randperm", place="cuda")
 @op(
     "randperm",
     outputs={"Out": "[n]: 0 … n - 1 in random order"},
@@ -65,6 +64,7 @@ def order(stream: Stream, out: Array) -> None:
     cost="Out",
     infer=lambda c: c.set("Out", (c.attr("n"),), dtypes.np_dtype(c.attr("dtype"))),
     random=True,
+    cuda=True,
 )
 def randperm(b: Binder) -> None:
     """Out = 0 … n - 1 in random order, each order as likely as any other.

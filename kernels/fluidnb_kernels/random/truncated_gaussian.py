@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Stream, kernel, op
+from fluidnb.op import Array, Attr, Binder, Stream, op
 from fluidnb_kernels.random.launch import host_numbers
 from fluidnb_kernels.tensor.fill import fixed_shape
 
@@ -23,7 +23,6 @@ def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> Non
     np.copyto(out, (mean + std * x).reshape(out.shape), casting="unsafe")
 
 
-@kernel("truncated_gaussian_random", place="cuda")
 @op(
     "truncated_gaussian_random",
     outputs={"Out": "normal numbers"},
@@ -37,6 +36,7 @@ def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> Non
     cost="Out",
     infer=fixed_shape,
     random=True,
+    cuda=True,
 )
 def truncated_gaussian_random(b: Binder) -> None:
     """Out = normal numbers, those more than two deviations from the mean drawn again.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel, op, values_of
+from fluidnb.op import Attr, Binder, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.random.launch import normal_numbers, uniform_numbers
 from fluidnb_kernels.rows.values import values_of_output
@@ -38,7 +38,6 @@ def diagonal_of(b: Binder) -> tuple[int, int]:
     return number, step
 
 
-@kernel("uniform_random", place="cuda")
 @op(
     "uniform_random",
     inputs=SHAPE_SLOTS,
@@ -56,6 +55,7 @@ def diagonal_of(b: Binder) -> tuple[int, int]:
     infer=fixed_shape_or_rows,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
     random=True,
+    cuda=True,
 )
 def uniform_random(b: Binder) -> None:
     """Out = numbers from [min, max), each as likely as any other; SelectedRows get the values of all their rows.
@@ -79,7 +79,6 @@ def uniform_random(b: Binder) -> None:
         b(set_diagonal, out, number, step, b.attr("diag_val"))
 
 
-@kernel("gaussian_random", place="cuda")
 @op(
     "gaussian_random",
     inputs=SHAPE_SLOTS,
@@ -89,6 +88,7 @@ def uniform_random(b: Binder) -> None:
     infer=fixed_shape,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
     random=True,
+    cuda=True,
 )
 def gaussian_random(b: Binder) -> None:
     """Out = normal numbers of a mean and a standard deviation.

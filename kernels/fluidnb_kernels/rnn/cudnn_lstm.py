@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, unit
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, unit
 from fluidnb_kernels import verbs
 from fluidnb_kernels.activation.functions import ROWS
 from fluidnb_kernels.activation.table import CUDA as ACTIVATIONS
@@ -232,7 +232,6 @@ def _factors(b: Binder, run: Run) -> Array | None:
     return out
 
 
-@kernel("cudnn_lstm", place="cuda", dtypes=_DTYPES)
 @op(
     "cudnn_lstm",
     inputs={
@@ -269,7 +268,7 @@ def _factors(b: Binder, run: Run) -> Array | None:
     random=True,
     dtypes=_DTYPES,
     dtype_slot="Input",
-    unset=("Cache",),
+    unset=("Cache",), cuda=_DTYPES,
 )  # fmt: skip
 def cudnn_lstm(b: Binder) -> None:
     """Runs layers of LSTMs over time: i, f, o = σ(W x + b + R h + b'), c' = f · c + i · tanh(…), h' = o · tanh(c').
@@ -289,8 +288,7 @@ def cudnn_lstm(b: Binder) -> None:
     run.f.write(b["Out"], run.forward(_factors(b, run), (b["last_h"], b["last_c"])))
 
 
-@kernel("cudnn_lstm_grad", place="cuda", dtypes=_DTYPES)
-@grad_op("cudnn_lstm_grad", dtype_slot="Input")
+@grad_op("cudnn_lstm_grad", dtype_slot="Input", cuda=_DTYPES)
 def cudnn_lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time; the gates are computed again."""
     run = Run(b)

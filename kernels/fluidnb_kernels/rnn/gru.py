@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -208,7 +208,6 @@ def _network(b: Binder) -> Gru:
     return _gru(b, batches, b.attr("gate_activation", "sigmoid"), b.attr("activation", "tanh"))
 
 
-@kernel("gru", place="cuda", dtypes=FLOATS)
 @op(
     "gru",
     inputs={
@@ -236,6 +235,7 @@ def _network(b: Binder) -> Gru:
     grad=default_grad(
         "Input", "H0", "Weight", "Bias", "BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden", "Hidden@GRAD"
     ),
+    cuda=FLOATS,
 )
 def gru(b: Binder) -> None:
     """Runs a GRU along each sequence; nothing is padded.
@@ -256,8 +256,7 @@ def gru(b: Binder) -> None:
     _emit(b, _network(b), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "H0", "Hidden")
 
 
-@kernel("gru_grad", place="cuda", dtypes=FLOATS)
-@grad_op("gru_grad", dtype_slot="Input")
+@grad_op("gru_grad", dtype_slot="Input", cuda=FLOATS)
 def gru_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden."""
     values = b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]
@@ -279,7 +278,6 @@ def _unit_network(b: Binder) -> Gru:
     return _gru(b, batches, BY_NUMBER[b.attr("gate_activation", 1)], BY_NUMBER[b.attr("activation", 2)])
 
 
-@kernel("gru_unit", place="cuda", dtypes=FLOATS)
 @op(
     "gru_unit",
     inputs={
@@ -302,6 +300,7 @@ def _unit_network(b: Binder) -> Gru:
     infer=_unit_infer,
     dtypes=FLOATS,
     grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),
+    cuda=FLOATS,
 )
 def gru_unit(b: Binder) -> None:
     """One step of a GRU: h' = (1 - u) · h + u · candidate, or u · h + (1 - u) · candidate with origin_mode.
@@ -319,8 +318,7 @@ def gru_unit(b: Binder) -> None:
     _emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
 
 
-@kernel("gru_unit_grad", place="cuda", dtypes=FLOATS)
-@grad_op("gru_unit_grad", dtype_slot="Input")
+@grad_op("gru_unit_grad", dtype_slot="Input", cuda=FLOATS)
 def gru_unit_grad(b: Binder) -> None:
     """Gradients of one step, from that of Hidden."""
     values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row continues from another, so no state is looked up

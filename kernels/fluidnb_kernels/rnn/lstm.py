@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
@@ -62,7 +62,6 @@ def _infer(c: Context) -> None:
     c.set("BatchCellPreAct", (x.shape[0], width), x.dtype)
 
 
-@kernel("lstm", place="cuda", dtypes=FLOATS)
 @op(
     "lstm",
     inputs={
@@ -85,6 +84,7 @@ def _infer(c: Context) -> None:
     grad=default_grad(
         "Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate", "BatchCellPreAct", "Hidden@GRAD"
     ),
+    cuda=FLOATS,
 )
 def lstm(b: Binder) -> None:
     """Runs an LSTM along each sequence; nothing is padded.
@@ -110,8 +110,7 @@ def lstm(b: Binder) -> None:
     emit(b, network(b), "Hidden")
 
 
-@kernel("lstm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("lstm_grad", dtype_slot="Input")
+@grad_op("lstm_grad", dtype_slot="Input", cuda=FLOATS)
 def lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden.
 

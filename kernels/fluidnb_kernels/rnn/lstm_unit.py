@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import ctype
@@ -39,7 +39,6 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     return i, forget, o, apply(b, np.tanh, g)
 
 
-@kernel("lstm_unit", place="cuda", dtypes=FLOATS)
 @op(
     "lstm_unit",
     inputs={
@@ -52,6 +51,7 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "C_prev", "C", "H", "C@GRAD", "H@GRAD"),
+    cuda=FLOATS,
 )
 def lstm_unit(b: Binder) -> None:
     """C = σ(f + forget_bias) · C_prev + σ(i) · tanh(g); H = σ(o) · tanh(C).
@@ -73,8 +73,7 @@ def lstm_unit(b: Binder) -> None:
         (o * np.tanh(cell)).into(b["H"])
 
 
-@kernel("lstm_unit_grad", place="cuda", dtypes=FLOATS)
-@grad_op("lstm_unit_grad", dtype_slot="X")
+@grad_op("lstm_unit_grad", dtype_slot="X", cuda=FLOATS)
 def lstm_unit_grad(b: Binder) -> None:
     """dC is that of C and of H together; each gate gets its share times the slope of its activation."""
     if on_cuda(b):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm import ATTRS, check
@@ -30,7 +30,6 @@ def _network(b: Binder) -> Lstm:
     )  # fmt: skip
 
 
-@kernel("lstmp", place="cuda", dtypes=FLOATS)
 @op(
     "lstmp",
     inputs={
@@ -60,7 +59,7 @@ def _network(b: Binder) -> Lstm:
     grad=default_grad(
         "Input", "H0", "C0", "Weight", "ProjWeight", "Bias", "Projection", "Cell", "BatchGate", "BatchCellPreAct",
         "BatchHidden", "Projection@GRAD",
-    ),
+    ), cuda=FLOATS,
 )  # fmt: skip
 def lstmp(b: Binder) -> None:
     """Runs an LSTM along each sequence; ``r = tanh(h · ProjWeight)`` takes the hidden state's place in the next step.
@@ -78,8 +77,7 @@ def lstmp(b: Binder) -> None:
     emit(b, _network(b), "Projection")
 
 
-@kernel("lstmp_grad", place="cuda", dtypes=FLOATS)
-@grad_op("lstmp_grad", dtype_slot="Input")
+@grad_op("lstmp_grad", dtype_slot="Input", cuda=FLOATS)
 def lstmp_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Projection."""
     emit_back(b, _network(b), "Projection")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels import verbs
@@ -28,13 +28,13 @@ def _merge_infer(c: Context) -> None:
         c.set("Out", c["X"].shape, c["X"].dtype)
 
 
-@kernel("merge_selected_rows", place="cuda")
 @op(
     "merge_selected_rows",
     inputs={"X: rows": "SelectedRows"},
     outputs={"Out": "SelectedRows, each row once"},
     infer=_merge_infer,
     rows=as_x,
+    cuda=True,
 )
 def merge_selected_rows(b: Binder) -> None:
     """Out = X with rows of the same number added up, in rising order.
@@ -69,7 +69,6 @@ def take_values(source: SelectedRows, out: Array) -> None:
     np.copyto(out, value_array(source))
 
 
-@kernel("get_tensor_from_selected_rows", place="cuda")
 @op(
     "get_tensor_from_selected_rows",
     inputs={"X: rows": "SelectedRows"},
@@ -77,6 +76,7 @@ def take_values(source: SelectedRows, out: Array) -> None:
     infer=_tensor_infer,
     guard=lambda b: len(b["X"].rows_),
     data_shape=True,
+    cuda=True,
 )
 def get_tensor_from_selected_rows(b: Binder) -> None:
     """Out = the values of the rows that X holds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.row_grid import by_rows
@@ -47,7 +47,6 @@ def _places(b: Binder) -> Array:
     return np.arange(x.shape[0]) - np.repeat(ends[:-1], np.diff(ends))
 
 
-@kernel("add_position_encoding", place="cuda", dtypes=FLOATS)
 @op(
     "add_position_encoding",
     inputs={"X: float[N, T, D] | float[T, D] lod": "D even"},
@@ -57,6 +56,7 @@ def _places(b: Binder) -> Array:
     infer=_infer,
     grad=default_grad("Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def add_position_encoding(b: Binder) -> None:
     """Out[t, k] = alpha · X[t, k] + beta · sin(t / 10000^(k / (D/2 - 1))), and the cosine for k from D/2 on.
@@ -80,8 +80,7 @@ def add_position_encoding(b: Binder) -> None:
     b(np.add, apply(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
 
 
-@kernel("add_position_encoding_grad", place="cuda", dtypes=FLOATS)
-@grad_op("add_position_encoding_grad")
+@grad_op("add_position_encoding_grad", cuda=FLOATS)
 def add_position_encoding_grad(b: Binder) -> None:
     """dX = alpha · dOut."""
     if on_cuda(b):

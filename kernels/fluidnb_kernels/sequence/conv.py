@@ -47,7 +47,6 @@ def _neighbours(b: Binder) -> Neighbours:
     return Neighbours(offsets_of(b), b.attr("contextStart", 0), b.attr("contextLength"))
 
 
-@kernel("sequence_conv", place="cuda", dtypes=FLOATS)
 @op(
     "sequence_conv",
     inputs={
@@ -66,6 +65,7 @@ def _neighbours(b: Binder) -> Neighbours:
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "PaddingData", "Filter", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def sequence_conv(b: Binder) -> None:
     """Out[t] = [X[t + contextStart] … X[t + contextStart + contextLength - 1]] · Filter, within each sequence.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.rules import agree, fits, whole_numbers
 from fluidnb_kernels.sequence import token_ids
@@ -86,7 +86,6 @@ def _infer(c: Context) -> None:
         c.set("Output", (max(level[-1], 1), 1), x.dtype, (level,))  # a tensor without rows is none in Fluid
 
 
-@kernel("ctc_align", place="cuda", dtypes=token_ids.INDEXES)
 @op(
     "ctc_align",
     inputs={
@@ -106,6 +105,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     guard=_counts,
     data_shape=True,
+    cuda=token_ids.INDEXES,
 )
 def ctc_align(b: Binder) -> None:
     """Output = Input with repeated labels merged, and then without blanks.

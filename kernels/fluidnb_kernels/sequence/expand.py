@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequences import as_level, offsets_of, owners, ranges, require_lod
@@ -53,7 +53,6 @@ def _infer(c: Context) -> None:
     return c.set("Out", (len(rows), *x.shape[1:]), x.dtype, out_lod)
 
 
-@kernel("sequence_expand", place="cuda")
 @op(
     "sequence_expand",
     inputs={"X: any[n, …]": "with sequences or without", "Y: any lod": "its LoD counts, not its values"},
@@ -61,6 +60,7 @@ def _infer(c: Context) -> None:
     attrs={"ref_level": Attr("int", -1, "the level of Y whose lengths count; -1 is the last", ge=-1)},
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def sequence_expand(b: Binder) -> None:
     """Out = row i of X, or its sequence i where it has sequences, as often as sequence i of Y is long.
@@ -78,8 +78,7 @@ def sequence_expand(b: Binder) -> None:
     verbs.gather(b, b["X"], _rows(b)[0], b["Out"])
 
 
-@kernel("sequence_expand_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sequence_expand_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_expand_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def sequence_expand_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all copies."""
     verbs.scatter_add(b, b["Out@GRAD"], _rows(b)[0], b["X@GRAD"])
@@ -99,13 +98,13 @@ def _as_infer(c: Context) -> None:
     c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
-@kernel("sequence_expand_as", place="cuda")
 @op(
     "sequence_expand_as",
     inputs={"X: any[sequences, …]": "", "Y: any lod": "its LoD counts, not its values"},
     outputs={"Out": "[rows of Y, …], with the LoD of Y"},
     infer=_as_infer,
     grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def sequence_expand_as(b: Binder) -> None:
     """Out = row i of X for each row of sequence i of Y.
@@ -121,8 +120,7 @@ def sequence_expand_as(b: Binder) -> None:
     verbs.gather(b, b["X"], owners(np.diff(offsets_of(b, "Y"))), b["Out"])
 
 
-@kernel("sequence_expand_as_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sequence_expand_as_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_expand_as_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def sequence_expand_as_grad(b: Binder) -> None:
     """dX = the sum of the gradients of the rows of each sequence."""
     verbs.scatter_add(b, b["Out@GRAD"], owners(np.diff(offsets_of(b, "Y"))), b["X@GRAD"])

@@ -123,8 +123,7 @@ def put_highest(dx: Array, index: Array, g: Array, full: Array) -> None:
     dx[index[full], np.arange(dx.shape[1])] = g[full]
 
 
-@kernel("sequence_pool_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sequence_pool_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_pool_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def sequence_pool_grad(b: Binder) -> None:
     """dX = each row's share of its sequence's gradient."""
     g, dx, kind = b["Out@GRAD"], b["X@GRAD"], b.attr("pooltype", "AVERAGE")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import as_level, offsets_of, ranges, require_lod
@@ -40,13 +40,13 @@ def _places(b: Binder) -> list[Array]:
     return [ranges(starts + lengths[:i].sum(0), mine) for i, mine in enumerate(lengths)]
 
 
-@kernel("sequence_concat", place="cuda")
 @op(
     "sequence_concat",
     inputs={"X*: any[n, …] lod": "as many sequences each"},
     outputs={"Out": "[sum of n, …]"},
     infer=_concat_infer,
     grad=default_grad("X", "Out@GRAD"),
+    cuda=True,
 )
 def sequence_concat(b: Binder) -> None:
     """Out = sequence i of every input, one after the other, for each i.
@@ -63,8 +63,7 @@ def sequence_concat(b: Binder) -> None:
         verbs.scatter(b, x, rows, b["Out"])
 
 
-@kernel("sequence_concat_grad", place="cuda")
-@grad_op("sequence_concat_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_concat_grad", dtype_slot="Out@GRAD", cuda=True)
 def sequence_concat_grad(b: Binder) -> None:
     """dX = the rows of dOut at which those of X are."""
     for i, rows in enumerate(_places(b)):
@@ -89,7 +88,6 @@ def _reshape_infer(c: Context) -> None:
     c.set("Out", (rows, width), x.dtype, lod)
 
 
-@kernel("sequence_reshape", place="cuda")
 @op(
     "sequence_reshape",
     inputs={"X: float[n, width] lod": ""},
@@ -97,6 +95,7 @@ def _reshape_infer(c: Context) -> None:
     attrs={"new_dim": Attr("int", doc="the new width", gt=0)},
     infer=_reshape_infer,
     grad=default_grad("X", "Out@GRAD"),
+    cuda=True,
 )
 def sequence_reshape(b: Binder) -> None:
     """Out = X with rows of another width; sequences become longer or shorter.
@@ -111,8 +110,7 @@ def sequence_reshape(b: Binder) -> None:
     verbs.copy(b, b["Out"], reading(b, b["X"], b["Out"].shape))
 
 
-@kernel("sequence_reshape_grad", place="cuda")
-@grad_op("sequence_reshape_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_reshape_grad", dtype_slot="Out@GRAD", cuda=True)
 def sequence_reshape_grad(b: Binder) -> None:
     """dX = dOut with rows of the old width."""
     verbs.copy(b, b["X@GRAD"], reading(b, b["Out@GRAD"], b["X@GRAD"].shape))
@@ -132,13 +130,13 @@ def _mirrored(offsets: Array) -> Array:
     return np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
 
 
-@kernel("sequence_reverse", place="cuda")
 @op(
     "sequence_reverse",
     inputs={"X: any[n, …] lod": ""},
     outputs={"Y": "like X"},
     infer=_reverse_infer,
     grad=_reverse_grad,
+    cuda=True,
 )
 def sequence_reverse(b: Binder) -> None:
     """Y = the rows of each sequence of the last level from its last to its first. Its gradient is itself.

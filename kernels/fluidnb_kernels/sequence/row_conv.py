@@ -31,7 +31,6 @@ def _neighbours(b: Binder) -> Neighbours:
     return Neighbours(offsets_of(b), 0, len(b["Filter"]))
 
 
-@kernel("row_conv", place="cuda", dtypes=FLOATS)
 @op(
     "row_conv",
     inputs={"X: float[n, width] lod": "", "Filter: float[future context + 1, width]": ""},
@@ -40,6 +39,7 @@ def _neighbours(b: Binder) -> Neighbours:
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "Filter", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def row_conv(b: Binder) -> None:
     """Out[t] = Σ over k of X[t + k] · Filter[k], element by element, within each sequence.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import check_below, whole_numbers
 from fluidnb_kernels.sequence import token_ids
@@ -52,7 +52,6 @@ def _flat(b: Binder, slot: str) -> Array:
     return reading(b, b[slot], (b[slot].size,))
 
 
-@kernel("sequence_scatter", place="cuda", dtypes=SUMMED)
 @op(
     "sequence_scatter",
     inputs={
@@ -65,6 +64,7 @@ def _flat(b: Binder, slot: str) -> Array:
     infer=_infer,
     grad=default_grad("Ids", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
     dtype_slot="X",
+    cuda=SUMMED,
 )
 def sequence_scatter(b: Binder) -> None:
     """Out = X, with Updates[j] added to Out[i, Ids[j]] for each j of sequence i.
@@ -84,8 +84,7 @@ def sequence_scatter(b: Binder) -> None:
     b(add_updates, b["X"], rows, _flat(b, "Ids"), _flat(b, "Updates"), b["Out"])
 
 
-@kernel("sequence_scatter_grad", place="cuda")
-@grad_op("sequence_scatter_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_scatter_grad", dtype_slot="Out@GRAD", cuda=True)
 def sequence_scatter_grad(b: Binder) -> None:
     """dX = dOut; dUpdates[j] = dOut[i, Ids[j]]."""
     g, out = b["Out@GRAD"], b["Updates@GRAD"]

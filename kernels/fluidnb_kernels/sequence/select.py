@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
@@ -46,7 +46,6 @@ def _slice_infer(c: Context) -> None:
 _BY_VALUE = values_of("Offset", "Length")
 
 
-@kernel("sequence_slice", place="cuda")
 @op(
     "sequence_slice",
     inputs={
@@ -60,6 +59,7 @@ _BY_VALUE = values_of("Offset", "Length")
     guard=_BY_VALUE,
     data_shape=True,
     dtype_slot="X",
+    cuda=True,
 )
 def sequence_slice(b: Binder) -> None:
     """Out = rows Offset[i] to Offset[i] + Length[i] of each sequence i.
@@ -75,8 +75,7 @@ def sequence_slice(b: Binder) -> None:
     verbs.gather(b, b["X"], ranges(*_parts(b)), b["Out"])
 
 
-@kernel("sequence_slice_grad", place="cuda")
-@grad_op("sequence_slice_grad", guard=_BY_VALUE, dtype_slot="Out@GRAD")
+@grad_op("sequence_slice_grad", guard=_BY_VALUE, dtype_slot="Out@GRAD", cuda=True)
 def sequence_slice_grad(b: Binder) -> None:
     """dX = dOut in the rows of the parts, 0 elsewhere."""
     verbs.scatter(b, b["Out@GRAD"], ranges(*_parts(b)), b["X@GRAD"], clear=True)
@@ -117,7 +116,6 @@ def _erase_infer(c: Context) -> None:
     c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
-@kernel("sequence_erase", place="cuda", dtypes=token_ids.INDEXES)
 @op(
     "sequence_erase",
     inputs={"X: int[n, 1] lod": ""},
@@ -126,6 +124,7 @@ def _erase_infer(c: Context) -> None:
     infer=_erase_infer,
     guard=_kept,
     data_shape=True,
+    cuda=token_ids.INDEXES,
 )
 def sequence_erase(b: Binder) -> None:
     """Out = X without the words of ``tokens``; sequences become shorter.
@@ -148,7 +147,6 @@ def _enumerate_infer(c: Context) -> None:
     c.set("Out", (c["X"].shape[0], c.attr("win_size")), c["X"].dtype, c.lod("X"))
 
 
-@kernel("sequence_enumerate", place="cuda")
 @op(
     "sequence_enumerate",
     inputs={"X: int[n, 1] lod": ""},
@@ -159,6 +157,7 @@ def _enumerate_infer(c: Context) -> None:
         "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": Attr("bool", True, "accepted, without effect"),
     },
     infer=_enumerate_infer,
+    cuda=True,
 )
 def sequence_enumerate(b: Binder) -> None:
     """Out[t] = X[t], X[t + 1], …, ``win_size`` words of the sequence.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.emit import FLOATS, apply
@@ -35,7 +35,6 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
     return out
 
 
-@kernel("sequence_softmax", place="cuda", dtypes=FLOATS)
 @op(
     "sequence_softmax",
     inputs={"X: float[n, 1] lod | float[n] lod": "logits"},
@@ -45,6 +44,7 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "Out", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def sequence_softmax(b: Binder) -> None:
     """Out = exp(X - max) / sum(exp(X - max)), with the maximum and the sum of each sequence of the last level.
@@ -66,8 +66,7 @@ def sequence_softmax(b: Binder) -> None:
     return written(b, b["Out"], out)
 
 
-@kernel("sequence_softmax_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sequence_softmax_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_softmax_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def sequence_softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
     if verbs.on_cuda(b):

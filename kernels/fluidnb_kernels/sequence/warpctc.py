@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
@@ -175,7 +175,6 @@ def _lengths(c: Context, slot: str) -> Array:
 _BY_LENGTH = values_of("LogitsLength", "LabelLength")
 
 
-@kernel("warpctc", place="cuda", dtypes=FLOATS)
 @op(
     "warpctc",
     inputs={
@@ -198,6 +197,7 @@ _BY_LENGTH = values_of("LogitsLength", "LabelLength")
     dtype_slot="Logits",
     grad=default_grad("Logits", "LogitsLength", "WarpCTCGrad", "Loss@GRAD", wrt=["Logits"]),
     guard=_BY_LENGTH,
+    cuda=FLOATS,
 )
 def warpctc(b: Binder) -> None:
     """Loss = -log Σ over all alignments of Label of Π softmax(Logits)[t, symbol at t].
@@ -228,8 +228,7 @@ def warpctc(b: Binder) -> None:
         written(b, b["WarpCTCGrad"], grads)
 
 
-@kernel("warpctc_grad", place="cuda", dtypes=FLOATS)
-@grad_op("warpctc_grad", guard=values_of("LogitsLength"), dtype_slot="Logits")
+@grad_op("warpctc_grad", guard=values_of("LogitsLength"), dtype_slot="Logits", cuda=FLOATS)
 def warpctc_grad(b: Binder) -> None:
     """dLogits = (softmax(Logits) - the expected count of each class at a time step) · dLoss."""
     if on_cuda(b):

@@ -111,8 +111,7 @@ def argsort(b: Binder) -> None:
     b(sort, b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"])
 
 
-@kernel("argsort_grad", place="cuda")
-@grad_op("argsort_grad", dtype_slot="X")
+@grad_op("argsort_grad", dtype_slot="X", cuda=True)
 def argsort_grad(b: Binder) -> None:
     """dX = dOut back in the order of X; 0 where Indices, of another sort perhaps, leave elements out."""
     put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], b.attr("axis", -1))

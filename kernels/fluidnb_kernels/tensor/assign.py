@@ -33,7 +33,6 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
     target[:] = [LoDTensor() if t.array is None else LoDTensor(t.array.copy(), t.lod_) for t in source]
 
 
-@kernel("assign", place="cuda")
 @op(
     "assign",
     inputs={"X: any | array": "a tensor or an array of tensors"},
@@ -41,6 +40,7 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
     infer=_assign_infer,
     grad=_assign_grad,
     inplace=True,
+    cuda=True,
 )
 def assign(b: Binder) -> None:
     """Out = X, with its LoD. The gradient is an assign too.

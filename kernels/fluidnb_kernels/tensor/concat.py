@@ -13,7 +13,6 @@ from fluidnb.op import (
     OpDesc,
     default_grad,
     grad_op,
-    kernel,
     op,
     second_grad,
     values_of,
@@ -70,7 +69,6 @@ def _parts(b: Binder) -> list[verbs.View]:
     return verbs.parts_along(axis, [x.shape[axis] for x in b.all("X")])
 
 
-@kernel("concat", place="cuda")
 @op(
     "concat",
     inputs={"X*": "tensors that differ in one size at most", "AxisTensor?": "the axis as a variable of one element"},
@@ -80,6 +78,7 @@ def _parts(b: Binder) -> list[verbs.View]:
     grad=default_grad("X", "AxisTensor", "Out@GRAD", wrt=["X"]),
     guard=values_of("AxisTensor"),
     dtype_slot="X",
+    cuda=True,
 )
 def concat(b: Binder) -> None:
     """Out = the X one after another along ``axis``; the LoD of the first is propagated unless rows are appended.
@@ -121,8 +120,7 @@ def _again_infer(c: Context) -> None:
         )  # fmt: skip
 
 
-@kernel("concat_grad", place="cuda")
-@grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X", grad=_again)
+@grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X", grad=_again, cuda=True)
 def concat_grad(b: Binder) -> None:
     """dX = the part of dOut that is X."""
     for i, part in enumerate(_parts(b)):
@@ -130,8 +128,7 @@ def concat_grad(b: Binder) -> None:
             verbs.copy(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)
 
 
-@kernel("concat_grad_grad", place="cuda")
-@grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X")
+@grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X", cuda=True)
 def concat_grad_grad(b: Binder) -> None:
     """DDOut = the DDX one after another, in the places of the X that ``given`` names; 0 in those of others."""
     out, parts, named = b["DDOut"], _parts(b), b.attr("given", [])

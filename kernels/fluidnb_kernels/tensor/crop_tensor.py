@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.pad import put_window, take_window
 
@@ -32,7 +32,6 @@ def _piece(c: Context) -> tuple[list[int], list[int]]:
     return offsets, sizes
 
 
-@kernel("crop_tensor", place="cuda")
 @op(
     "crop_tensor",
     inputs={
@@ -51,6 +50,7 @@ def _piece(c: Context) -> tuple[list[int], list[int]]:
     grad=default_grad("X", *_VARIABLES[2:], "Out@GRAD", wrt=["X"]),
     guard=values_of(*_VARIABLES),
     dtype_slot="X",
+    cuda=True,
 )
 def crop_tensor(b: Binder) -> None:
     """Out = the piece of X that begins at ``offsets``.
@@ -65,8 +65,7 @@ def crop_tensor(b: Binder) -> None:
     take_window(b, b["X"], _piece(b)[0], b["Out"])
 
 
-@kernel("crop_tensor_grad", place="cuda")
-@grad_op("crop_tensor_grad", guard=values_of(*_VARIABLES[2:]), dtype_slot="X")
+@grad_op("crop_tensor_grad", guard=values_of(*_VARIABLES[2:]), dtype_slot="X", cuda=True)
 def crop_tensor_grad(b: Binder) -> None:
     """dX = dOut where the piece was, 0 elsewhere."""
     put_window(b, b["X@GRAD"], _offsets(b, b["X@GRAD"].ndim), b["Out@GRAD"])

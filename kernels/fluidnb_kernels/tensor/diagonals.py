@@ -72,7 +72,6 @@ def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0
         verbs.copy(b, out, x, to=lambda v: diagonal_view(v, *at))
 
 
-@kernel("tril_triu", place="cuda")
 @op(
     "tril_triu",
     inputs={"X: any[…, m, n]": ""},
@@ -83,6 +82,7 @@ def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0
     },
     infer=_triangle_infer,
     grad=default_grad("Out@GRAD"),
+    cuda=True,
 )
 def tril_triu(b: Binder) -> None:
     """Out = X in a triangle of each matrix, 0 elsewhere.
@@ -98,8 +98,7 @@ def tril_triu(b: Binder) -> None:
     _keep(b, b["X"], b["Out"])
 
 
-@kernel("tril_triu_grad", place="cuda")
-@grad_op("tril_triu_grad")
+@grad_op("tril_triu_grad", cuda=True)
 def tril_triu_grad(b: Binder) -> None:
     """dX = dOut in the triangle, 0 elsewhere."""
     _keep(b, b["Out@GRAD"], b["X@GRAD"])
@@ -114,7 +113,6 @@ def _diag_infer(c: Context) -> None:
     return c.set("Out", (_length(x.shape[0], x.shape[1], offset),), x.dtype)
 
 
-@kernel("diag_v2", place="cuda")
 @op(
     "diag_v2",
     inputs={"X: any[n] | any[m, n]": "a diagonal, or a matrix"},
@@ -122,6 +120,7 @@ def _diag_infer(c: Context) -> None:
     attrs={"offset": _OFFSET, "padding_value": Attr("float", 0.0, "the other elements of a new matrix")},
     infer=_diag_infer,
     grad=default_grad("X", "Out@GRAD"),
+    cuda=True,
 )
 def diag_v2(b: Binder) -> None:
     """Out = a matrix with X on a diagonal, or the diagonal of the matrix X.
@@ -140,8 +139,7 @@ def diag_v2(b: Binder) -> None:
     return _put(b, x, out, at, b.attr("padding_value"))
 
 
-@kernel("diag_v2_grad", place="cuda")
-@grad_op("diag_v2_grad")
+@grad_op("diag_v2_grad", cuda=True)
 def diag_v2_grad(b: Binder) -> None:
     """dX = the diagonal of dOut, or a matrix with dOut on the diagonal and 0 elsewhere."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
@@ -163,7 +161,6 @@ def _embedded(b: Binder) -> tuple[int, ...]:
     return b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1)
 
 
-@kernel("diag_embed", place="cuda")
 @op(
     "diag_embed",
     inputs={"Input: any[…, n]": ""},
@@ -175,6 +172,7 @@ def _embedded(b: Binder) -> tuple[int, ...]:
     },
     infer=_embed_infer,
     grad=default_grad("Out@GRAD"),
+    cuda=True,
 )
 def diag_embed(b: Binder) -> None:
     """Out = matrices with the last dimension of Input on a diagonal, 0 elsewhere.
@@ -198,8 +196,7 @@ def _embed_grad_infer(c: Context) -> None:
     c.set("Input@GRAD", [*shape, n if n < 0 else n - abs(offset)], g.dtype)
 
 
-@kernel("diag_embed_grad", place="cuda")
-@grad_op("diag_embed_grad", infer=_embed_grad_infer)
+@grad_op("diag_embed_grad", infer=_embed_grad_infer, cuda=True)
 def diag_embed_grad(b: Binder) -> None:
     """dInput = the diagonals of dOut."""
     _take(b, b["Out@GRAD"], b["Input@GRAD"], _embedded(b))
@@ -254,8 +251,7 @@ def _trace_on_cuda(b: Binder) -> None:
     fold(b, REDUCE, TOTAL, line, [line.ndim - 1], b["Out"])
 
 
-@kernel("trace_grad", place="cuda")
-@grad_op("trace_grad")
+@grad_op("trace_grad", cuda=True)
 def trace_grad(b: Binder) -> None:
     """dInput = dOut on the diagonals, 0 elsewhere."""
     _put(b, b["Out@GRAD"], b["Input@GRAD"], (b.attr("offset", 0), *trace_axes(b)))
@@ -266,7 +262,6 @@ def _eye_infer(c: Context) -> None:
     c.set("Out", (rows, rows if columns == -1 else columns), dtypes.np_dtype(c.attr("dtype")))
 
 
-@kernel("eye", place="cuda")
 @op(
     "eye",
     outputs={"Out": "[num_rows, num_columns]"},
@@ -276,6 +271,7 @@ def _eye_infer(c: Context) -> None:
         "dtype": Attr("dtype", "float32", "dtype of Out"),
     },
     infer=_eye_infer,
+    cuda=True,
 )
 def eye(b: Binder) -> None:
     """Out = 1 on the main diagonal, 0 elsewhere.

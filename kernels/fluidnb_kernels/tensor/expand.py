@@ -143,7 +143,6 @@ def _define(type: str, row: Row) -> None:
         g = b["Out@GRAD"]
         return [m for n, size in zip(g.shape, _filled(b, g.ndim), strict=True) for m in (n // max(size, 1), size)]
 
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape", **row.slots},
@@ -153,6 +152,7 @@ def _define(type: str, row: Row) -> None:
         grad=default_grad("X", *row.variables, "Out@GRAD", wrt=["X"]),
         guard=values_of(*row.variables),
         dtype_slot="X",
+        cuda=True,
         doc=_DOC.format(
             type=type, formula=row.formula, x=row.example[0], attrs=row.example[1], out=row.example[2],
             owner="Fluid" if type == "expand" else "Paddle",

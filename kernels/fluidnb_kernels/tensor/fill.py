@@ -104,7 +104,6 @@ def batch_size_like(c: Context) -> None:
     c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
 
 
-@kernel("fill_constant_batch_size_like", place="cuda")
 @op(
     "fill_constant_batch_size_like",
     inputs={"Input": "what has the batch size; with a LoD, its number of sequences counts"},
@@ -118,6 +117,7 @@ def batch_size_like(c: Context) -> None:
     },
     infer=batch_size_like,
     grad=no_slope,
+    cuda=True,
 )
 def fill_constant_batch_size_like(b: Binder) -> None:
     """Out = value everywhere, with as many rows as Input.
@@ -138,7 +138,6 @@ def _any_like(c: Context) -> None:
 
 
 def _define_like(type: str, out: str, formula: str, example: str, source: str, infer: Rule, **attrs: Attr) -> None:
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape"},
@@ -146,6 +145,7 @@ def _define_like(type: str, out: str, formula: str, example: str, source: str, i
         attrs=attrs,
         infer=infer,
         grad=no_slope,
+        cuda=True,
         doc=f"""Out = {formula}.
 
     Example:
@@ -180,7 +180,6 @@ _define_like(
 _VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
 
 
-@kernel("assign_value", place="cuda")
 @op(
     "assign_value",
     outputs={"Out": "of the shape of the attribute"},
@@ -194,6 +193,7 @@ _VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_v
         "int64_values": Attr("longs", [], "the values of an int64 tensor"),
     },
     infer=fixed_shape,
+    cuda=True,
 )
 def assign_value(b: Binder) -> None:
     """Out = the values of the attribute that holds some, in row-major order.
@@ -223,7 +223,6 @@ def _list(b: Binder, values: list[Any]) -> Any:
     return np.array(values).astype(out.dtype).reshape(out.shape)
 
 
-@kernel("fill", place="cuda")
 @op(
     "fill",
     outputs={"Out": "of the shape of the attribute"},
@@ -234,6 +233,7 @@ def _list(b: Binder, values: list[Any]) -> Any:
         "force_cpu": Attr("bool", False, "keep the result on the CPU"),
     },
     infer=fixed_shape,
+    cuda=True,
 )
 def fill(b: Binder) -> None:
     """Out = the values of the attribute, in row-major order.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.tensor import row_indexing
 
@@ -35,7 +35,6 @@ def row(x: Array, index: Array, out: Array) -> None:
     out[()] = x[index]
 
 
-@kernel("gather", place="cuda")
 @op(
     "gather",
     inputs={"X": "at least one dimension", "Index: int[n] | int[n, 1]": "indices of rows"},
@@ -46,6 +45,7 @@ def row(x: Array, index: Array, out: Array) -> None:
     },
     infer=_infer,
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def gather(b: Binder) -> None:
     """Out[i] = X[Index[i]], along ``axis``.
@@ -89,8 +89,7 @@ def put_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
         b(np.put_along_axis, dx, index, g, axis)
 
 
-@kernel("gather_grad", place="cuda", dtypes=row_indexing.SUMMED)
-@grad_op("gather_grad", dtype_slot="X")
+@grad_op("gather_grad", dtype_slot="X", cuda=row_indexing.SUMMED)
 def gather_grad(b: Binder) -> None:
     """dX = 0, with each row of dOut added where it came from."""
     sum_back(b, b["Out@GRAD"], b["Index"], b["X@GRAD"], b.attr("axis", 0))

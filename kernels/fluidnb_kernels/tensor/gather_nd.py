@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb.op.define import forward_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree
@@ -69,7 +69,6 @@ def _add(b: Binder, total: Array, parts: Array) -> None:
         b(add_places, total, index, forward_of(b.definition).type, parts.reshape(shape))
 
 
-@kernel("gather_nd", place="cuda")
 @op(
     "gather_nd",
     inputs={"X": "at least one dimension", "Index: int[…, d]": "d numbers for each part"},
@@ -77,6 +76,7 @@ def _add(b: Binder, total: Array, parts: Array) -> None:
     infer=lambda c: c.set("Out", _taken(c) or (1,), c["X"].dtype),
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
     dtype_slot="X",
+    cuda=True,
 )
 def gather_nd(b: Binder) -> None:
     """Out[i] = X[Index[i]], where Index[i] is a number for each of the first dimensions of X.
@@ -91,8 +91,7 @@ def gather_nd(b: Binder) -> None:
     _take(b, b["X"], b["Out"])
 
 
-@kernel("gather_nd_grad", place="cuda", dtypes=row_indexing.SUMMED)
-@grad_op("gather_nd_grad", dtype_slot="X")
+@grad_op("gather_nd_grad", dtype_slot="X", cuda=row_indexing.SUMMED)
 def gather_nd_grad(b: Binder) -> None:
     """dX = 0, with each part of dOut added where it came from."""
     verbs.fill(b, b["X@GRAD"])
@@ -108,7 +107,6 @@ def _add_infer(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
-@kernel("scatter_nd_add", place="cuda", dtypes=row_indexing.SUMMED)
 @op(
     "scatter_nd_add",
     inputs={
@@ -121,6 +119,7 @@ def _add_infer(c: Context) -> None:
     infer=_add_infer,
     grad=default_grad("Index", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
     dtype_slot="X",
+    cuda=row_indexing.SUMMED,
 )
 def scatter_nd_add(b: Binder) -> None:
     """Out = X with Updates[i] added at Index[i], as often as a place is named.
@@ -137,8 +136,7 @@ def scatter_nd_add(b: Binder) -> None:
     _add(b, b["Out"], b["Updates"])
 
 
-@kernel("scatter_nd_add_grad", place="cuda")
-@grad_op("scatter_nd_add_grad", infer=updates_grad, dtype_slot="Out@GRAD")
+@grad_op("scatter_nd_add_grad", infer=updates_grad, dtype_slot="Out@GRAD", cuda=True)
 def scatter_nd_add_grad(b: Binder) -> None:
     """dX = dOut; dUpdates = the parts of dOut that Index names."""
     if b.wants("X@GRAD"):

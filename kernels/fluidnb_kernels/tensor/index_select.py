@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree, one_axis
@@ -38,7 +38,6 @@ def _select_infer(c: Context) -> None:
     c.set("Out", (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :]), x.dtype)
 
 
-@kernel("index_select", place="cuda")
 @op(
     "index_select",
     inputs={"X": "at least one dimension", "Index: int[n]": "which elements"},
@@ -47,6 +46,7 @@ def _select_infer(c: Context) -> None:
     infer=_select_infer,
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
     dtype_slot="X",
+    cuda=True,
 )
 def index_select(b: Binder) -> None:
     """Out[..., i, ...] = X[..., Index[i], ...] along ``dim``.
@@ -65,8 +65,7 @@ def index_select(b: Binder) -> None:
         b(select, x, index, axis, out)
 
 
-@kernel("index_select_grad", place="cuda", dtypes=row_indexing.SUMMED)
-@grad_op("index_select_grad", dtype_slot="X")
+@grad_op("index_select_grad", dtype_slot="X", cuda=row_indexing.SUMMED)
 def index_select_grad(b: Binder) -> None:
     """dX = 0, with each element of dOut added where it came from."""
     sum_back(b, b["Out@GRAD"], b["Index"], b["X@GRAD"], _axis(b))
@@ -89,7 +88,6 @@ def _sample_infer(c: Context) -> None:
     c.set("Out", index.shape, x.dtype, c.lod("X"))
 
 
-@kernel("index_sample", place="cuda")
 @op(
     "index_sample",
     inputs={"X: float[n, d]": "", "Index: int[n, k]": "which elements of each row"},
@@ -97,6 +95,7 @@ def _sample_infer(c: Context) -> None:
     infer=_sample_infer,
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
     dtype_slot="X",
+    cuda=True,
 )
 def index_sample(b: Binder) -> None:
     """Out[i, j] = X[i, Index[i, j]].
@@ -116,8 +115,7 @@ def index_sample(b: Binder) -> None:
         b(sample, x, index, out)
 
 
-@kernel("index_sample_grad", place="cuda", dtypes=row_indexing.SUMMED)
-@grad_op("index_sample_grad", dtype_slot="X")
+@grad_op("index_sample_grad", dtype_slot="X", cuda=row_indexing.SUMMED)
 def index_sample_grad(b: Binder) -> None:
     """dX = 0, with each element of dOut added where it came from."""
     dx = b["X@GRAD"]
@@ -152,7 +150,6 @@ def put_back(out: Array, mask: Array, values: Array) -> None:
     out[mask] = values
 
 
-@kernel("masked_select", place="cuda")
 @op(
     "masked_select",
     inputs={"X": "any shape", "Mask: bool": "the same shape"},
@@ -162,6 +159,7 @@ def put_back(out: Array, mask: Array, values: Array) -> None:
     guard=_chosen,
     data_shape=True,
     dtype_slot="X",
+    cuda=True,
 )
 def masked_select(b: Binder) -> None:
     """Y = the elements of X for which Mask holds.
@@ -180,8 +178,7 @@ def masked_select(b: Binder) -> None:
         b(pick, x, mask, y)
 
 
-@kernel("masked_select_grad", place="cuda")
-@grad_op("masked_select_grad", dtype_slot="X")
+@grad_op("masked_select_grad", dtype_slot="X", cuda=True)
 def masked_select_grad(b: Binder) -> None:
     """dX = dY where Mask holds, 0 elsewhere."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]

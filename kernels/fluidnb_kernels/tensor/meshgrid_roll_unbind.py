@@ -52,13 +52,13 @@ def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     return [grad_desc("meshgrid_grad", desc, ins, {"X@GRAD": grad_names(desc, "X", no_grad)})]
 
 
-@kernel("meshgrid", place="cuda")
 @op(
     "meshgrid",
     inputs={"X*: any[its length]": "lists"},
     outputs={"Out*": "for each list a tensor with a dimension for every list"},
     infer=_grid_infer,
     grad=_grid_grad,
+    cuda=True,
 )
 def meshgrid(b: Binder) -> None:
     """Out[i] = X[i] along dimension i, repeated along the dimensions of the other lists.
@@ -123,7 +123,6 @@ def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: A
     return None
 
 
-@kernel("roll", place="cuda")
 @op(
     "roll",
     inputs={"X": "any shape", "ShiftsTensor?": "the shifts as a variable"},
@@ -136,6 +135,7 @@ def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: A
     grad=default_grad("X", "ShiftsTensor", "Out@GRAD", wrt=["X"]),
     guard=values_of("ShiftsTensor"),
     dtype_slot="X",
+    cuda=True,
 )
 def roll(b: Binder) -> None:
     """Out = X with its elements moved; what leaves at an end comes in at the other.
@@ -150,8 +150,7 @@ def roll(b: Binder) -> None:
     _roll(b, b["X"], *_shifts(b), b["Out"])
 
 
-@kernel("roll_grad", place="cuda")
-@grad_op("roll_grad", guard=values_of("ShiftsTensor"), dtype_slot="X")
+@grad_op("roll_grad", guard=values_of("ShiftsTensor"), dtype_slot="X", cuda=True)
 def roll_grad(b: Binder) -> None:
     """dX = dOut moved back."""
     shifts, axes = _shifts(b)
@@ -175,7 +174,6 @@ def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     return [grad_desc("stack", desc, {"X": parts}, {"Y": grad_names(desc, "X", no_grad)})]
 
 
-@kernel("unbind", place="cuda")
 @op(
     "unbind",
     inputs={"X": "at least one dimension"},
@@ -183,6 +181,7 @@ def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     attrs={"axis": Attr("int", 0, "the dimension that is taken apart; from the end when negative")},
     infer=_unbind_infer,
     grad=_unbind_grad,
+    cuda=True,
 )
 def unbind(b: Binder) -> None:
     """Out[i] = the i-th part of X along ``axis``; the gradient stacks those of the parts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, joint
@@ -44,7 +44,6 @@ def give_back(ids: Array, g: Array, k: int, dx: Array) -> None:
     dx[rows] = g[rows]
 
 
-@kernel("multiplex", place="cuda")
 @op(
     "multiplex",
     inputs={"Ids: int32[N, 1]": "which candidate", "X*: any[N, …]": "candidates of one shape"},
@@ -52,6 +51,7 @@ def give_back(ids: Array, g: Array, k: int, dx: Array) -> None:
     infer=_infer,
     grad=default_grad("Ids", "X", "Out@GRAD", wrt=["X"]),
     dtype_slot="X",
+    cuda=True,
 )
 def multiplex(b: Binder) -> None:
     """Out[i] = X[Ids[i]][i].
@@ -72,8 +72,7 @@ def multiplex(b: Binder) -> None:
     return None
 
 
-@kernel("multiplex_grad", place="cuda")
-@grad_op("multiplex_grad", dtype_slot="X")
+@grad_op("multiplex_grad", dtype_slot="X", cuda=True)
 def multiplex_grad(b: Binder) -> None:
     """dX[k] = dOut in the rows that were taken from X[k], 0 elsewhere."""
     ids, g, count = b["Ids"], b["Out@GRAD"], len(b.all("X"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
@@ -46,7 +46,6 @@ def _infer(c: Context) -> None:
 
 
 def _define(type: str, shape: str, x: str, result: str) -> None:
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X: int": shape, "depth_tensor?": "the depth as a variable"},
@@ -59,6 +58,7 @@ def _define(type: str, shape: str, x: str, result: str) -> None:
         infer=_infer,
         guard=values_of("depth_tensor"),
         dtype_slot="X",
+        cuda=True,
         doc=f"""Out = 1 where the last index is X, 0 elsewhere; Out inherits X's LoD.
 
     Example:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.shape_inputs import integers
 
@@ -37,7 +37,6 @@ def _pad_infer(c: Context) -> None:
     c.set("Out", shape, x.dtype, () if paddings and any(paddings[:2]) else c.lod("X"))
 
 
-@kernel("pad", place="cuda")
 @op(
     "pad",
     inputs={"X": "any shape"},
@@ -48,6 +47,7 @@ def _pad_infer(c: Context) -> None:
     },
     infer=_pad_infer,
     grad=default_grad("Out@GRAD"),
+    cuda=True,
 )
 def pad(b: Binder) -> None:
     """Out = X with ``paddings[2d]`` elements before it and ``paddings[2d + 1]`` after it along each dimension d.
@@ -68,8 +68,7 @@ def _pad_grad_infer(c: Context) -> None:
     c.set("X@GRAD", shape, g.dtype, () if any(paddings[:2]) else c.lod("Out@GRAD"))
 
 
-@kernel("pad_grad", place="cuda")
-@grad_op("pad_grad", infer=_pad_grad_infer)
+@grad_op("pad_grad", infer=_pad_grad_infer, cuda=True)
 def pad_grad(b: Binder) -> None:
     """dX = dOut without its border."""
     take_window(b, b["Out@GRAD"], b.attr("paddings")[::2], b["X@GRAD"])
@@ -85,7 +84,6 @@ def _like_infer(c: Context) -> None:
     c.set("Out", x.shape, y.dtype, c.lod("X"))
 
 
-@kernel("pad_constant_like", place="cuda")
 @op(
     "pad_constant_like",
     inputs={"X": "says the shape", "Y": "what is filled up, no larger in any dimension"},
@@ -94,6 +92,7 @@ def _like_infer(c: Context) -> None:
     infer=_like_infer,
     grad=default_grad("Y", "Out@GRAD", wrt=["Y"]),
     dtype_slot="Y",
+    cuda=True,
 )
 def pad_constant_like(b: Binder) -> None:
     """Out = Y in the first corner of a tensor of the shape of X that is pad_value elsewhere.
@@ -108,8 +107,7 @@ def pad_constant_like(b: Binder) -> None:
     put_window(b, b["Out"], [0] * b["Y"].ndim, b["Y"], b.attr("pad_value"))
 
 
-@kernel("pad_constant_like_grad", place="cuda")
-@grad_op("pad_constant_like_grad", dtype_slot="Y")
+@grad_op("pad_constant_like_grad", dtype_slot="Y", cuda=True)
 def pad_constant_like_grad(b: Binder) -> None:
     """dY = dOut where Y was put."""
     take_window(b, b["Out@GRAD"], [0] * b["Y@GRAD"].ndim, b["Y@GRAD"])
@@ -144,7 +142,6 @@ def _crop_infer(c: Context) -> None:
     c.set("Out", shape, x.dtype, c.lod("Y") if c.has("Y") else ())
 
 
-@kernel("crop", place="cuda")
 @op(
     "crop",
     inputs={"X": "any shape", "Y?": "says the shape of the piece", "Offsets?": "the offsets as a variable"},
@@ -157,6 +154,7 @@ def _crop_infer(c: Context) -> None:
     grad=default_grad("X", "Y", "Offsets", "Out@GRAD", wrt=["X"]),
     guard=values_of("Offsets"),
     dtype_slot="X",
+    cuda=True,
 )
 def crop(b: Binder) -> None:
     """Out = the piece of X that begins at ``offsets``.
@@ -171,8 +169,7 @@ def crop(b: Binder) -> None:
     take_window(b, b["X"], _offsets(b), b["Out"])
 
 
-@kernel("crop_grad", place="cuda")
-@grad_op("crop_grad", guard=values_of("Offsets"), dtype_slot="X")
+@grad_op("crop_grad", guard=values_of("Offsets"), dtype_slot="X", cuda=True)
 def crop_grad(b: Binder) -> None:
     """dX = dOut where the piece was, 0 elsewhere."""
     put_window(b, b["X@GRAD"], _offsets(b), b["Out@GRAD"])

@@ -50,7 +50,6 @@ def _part(first: int, count: int) -> verbs.View:
     return itemgetter((slice(None), slice(first, first + count)))
 
 
-@kernel("partial_concat", place="cuda")
 @op(
     "partial_concat",
     inputs={"X*: float[n, d]": "matrices of one shape"},
@@ -58,6 +57,7 @@ def _part(first: int, count: int) -> verbs.View:
     attrs=_ATTRS,
     infer=_concat_infer,
     grad=default_grad("X", "Out@GRAD"),
+    cuda=True,
 )
 def partial_concat(b: Binder) -> None:
     """Out = the columns start_index … start_index + length of each X, side by side.
@@ -110,15 +110,13 @@ def _give_back(b: Binder, shared: bool) -> None:
             verbs.copy(b, dx, b["Out@GRAD"], _part(first, count), _part(0 if shared else i * count, count))
 
 
-@kernel("partial_concat_grad", place="cuda")
-@grad_op("partial_concat_grad")
+@grad_op("partial_concat_grad", cuda=True)
 def partial_concat_grad(b: Binder) -> None:
     """dX[i] = its columns of dOut, 0 elsewhere."""
     _give_back(b, False)
 
 
-@kernel("partial_sum_grad", place="cuda")
-@grad_op("partial_sum_grad")
+@grad_op("partial_sum_grad", cuda=True)
 def partial_sum_grad(b: Binder) -> None:
     """dX[i] = dOut in the columns that were added, 0 elsewhere."""
     _give_back(b, True)

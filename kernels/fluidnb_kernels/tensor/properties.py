@@ -28,8 +28,7 @@ def _shape_infer(c: Context) -> None:
     c.set("Out", (c["Input"].ndim,), np.int32)
 
 
-@kernel("shape", place="cuda")
-@op("shape", inputs={"Input": "any shape"}, outputs={"Out": "int32 [rank]: its sizes"}, infer=_shape_infer)
+@op("shape", inputs={"Input": "any shape"}, outputs={"Out": "int32 [rank]: its sizes"}, infer=_shape_infer, cuda=True)
 def shape(b: Binder) -> None:
     """Out = the sizes of Input.
 
@@ -43,12 +42,12 @@ def shape(b: Binder) -> None:
     verbs.write(b, b["Out"], np.array(b["Input"].shape, np.int32))
 
 
-@kernel("size", place="cuda")
 @op(
     "size",
     inputs={"Input": "any shape"},
     outputs={"Out": "int64 [1]: how many elements it has"},
     infer=lambda c: c.set("Out", (1,), np.int64),
+    cuda=True,
 )
 def size(b: Binder) -> None:
     """Out = the number of elements of Input.
@@ -63,12 +62,12 @@ def size(b: Binder) -> None:
     verbs.fill(b, b["Out"], b["Input"].size)
 
 
-@kernel("is_empty", place="cuda")
 @op(
     "is_empty",
     inputs={"X": "any shape"},
     outputs={"Out": "bool [1]: whether it has no elements"},
     infer=lambda c: c.set("Out", (1,), bool),
+    cuda=True,
 )
 def is_empty(b: Binder) -> None:
     """Out = whether X has no elements.

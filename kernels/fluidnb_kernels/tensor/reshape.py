@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, second_grad, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, second_grad, values_of
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.views import is_view, writing, written
 
@@ -102,7 +102,6 @@ def _define(type: str, keeps: bool, doc: str) -> None:
             c.set("Out", shape, x.dtype, lod_of(c, shape))
         c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
 
-    @kernel(type, place="cuda")  # tensors of a device are contiguous, so all of it is views and copies
     @op(
         type,
         inputs=_INPUTS,
@@ -115,14 +114,14 @@ def _define(type: str, keeps: bool, doc: str) -> None:
         grad=default_grad(*(["XShape"] if keeps else ["X", "Out"]), "Out@GRAD", wrt=["X"]),
         guard=values_of("Shape", "ShapeTensor"),
         dtype_slot="X",
+        cuda=True,  # tensors of a device are contiguous, so all of it is views and copies
         doc=doc,
     )  # fmt: skip
     def reshape(b: Binder) -> None:
         shape = target_shape(b, _wanted(b))
         emit_reshape(b, "Out", b["X"], shape, lod_of(b, shape))
 
-    @kernel(type + "_grad", place="cuda")
-    @grad_op(type + "_grad", infer=None, grad=AGAIN)
+    @grad_op(type + "_grad", infer=None, grad=AGAIN, cuda=True)
     def reshape_grad(b: Binder) -> None:
         """dX = dOut in the shape of X."""
         shape, slot = (b["XShape"].shape[1:], "XShape") if keeps else (b["X"].shape, "X")
@@ -162,8 +161,7 @@ def _again_infer(c: Context) -> None:
         c.set("DDOut", c["DOut"].shape, c["DOut"].dtype, c.lod("DOut"))
 
 
-@kernel("reshape2_grad_grad", place="cuda")
-@grad_op("reshape2_grad_grad", infer=_again_infer)
+@grad_op("reshape2_grad_grad", infer=_again_infer, cuda=True)
 def reshape2_grad_grad(b: Binder) -> None:
     """DDOut = DDX in the shape of DOut."""
     emit_reshape(b, "DDOut", b["DDX"], b["DOut"].shape, b.lod("DOut"))

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, same
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, op, same
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
 
@@ -30,7 +30,6 @@ def _reversed(b: Binder, x: np.ndarray) -> np.ndarray:
 
 
 def _define(type: str, source: str) -> None:
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "at least one dimension"},
@@ -38,6 +37,7 @@ def _define(type: str, source: str) -> None:
         attrs={"axis": Attr("ints", doc="the dimensions that are turned round; from the end when negative")},
         infer=_infer,
         grad=_grad,
+        cuda=True,
         doc=f"""Out = X with the elements along each of ``axis`` in reverse order. The gradient turns them back.
 
     Example:

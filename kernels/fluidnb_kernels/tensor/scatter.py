@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import row_indexing
@@ -45,7 +45,6 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
-@kernel("scatter", place="cuda", dtypes=row_indexing.SUMMED)
 @op(
     "scatter",
     inputs={
@@ -58,6 +57,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     grad=default_grad("Ids", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
     dtype_slot="X",
+    cuda=row_indexing.SUMMED,
 )
 def scatter(b: Binder) -> None:
     """Out = X with Out[Ids[i]] = Updates[i], or the sum of all updates for that row.
@@ -87,8 +87,7 @@ def updates_grad(c: Context) -> None:
     c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
 
 
-@kernel("scatter_grad", place="cuda")
-@grad_op("scatter_grad", infer=updates_grad, dtype_slot="Out@GRAD")
+@grad_op("scatter_grad", infer=updates_grad, dtype_slot="Out@GRAD", cuda=True)
 def scatter_grad(b: Binder) -> None:
     """dX = dOut, but 0 in the rows that were replaced; dUpdates = those rows of dOut."""
     g, ids = b["Out@GRAD"], b["Ids"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, values_of
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.shape_inputs import integer, integers
@@ -58,7 +58,6 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return [grad_desc("concat", desc, {"X": parts, **axis}, {"Out": grad_names(desc, "X", no_grad)})]
 
 
-@kernel("split", place="cuda")
 @op(
     "split",
     inputs={
@@ -76,6 +75,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     grad=_grad,
     guard=values_of("AxisTensor", "SectionsTensorList"),
     dtype_slot="X",
+    cuda=True,
 )
 def split(b: Binder) -> None:
     """Out[i] = the i-th part of X along ``axis``; the LoD is propagated unless the rows are shared out.

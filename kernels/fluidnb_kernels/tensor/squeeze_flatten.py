@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.reshape import AGAIN, emit_reshape, lod_of
@@ -113,20 +113,18 @@ def _define(type: str, row: Row) -> None:
         infer=rule,
         guard=values_of(*(slot.rstrip("*?") for slot in row.tensors)),
         grad=default_grad("XShape" if keeps else "X", "Out@GRAD", wrt=["X"]),
+        cuda=True,  # tensors of a device are contiguous, so all of it is views and copies
         doc=_DOC.format(formula=row.formula, type=type, x=row.example[0], attrs=row.example[1], out=row.example[2]),
     )
     def ranks(b: Binder) -> None:
         shape = row.shape(b)
         emit_reshape(b, "Out", b["X"], shape, lod_of(b, shape))
 
-    @grad_op(type + "_grad", infer=None, grad=AGAIN)
+    @grad_op(type + "_grad", infer=None, grad=AGAIN, cuda=True)
     def ranks_grad(b: Binder) -> None:
         """dX = dOut in the shape of X."""
         shape = b["XShape"].shape[1:] if keeps else b["X"].shape
         emit_reshape(b, "X@GRAD", b["Out@GRAD"], shape, b.lod("XShape" if keeps else "X"))
-
-    kernel(type, place="cuda")(ranks)  # tensors of a device are contiguous, so all of it is views and copies
-    kernel(type + "_grad", place="cuda")(ranks_grad)
 
 
 for _type, _row in ROWS.items():

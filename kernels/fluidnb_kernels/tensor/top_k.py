@@ -65,8 +65,7 @@ def top_k(b: Binder) -> None:
     return None
 
 
-@kernel("top_k_grad", place="cuda")
-@grad_op("top_k_grad", dtype_slot="X")
+@grad_op("top_k_grad", dtype_slot="X", cuda=True)
 def top_k_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
     put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], -1)
@@ -117,8 +116,7 @@ def top_k_v2(b: Binder) -> None:
     b(first, x, k, out, indices, b.attr("largest"))
 
 
-@kernel("top_k_v2_grad", place="cuda")
-@grad_op("top_k_v2_grad", guard=values_of("K"), dtype_slot="X")
+@grad_op("top_k_v2_grad", guard=values_of("K"), dtype_slot="X", cuda=True)
 def top_k_v2_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
     put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], _axis(b))

@@ -31,7 +31,6 @@ def _infer(c: Context) -> None:
 def _define(type: str, keeps: bool, formula: str) -> None:
     """Register a form of transpose; one that keeps XShape needs no more of X for its gradient."""
 
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape"},
@@ -42,6 +41,7 @@ def _define(type: str, keeps: bool, formula: str) -> None:
         attrs=_ATTRS,
         infer=_infer,
         grad=default_grad(*(["XShape"] if keeps else ["X", "Out"]), "Out@GRAD"),
+        cuda=True,
         doc=f"""{formula}.
 
     Example:

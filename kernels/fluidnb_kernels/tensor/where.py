@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import apply, zeros
@@ -47,7 +47,6 @@ def _emit_places(b: Binder) -> None:
         b(places, condition, out)
 
 
-@kernel("where", place="cuda")
 @op(
     "where",
     inputs={"Condition: bool": "any shape", "X?": "what is taken where it holds", "Y?": "what is taken elsewhere"},
@@ -56,6 +55,7 @@ def _emit_places(b: Binder) -> None:
     grad=default_grad("Condition", "X", "Y", "Out@GRAD", wrt=["X", "Y"]),
     guard=_hits,
     data_shape=True,
+    cuda=True,
 )
 def where(b: Binder) -> None:
     """Out = the indices at which Condition holds; with X and Y: X where it holds, Y elsewhere.
@@ -76,8 +76,7 @@ def where(b: Binder) -> None:
     return b(np.copyto, b["Out"], b["X"], where=b["Condition"])
 
 
-@kernel("where_grad", place="cuda")
-@grad_op("where_grad", dtype_slot="Out@GRAD")
+@grad_op("where_grad", dtype_slot="Out@GRAD", cuda=True)
 def where_grad(b: Binder) -> None:
     """dX = dOut where Condition holds, dY = dOut elsewhere."""
     condition, g = b["Condition"], b["Out@GRAD"]
@@ -89,7 +88,6 @@ def where_grad(b: Binder) -> None:
             b(np.copyto, b[slot], g, where=condition if value else apply(b, np.logical_not, condition))
 
 
-@kernel("where_index", place="cuda")
 @op(
     "where_index",
     inputs={"Condition": "any shape"},
@@ -97,6 +95,7 @@ def where_grad(b: Binder) -> None:
     infer=_places_infer,
     guard=_hits,
     data_shape=True,
+    cuda=True,
 )
 def where_index(b: Binder) -> None:
     """Out = the indices at which Condition holds.
@@ -117,8 +116,7 @@ def _diag_infer(c: Context) -> None:
     c.set("Out", (d.shape[0], d.shape[0]), d.dtype)
 
 
-@kernel("diag", place="cuda")
-@op("diag", inputs={"Diagonal: any[n]": ""}, outputs={"Out": "[n, n]"}, infer=_diag_infer)
+@op("diag", inputs={"Diagonal: any[n]": ""}, outputs={"Out": "[n, n]"}, infer=_diag_infer, cuda=True)
 def diag(b: Binder) -> None:
     """Out = a matrix with Diagonal on its diagonal, 0 elsewhere.
 

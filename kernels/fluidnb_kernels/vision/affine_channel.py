@@ -43,7 +43,6 @@ def _vector(x: Array, v: Array) -> Array:
     return v.reshape([1 if i != 1 else v.size for i in range(x.ndim)])
 
 
-@kernel("affine_channel", place="cuda", dtypes=FLOATS)
 @op(
     "affine_channel",
     inputs={
@@ -57,6 +56,7 @@ def _vector(x: Array, v: Array) -> Array:
     infer=_infer,
     grad=default_grad("X", "Scale", "Out@GRAD", wrt=["X", "Scale", "Bias"]),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def affine_channel(b: Binder) -> None:
     """Out = X · Scale + Bias, channel by channel: batch normalisation with moments that stay.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.gemm import DTYPES, gemm
 from fluidnb_kernels.shape_inputs import integers
@@ -44,7 +44,6 @@ def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
     return np.stack([*(axis.ravel() for axis in grid[::-1]), np.ones(grid[0].size)], 1).astype(dtype)
 
 
-@kernel("affine_grid", place="cuda", dtypes=DTYPES)
 @op(
     "affine_grid",
     inputs={
@@ -62,6 +61,7 @@ def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
     grad=default_grad("Theta", "OutputShape", "Output@GRAD", wrt=["Theta"]),
     guard=values_of("OutputShape"),
     dtype_slot="Theta",
+    cuda=DTYPES,
 )
 def affine_grid(b: Binder) -> None:
     """Output[n, h, w] = Theta[n] · (x, y, 1), with x and y evenly from -1 to 1.
@@ -83,8 +83,7 @@ def affine_grid(b: Binder) -> None:
         gemm(b, b.table(points), theta, rows, ty=True)
 
 
-@kernel("affine_grid_grad", place="cuda", dtypes=DTYPES)
-@grad_op("affine_grid_grad", guard=values_of("OutputShape"), dtype_slot="Output@GRAD")
+@grad_op("affine_grid_grad", guard=values_of("OutputShape"), dtype_slot="Output@GRAD", cuda=DTYPES)
 def affine_grid_grad(b: Binder) -> None:
     """dTheta[n] = Σ dOutput[n, h, w] ⊗ (x, y, 1)."""
     g, out = b["Output@GRAD"], b["Theta@GRAD"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, ctype, typed
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
@@ -108,7 +108,6 @@ def _how(b: Binder) -> tuple[str, str, bool]:
     return b.attr("mode", "bilinear"), b.attr("padding_mode", "zeros"), b.attr("align_corners", True)
 
 
-@kernel("grid_sampler", place="cuda", dtypes=FLOATS)
 @op(
     "grid_sampler",
     inputs={
@@ -128,7 +127,7 @@ def _how(b: Binder) -> tuple[str, str, bool]:
     cost="4 * Output",
     infer=_infer,
     grad=default_grad("X", "Grid", "Output@GRAD"),
-    dtypes=FLOATS,
+    dtypes=FLOATS, cuda=FLOATS,
 )  # fmt: skip
 def grid_sampler(b: Binder) -> None:
     """Output[n, :, i, j] = X[n] at the point Grid[n, i, j]: its four neighbours by how near they are, or the nearest.
@@ -147,8 +146,7 @@ def grid_sampler(b: Binder) -> None:
     return _launch(b, "sampled", True, x, x, of_dtype(b, b["Grid"], wide_dtype(x.dtype)), b["Output"])
 
 
-@kernel("grid_sampler_grad", place="cuda", dtypes=FLOATS)
-@grad_op("grid_sampler_grad")
+@grad_op("grid_sampler_grad", cuda=FLOATS)
 def grid_sampler_grad(b: Binder) -> None:
     """dX = the sum of what each element has given, by its share; dGrid follows the slopes between neighbours."""
     if not on_cuda(b):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.sliding import shape_in, split_shape
@@ -45,7 +45,6 @@ def _pixel_infer(c: Context) -> None:
     c.set("Out", shape_in(c.attr("data_format"), n, channels, sizes), c["X"].dtype, c.lod("X"))
 
 
-@kernel("pixel_shuffle", place="cuda")
 @op(
     "pixel_shuffle",
     inputs={"X: float[n, c · r², h, w]": "[n, h, w, c · r²] with data_format NHWC"},
@@ -56,6 +55,7 @@ def _pixel_infer(c: Context) -> None:
     },
     infer=_pixel_infer,
     grad=default_grad("Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def pixel_shuffle(b: Binder) -> None:
     """Out[n, c, h · r + i, w · r + j] = X[n, (c · r + i) · r + j, h, w]: groups of channels become squares.
@@ -82,8 +82,7 @@ def _pixel_grad_infer(c: Context) -> None:
     c.set("X@GRAD", shape_in(layout, n, channels * r * r if channels >= 0 else -1, smaller), g.dtype, c.lod("Out@GRAD"))
 
 
-@kernel("pixel_shuffle_grad", place="cuda")
-@grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer)
+@grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer, cuda=True)
 def pixel_shuffle_grad(b: Binder) -> None:
     """dX[n, (c · r + i) · r + j, h, w] = dOut[n, c, h · r + i, w · r + j]."""
     g, r, layout = b["Out@GRAD"], b.attr("upscale_factor", 1), b.attr("data_format", "NCHW")
@@ -98,7 +97,6 @@ def _group_infer(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
-@kernel("shuffle_channel", place="cuda")
 @op(
     "shuffle_channel",
     inputs={"X: float[n, c, h, w]": ""},
@@ -106,6 +104,7 @@ def _group_infer(c: Context) -> None:
     attrs={"group": Attr("int", 1, "how many groups the channels fall into", gt=0)},
     infer=_group_infer,
     grad=default_grad("Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def shuffle_channel(b: Binder) -> None:
     """Out[n, j · group + i] = X[n, i · C / group + j]: the first channels of all groups, then the second ones.
@@ -122,8 +121,7 @@ def shuffle_channel(b: Binder) -> None:
     _emit_copy(b, b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"])
 
 
-@kernel("shuffle_channel_grad", place="cuda")
-@grad_op("shuffle_channel_grad")
+@grad_op("shuffle_channel_grad", cuda=True)
 def shuffle_channel_grad(b: Binder) -> None:
     """dX = dOut with the channels back in their groups.
 
@@ -152,7 +150,6 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
     return n, channels // (r * r), h, r, w, r
 
 
-@kernel("space_to_depth", place="cuda")
 @op(
     "space_to_depth",
     inputs={"X: float[n, c · r², h, w]": "h and w multiples of r"},
@@ -160,6 +157,7 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
     attrs={"blocksize": Attr("long", 2, "r, the side of a square", gt=1)},
     infer=_depth_infer,
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def space_to_depth(b: Binder) -> None:
     """Out = Z read in another shape, where Z[n, c, h · r + i, w · r + j] = X[n, (i · r + j) · C + c, h, w].
@@ -179,8 +177,7 @@ def space_to_depth(b: Binder) -> None:
     _emit_copy(b, x, (n, r, r, channels, h, w), (0, 3, 4, 1, 5, 2), b["Out"])
 
 
-@kernel("space_to_depth_grad", place="cuda")
-@grad_op("space_to_depth_grad")
+@grad_op("space_to_depth_grad", cuda=True)
 def space_to_depth_grad(b: Binder) -> None:
     """dX[n, (i · r + j) · C + c, h, w] = dZ[n, c, h · r + i, w · r + j], with dOut read in the shape of Z."""
     _emit_copy(b, b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import vector
 from fluidnb_kernels.cuda.row_grid import by_rows
@@ -72,7 +72,6 @@ def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
     written(b, out, view)
 
 
-@kernel("temporal_shift", place="cuda")
 @op(
     "temporal_shift",
     inputs={"X: float[videos · seg_num, c, h, w]": "the images of each video in order"},
@@ -86,7 +85,7 @@ def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
         "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
     },
     infer=_infer,
-    grad=default_grad("Out@GRAD", wrt=["X"]),
+    grad=default_grad("Out@GRAD", wrt=["X"]), cuda=True,
 )  # fmt: skip
 def temporal_shift(b: Binder) -> None:
     """Out[t] = X[t - 1] in the first channels, X[t + 1] in the next, X[t] in the others; 0 beyond the video.
@@ -104,8 +103,7 @@ def temporal_shift(b: Binder) -> None:
     _emit_shift(b, b["X"], b["Out"], 1)
 
 
-@kernel("temporal_shift_grad", place="cuda")
-@grad_op("temporal_shift_grad")
+@grad_op("temporal_shift_grad", cuda=True)
 def temporal_shift_grad(b: Binder) -> None:
     """dX = dOut with the channels moved the other way."""
     _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels import verbs
 from fluidnb_kernels.conv.im2col import to_columns, to_images
 from fluidnb_kernels.emit import FLOATS, zeros
@@ -44,7 +44,6 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
     ]  # fmt: skip
 
 
-@kernel("unfold", place="cuda", dtypes=FLOATS)
 @op(
     "unfold",
     inputs={"X: float[n, c, h, w]": "images"},
@@ -57,6 +56,7 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
     },
     infer=_infer,
     grad=default_grad("X", "Y@GRAD"),
+    cuda=FLOATS,
 )
 def unfold(b: Binder) -> None:
     """Y[n, :, k] = window k of X[n], flattened; windows go from left to right and from top to bottom.
@@ -83,8 +83,7 @@ def unfold(b: Binder) -> None:
     return written(b, b["Y"], columns)
 
 
-@kernel("unfold_grad", place="cuda", dtypes=FLOATS)
-@grad_op("unfold_grad")
+@grad_op("unfold_grad", cuda=FLOATS)
 def unfold_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]

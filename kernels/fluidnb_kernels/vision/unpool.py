@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.tensor.row_indexing import along, numbers, word
@@ -46,7 +46,6 @@ def take_back(g: Array, index: Array, dx: Array) -> None:
     dx[...] = np.take_along_axis(g.reshape(*g.shape[:2], -1), found, 2).reshape(dx.shape)
 
 
-@kernel("unpool", place="cuda")
 @op(
     "unpool",
     inputs={"X: float[n, c, h, w]": "pooled images", "Indices: int[n, c, h, w]": "where in its plane each belongs"},
@@ -61,6 +60,7 @@ def take_back(g: Array, index: Array, dx: Array) -> None:
     },
     infer=_infer,
     grad=default_grad("X", "Indices", "Out", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def unpool(b: Binder) -> None:
     """Out[n, c] = 0, but X[n, c, h, w] at position Indices[n, c, h, w] of the plane, counted row by row.
@@ -84,8 +84,7 @@ def unpool(b: Binder) -> None:
     return each(b, CUDA, f"put_back<{word(x)}>", out.size, x, last, out)
 
 
-@kernel("unpool_grad", place="cuda")
-@grad_op("unpool_grad")
+@grad_op("unpool_grad", cuda=True)
 def unpool_grad(b: Binder) -> None:
     """dX[n, c, h, w] = dOut[n, c] at position Indices[n, c, h, w]."""
     if not on_cuda(b):
