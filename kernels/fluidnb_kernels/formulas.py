@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda.cast import cast, of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda import cast, of_dtype, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.elementwise.launch import CUDA, binary
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading
 
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.views import reading, writing, written
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 
 
 def _axis(c: Context) -> int:

@@ -8,9 +8,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.tensor.strided_copy import fill

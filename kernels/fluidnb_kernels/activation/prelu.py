@@ -6,11 +6,9 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.views import reading
+from fluidnb_kernels.emit import FLOATS, apply, reading
 
 MODES = ("all", "channel", "element")
 

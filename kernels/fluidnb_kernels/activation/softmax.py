@@ -8,8 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, elements, typed
-from fluidnb_kernels.cuda.line_grid import each_line, split
+from fluidnb_kernels.cuda import Source, ctype, each_line, elements, lines_along, typed
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS
 
@@ -94,7 +93,7 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
     Args:
         operands: what it gets; the first one is an array and says shape and dtype.
     """
-    x, (lines, n, inner) = operands[0], split(operands[0].shape, axis)
+    x, (lines, n, inner) = operands[0], lines_along(operands[0].shape, axis)
     if name in _OF_ROWS and inner == 1 and held_rows(b, ROWS, name, lines, n, operands, *operands):
         return
     each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", lines, n, inner, *operands)

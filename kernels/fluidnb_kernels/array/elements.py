@@ -9,8 +9,7 @@ import numpy as np
 from fluidnb.op import Array, Binder
 from fluidnb.values import DeviceContext, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import copy_between
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import elementwise
+from fluidnb_kernels.cuda import ctype, elementwise
 from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import uploaded
 from fluidnb_kernels.elementwise.launch import CUDA

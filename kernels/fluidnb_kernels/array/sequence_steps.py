@@ -118,7 +118,7 @@ def _from_array_infer(c: Context) -> None:
 
 def _put(b: Binder, array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
     """Emit an element's rows to where they belong."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         b(put_rows, array, step, row_maps.on_device(b, rows), out)
     else:
         b(place, array, step, rows, out)

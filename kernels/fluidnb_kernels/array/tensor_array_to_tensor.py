@@ -86,7 +86,7 @@ def tensor_array_to_tensor(b: Binder) -> None:
     sizes, axis, index = _outputs(b)
     out = b["Out"]
     for i, part in enumerate(_parts(b, sizes, axis)):
-        if verbs.on_cuda(b):
+        if b.on_cuda:
             b(put_part, b["X"], i, part(lay(out)), out)
         else:
             b(copy_element, b["X"], i, part(out))

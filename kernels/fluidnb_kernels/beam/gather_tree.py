@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, op
-from fluidnb_kernels import verbs
 from fluidnb_kernels.beam.search import CUDA
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 
 
 def follow(ids: Array, parents: Array, out: Array) -> None:
@@ -47,7 +44,7 @@ def gather_tree(b: Binder) -> None:
 
     Source: Paddle's gather_tree_op.
     """
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(follow, b["Ids"], b["Parents"], b["Out"])
     ids, (steps, batch, beams) = b["Ids"], b["Ids"].shape
     sizes = np.int64(steps), np.int64(beams)

@@ -12,13 +12,10 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
 from fluidnb.values.lod import to_absolute
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import block_of
+from fluidnb_kernels.cuda import Source, block_of, ctype, of_dtype, typed
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequences import all_given, as_level
-from fluidnb_kernels.verbs import on_cuda
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +168,7 @@ def beam_search(b: Binder) -> None:
     """
     step, counts = _step(b), _counts(b)
     _set(b, sum(counts), (step.sources, as_level(counts)))
-    if on_cuda(b):
+    if b.on_cuda:
         return _emit_on_cuda(b, step, counts)
     b(search, step, _operands(b), b["selected_ids"], b["selected_scores"], b["parent_idx"])
 

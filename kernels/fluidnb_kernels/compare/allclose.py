@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import same_shape
 from fluidnb_kernels.tensor.strided_copy import fill

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op, same
-from fluidnb_kernels.cuda import CTYPES, Source, vector, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import CTYPES, Source, each, of_dtype, vector, widths
 from fluidnb_kernels.elementwise.broadcast import AXIS, joined, operands
 from fluidnb_kernels.elementwise.launch import binary, function_kernels
 

@@ -66,7 +66,7 @@ _BACK = """Output = the gradient that a convolution with Filter would give to it
 def _read(b: Binder, slot: str) -> Array:
     """An input as images [n, c, …]: a view, or on a GPU a copy where the channels are last; None if it is missing."""
     x, layout = b[slot], layout_of(b)
-    if x is None or not verbs.on_cuda(b) or layout not in CHANNEL_LAST:
+    if x is None or not b.on_cuda or layout not in CHANNEL_LAST:
         return x if x is None else channel_first(x, layout)
     first = b.tmp((len(x), x.shape[-1], *x.shape[1:-1]), x.dtype)
     verbs.copy(b, first, x, of=lambda v: np.moveaxis(v, -1, 1))
@@ -77,7 +77,7 @@ def _read(b: Binder, slot: str) -> Array:
 def _writing(b: Binder, slot: str) -> Iterator[Array]:
     """An output as images [n, c, …]: a view, or on a GPU a workspace that is copied where the channels are last."""
     out, layout = b[slot], layout_of(b)
-    if not verbs.on_cuda(b) or layout not in CHANNEL_LAST:
+    if not b.on_cuda or layout not in CHANNEL_LAST:
         yield channel_first(out, layout)
     else:
         first = b.tmp((len(out), out.shape[-1], *out.shape[1:-1]), out.dtype)
@@ -87,7 +87,7 @@ def _writing(b: Binder, slot: str) -> Iterator[Array]:
 
 def _products(b: Binder, transposed: bool) -> tuple[Product, Product, Product]:
     """Products of images with the filter, of a gradient with the filter, and of images with a gradient."""
-    on: Any = device_products if verbs.on_cuda(b) else host_products
+    on: Any = device_products if b.on_cuda else host_products
     axes = (transposed_axes if transposed else conv_axes)(
         b, split_shape(b["Input"].shape, layout_of(b))[2], b["Filter"].shape[2:]
     )
@@ -113,7 +113,7 @@ def _sum_of(b: Binder, product: Product, pairs: Sequence[tuple[Array | None, Arr
     for i, pair in enumerate(pairs):
         term = b.like(out) if i else out
         product(*pair, term)
-        if i and verbs.on_cuda(b):
+        if i and b.on_cuda:
             device_products.add(b, out, term)
         elif i:
             b(np.add, out, term, out=out)

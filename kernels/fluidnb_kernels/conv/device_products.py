@@ -14,11 +14,8 @@ import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.conv.im2col import depth_of, to_columns, to_images
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda import THREADS, Source, ctype, each, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.elementwise.launch import CUDA as ELEMENTWISE
 from fluidnb_kernels.elementwise.launch import binary

@@ -14,8 +14,8 @@ import numpy as np
 
 from fluidnb.memory import strided
 from fluidnb.op import Array, Binder
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
-from fluidnb_kernels.views import reading, writing, written
 
 #: Bytes of columns that are made at once: what stays in the cache.
 COLUMNS = 1 << 19

@@ -8,9 +8,7 @@ from math import prod
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, elements
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, elements, wide_dtype
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import Axis

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import fits
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "box_classes.cu", typed(("boxes best", FLOATS)))
 
@@ -76,7 +72,7 @@ def box_decoder_and_assign(b: Binder) -> None:
     """
     prior, spread, code, score = (b[s] for s in ("PriorBox", "PriorBoxVar", "TargetBox", "BoxScore"))
     out, best, most = b["DecodeBox"], b["OutputAssignBox"], b.attr("box_clip")
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(decode, prior, spread, code, score, most, out, best)
     operands = *(of_dtype(b, v, wide_dtype(code.dtype)) for v in (prior, spread)), code
     classes, dtype = score.shape[1], ctype(code.dtype)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import offsets_of, one_sequence_each, owners, require_lod
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "boxes.cu", typed(("encoded decoded overlaps clipped corners", FLOATS)))
 
@@ -63,7 +59,7 @@ def iou_similarity(b: Binder) -> None:
     Source: Fluid's iou_similarity_op.
     """
     x, y, out, normalized = b["X"], b["Y"], b["Out"], b.attr("box_normalized")
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(write_overlaps, x, y, normalized, out)
     operands = x, of_dtype(b, y, x.dtype), out, np.float64(not normalized), np.int64(len(y))
     return by_rows(b, CUDA, f"overlaps<{ctype(x.dtype)}>", len(x), len(y), *operands)
@@ -109,7 +105,7 @@ def box_clip(b: Binder) -> None:
     Source: Fluid's box_clip_op.
     """
     x, out, images = b["Input"], b["Output"], owners(np.diff(offsets_of(b, "Input")))
-    if not on_cuda(b):
+    if not b.on_cuda:
         b(clip, x, b["ImInfo"], images, out)
     elif out.size:
         info, width = of_dtype(b, b["ImInfo"], wide_dtype(x.dtype)), np.int64(x.size // len(x))
@@ -146,7 +142,7 @@ def polygon_box_transform(b: Binder) -> None:
     """
     x, out = b["Input"], b["Output"]
     n, planes, h, w = x.shape
-    if on_cuda(b):
+    if b.on_cuda:
         return by_rows(b, CUDA, f"corners<{ctype(x.dtype)}>", n * planes * h, w, x, out, np.int64(h), np.int64(w))
     b(np.subtract, np.arange(w, dtype=x.dtype) * 4, x[:, ::2], out=out[:, ::2])
     return b(np.subtract, np.arange(h, dtype=x.dtype).reshape(-1, 1) * 4, x[:, 1::2], out=out[:, 1::2])
@@ -240,7 +236,7 @@ def box_coder(b: Binder) -> None:
     prior, spread, target, out = (b[slot] for slot in ("PriorBox", "PriorBoxVar", "TargetBox", "OutputBox"))
     encodes, axis, fixed = b.attr("code_type") == "encode_center_size", b.attr("axis"), b.attr("variance")
     more = 0.0 if b.attr("box_normalized") else 1.0
-    if not on_cuda(b):
+    if not b.on_cuda:
         spread = np.array(fixed, target.dtype) if spread is None and fixed else spread
         function, how = (encode, ()) if encodes else (decode, (axis,))
         return b(function, prior, spread, target, more, *how, out)

@@ -10,15 +10,13 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Source, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import BLOCKS, each
+from fluidnb_kernels.cuda import BLOCKS, Source, each, of_dtype, typed
 from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.polygons import bounds, mask
 from fluidnb_kernels.detection.region_sampling import same_sequences
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.sequences import all_given, as_level, one_sequence_each, require_lod, sized, slices
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.views import reading
 
 _DTYPES = ("float32", "float64")
 #: Masks that a block draws, a warp each.

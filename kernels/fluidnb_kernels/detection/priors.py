@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS
 
 CUDA = Source(__file__, "priors.cu", typed(("priors", FLOATS)))

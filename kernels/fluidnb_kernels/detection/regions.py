@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, each, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequences import one_sequence_each, require_lod
-from fluidnb_kernels.verbs import on_cuda, summing
+from fluidnb_kernels.verbs import summing
 
 #: Slots of regions.
 REGIONS = {
@@ -90,7 +86,7 @@ def launch(
 def emit(b: Binder, host: Callable[..., None], how: Any, name: str, **launched: Any) -> None:
     """Emit the results of regions: a call of a function of the host, or a launch."""
     x, out = b["X"], b["Out"]
-    if not on_cuda(b):
+    if not b.on_cuda:
         b(host, x, b["ROIs"], counts_of(b), how, out)
     elif out.size:
         launch(b, name, x, out, x, out, **launched)
@@ -99,7 +95,7 @@ def emit(b: Binder, host: Callable[..., None], how: Any, name: str, **launched: 
 def emit_grad(b: Binder, host: Callable[..., None], how: Any, name: str, **launched: Any) -> None:
     """Emit the gradient of `emit`; since regions overlap, a GPU adds it up with atomics."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(host, g, b["ROIs"], counts_of(b), how, dx)
     with summing(b, dx) as total:
         if g.size:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, default_grad, grad_op, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import by_rows, ctype
 from fluidnb_kernels.detection.regions import ATTRS, CUDA, INPUTS, counts_of, images_of, launch, owners, region_infer
 from fluidnb_kernels.emit import FLOATS, store
-from fluidnb_kernels.verbs import on_cuda, summing
+from fluidnb_kernels.verbs import summing
 
 
 def edges(first: int, last: int, count: int, size: int) -> tuple[list[int], list[int]]:
@@ -80,7 +79,7 @@ def roi_pool(b: Binder) -> None:
     """
     x, outs = b["X"], (b["Out"], b["Argmax"])
     result = next((out for out in outs if out is not None), None)
-    if not on_cuda(b):
+    if not b.on_cuda:
         sizes = b.attr("pooled_height"), b.attr("pooled_width")
         b(pool, x, b["ROIs"], counts_of(b), b.attr("spatial_scale"), sizes, *outs)
     elif result is not None and result.size:
@@ -91,7 +90,7 @@ def roi_pool(b: Binder) -> None:
 def roi_pool_grad(b: Binder) -> None:
     """dX = the sum of dOut over the parts whose largest pixel it was."""
     g, dx, spots = b["Out@GRAD"], b["X@GRAD"], b["Argmax"]
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(pool_grad, g, spots, counts_of(b), dx)
     with summing(b, dx) as total:
         if g.size:

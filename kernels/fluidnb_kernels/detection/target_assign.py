@@ -6,12 +6,8 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, each, of_dtype, typed
 from fluidnb_kernels.sequences import one_sequence_each, owners, require_lod
-from fluidnb_kernels.verbs import on_cuda
 
 _DTYPES = ("float32", "float64", "int32", "int64")
 
@@ -93,7 +89,7 @@ def target_assign(b: Binder) -> None:
     """
     x, match, chosen, level = b["X"], b["MatchIndices"], b["NegIndices"], np.array(b.lod("X")[0], np.int64)
     image = None if chosen is None else owners(np.diff(b.lod("NegIndices")[0]))
-    if not on_cuda(b):
+    if not b.on_cuda:
         negative = None if image is None else (image, chosen[:, 0])
         return b(assign, x, match, level, negative, b.attr("mismatch_value"), b["Out"], b["OutWeight"])
     outs = [np.uintp(0) if b[slot] is None else b[slot] for slot in ("Out", "OutWeight")]

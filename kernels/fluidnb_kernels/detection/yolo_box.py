@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import BLOCKS
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import BLOCKS, Source, by_rows, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import attributes
-from fluidnb_kernels.verbs import on_cuda
 
 #: Sides of a tile of scores, as ``yolo.cu`` numbers them.
 _TILE, _STRIPE = 32, 8
@@ -119,7 +114,7 @@ def yolo_box(b: Binder) -> None:
 
     Source: Redmon and Farhadi, "YOLOv3: An Incremental Improvement" (2018); Fluid's yolo_box_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(read, b["X"], b["ImgSize"], attributes(b), b["Boxes"], b["Scores"])
     x, boxes, scores, how = b["X"], b["Boxes"], b["Scores"], attributes(b)
     n, _, h, w = x.shape

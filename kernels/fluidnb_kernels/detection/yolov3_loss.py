@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import BLOCKS, THREADS, by_rows, ctype, each, of_dtype, wide_dtype
 from fluidnb_kernels.detection.yolo_box import CUDA, check_anchors, sigmoid
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.rules import attributes
-from fluidnb_kernels.verbs import fill, on_cuda
+from fluidnb_kernels.verbs import fill
 
 
 def _overlaps(one: Array, other: Array) -> Array:
@@ -228,7 +224,7 @@ def yolov3_loss(b: Binder) -> None:
 def yolov3_loss_grad(b: Binder) -> None:
     """dX by the formulas of the losses; boxes and scores of objects, which are given, get zeros."""
     dx, objects, match, g = (b[slot] for slot in ("X@GRAD", "ObjectnessMask", "GTMatchMask", "Loss@GRAD"))
-    if dx is not None and not on_cuda(b):
+    if dx is not None and not b.on_cuda:
         b(loss_grad, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], objects, match, g, _how(b), dx)
     elif dx is not None:  # slopes of confidences everywhere, then of the other elements where objects are
         launches = _Launches(b)

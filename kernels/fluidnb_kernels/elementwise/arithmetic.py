@@ -10,8 +10,7 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda import of_dtype, wide_dtype
 from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, joined, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS

@@ -9,10 +9,18 @@ import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import (
+    Source,
+    ctype,
+    each,
+    elements,
+    of_dtype,
+    vector,
+    wide_dtype,
+    widths,
+    writing_as,
+    written_as,
+)
 from fluidnb_kernels.elementwise.broadcast import Shape, summed
 from fluidnb_kernels.elementwise.dims import MOST, Band, alike, band, merged, six
 from fluidnb_kernels.emit import FLOATS

@@ -6,7 +6,6 @@ import numpy as np
 
 from fluidnb.errors import OpValueError
 from fluidnb.op import Array, Binder, aliases, grad_op, kernel
-from fluidnb_kernels import verbs
 from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, binary, slopes
 from fluidnb_kernels.emit import FLOATS, apply, zeros
@@ -156,4 +155,4 @@ def _div_grad_grad(b: Binder, on_cuda: bool) -> None:
 )
 def elementwise_div_grad_grad(b: Binder) -> None:
     """DDOut = (DDX - Out · DDY) / Y; DOut, for Out itself, = -DX · DDY; dY = -DX · DDOut, summed."""
-    _div_grad_grad(b, verbs.on_cuda(b))
+    _div_grad_grad(b, b.on_cuda)

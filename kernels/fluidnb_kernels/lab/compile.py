@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import nvrtc
-from fluidnb_kernels.cuda.types import CTYPES
+from fluidnb_kernels.cuda import CTYPES, nvrtc
 from fluidnb_kernels.lab.cuda_text import CudaText
 
 #: The architecture for which a text is compiled where nobody says.

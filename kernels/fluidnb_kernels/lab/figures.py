@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb_kernels.cuda import backend
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda import Function, backend
 from fluidnb_kernels.lab.cases import Case
 from fluidnb_kernels.lab.launch import Launcher
 

@@ -12,8 +12,7 @@ import numpy as np
 from fluidnb.errors import FluidError, NotFound, OpValueError, near
 from fluidnb.op import GRAD, Array, Binder, OpDef
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
-from fluidnb_kernels.cuda.types import CTYPES, ctype
+from fluidnb_kernels.cuda import BLOCKS, CTYPES, THREADS, ctype
 from fluidnb_kernels.lab.cuda_text import DTYPES, CudaText, Parameter, Part, Setting
 
 #: Settings that say how a kernel is launched; others are arguments.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import NotFound
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda import Function
 from fluidnb_kernels.emulator.compiler import sanitized
 from fluidnb_kernels.lab.compile import KernelRefused
 

@@ -12,8 +12,7 @@ from fluidnb.op.grad import grad_desc
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.compare.compare import CUDA
-from fluidnb_kernels.cuda import vector
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import each, vector
 from fluidnb_kernels.lod.take_sequences import Offsets, cut, level_of, sequences, stacked
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
@@ -73,14 +72,14 @@ def _places(b: Binder, mask: Array, wanted: bool, count: int) -> Array:
 
 def _take_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Emit the rows that a mask marks."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(take_marked, x, mask, wanted, out)
     return row_indexing.take(b, x, _places(b, mask, wanted, len(out)), out, (1, len(x), product(x.shape[1:])))
 
 
 def _put_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Emit rows to where a mask has marks."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(put_marked, x, mask, wanted, out)
     return row_maps.place(b, x, _places(b, mask, wanted, len(x)), out)
 

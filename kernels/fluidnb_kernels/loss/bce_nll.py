@@ -8,15 +8,10 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.arithmetic import Operand
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import THREADS
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import THREADS, by_rows, ctype, of_dtype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import LINES, NOTHING, pointwise, wanted
 from fluidnb_kernels.rules import agree, check_classes, fits, whole_numbers
-from fluidnb_kernels.verbs import on_cuda
 
 _LEAST = -100.0  # the logarithm of 0
 _BLOCKS = 1024  # that add up losses on a GPU
@@ -129,7 +124,7 @@ def nll_back(
 @grad_op("nll_loss_grad", dtype_slot="X", cuda=FLOATS)
 def nll_loss_grad(b: Binder) -> None:
     """dX = -Weight[Label] · dOut at the label's class, divided as the loss was."""
-    if on_cuda(b):  # NaN for all classes where a label is none
+    if b.on_cuda:  # NaN for all classes where a label is none
         g, dx, reduction = b["Out@GRAD"], b["X@GRAD"], b.attr("reduction")
         labels, weight, sizes = _labels_on_cuda(b, dx)
         total = of_dtype(b, b["Total_weight"], dx.dtype) if reduction == "mean" else NOTHING

@@ -7,14 +7,11 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING, TERMS, pointwise
 from fluidnb_kernels.rules import alike
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _epsilons(b: Binder) -> tuple[float, float]:
@@ -129,7 +126,7 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
 
     Source: Fluid's sigmoid_cross_entropy_with_logits_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x = b["X"]
         labels, counts, ignore = _labels_on_cuda(b)
         return each(b, TERMS, f"sigmoid_loss<{ctype(x.dtype)}>", x.size, x, labels, counts, b["Out"], ignore)
@@ -143,7 +140,7 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
 @grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X", cuda=FLOATS)
 def sigmoid_cross_entropy_with_logits_grad(b: Binder) -> None:
     """dX = dOut · (sigmoid(X) - Label), 0 where the label is ignored."""
-    if on_cuda(b):
+    if b.on_cuda:
         x, g = b["X"], b["Out@GRAD"]
         labels, counts, ignore = _labels_on_cuda(b)
         return each(b, TERMS, f"sigmoid_loss_grad<{ctype(x.dtype)}>", x.size, x, labels, g, counts, b["X@GRAD"], ignore)

@@ -6,15 +6,10 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.loss.launch import LINES, NOTHING
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 #: The logarithm of 0, so that sums stay finite.
 LOG_OF_ZERO = -1e20
@@ -124,7 +119,7 @@ def cross_entropy(b: Binder) -> None:
 
     Source: Fluid's cross_entropy_op.
     """
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         x, y = b["X"], b["Y"]
         if b.attr("soft_label"):
             labels, how = of_dtype(b, b["Label"], x.dtype), Fold("f::soft", "f::soft_part", "f::total", "f::minus")
@@ -154,7 +149,7 @@ def cross_entropy(b: Binder) -> None:
 @grad_op("cross_entropy_grad", dtype_slot="X", cuda=FLOATS)
 def cross_entropy_grad(b: Binder) -> None:
     """dX = -dY · Label / X with soft_label; else -dY / X[label] at the label, 0 elsewhere and in ignored rows."""
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         x, g, dx = b["X"], b["Y@GRAD"], b["X@GRAD"]
         if b.attr("soft_label", False):
             labels = of_dtype(b, b["Label"], x.dtype)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.emit import FLOATS, apply, zeros
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written, zeros
 from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put, spread_losses, take_losses
 from fluidnb_kernels.loss.launch import wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _infer(c: Context) -> None:
@@ -53,7 +51,7 @@ def cross_entropy2(b: Binder) -> None:
 
     Source: Fluid's cross_entropy2_op.
     """
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         return take_losses(b, b["X"], b["Y"], wanted(b, "MatchX"))
     x, y = b["X"], b["Y"]
     at, counts = _labels(b, y.size, x.shape[-1])
@@ -74,7 +72,7 @@ def _grad_infer(c: Context) -> None:
 @grad_op("cross_entropy_grad2", infer=_grad_infer, dtype_slot="Y@GRAD", cuda=FLOATS)
 def cross_entropy_grad2(b: Binder) -> None:
     """dX = -dY / MatchX at the label, 0 elsewhere and in ignored rows."""
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         return spread_losses(b, b["MatchX"], b["Y@GRAD"], b["X@GRAD"], True)
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     at, counts = _labels(b, g.size, dx.shape[-1])

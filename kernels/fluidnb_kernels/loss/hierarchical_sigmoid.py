@@ -8,17 +8,12 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, slopes_of, sparse_rows
 from fluidnb_kernels.rows.values import sparse_slopes, spread
 from fluidnb_kernels.rules import agree, check_classes, fits, whole_numbers
 from fluidnb_kernels.tensor.strided_copy import move
-from fluidnb_kernels.verbs import on_cuda
 
 _FAR = 40.0  # logits are clipped to -40 … 40
 
@@ -161,7 +156,7 @@ def hierarchical_sigmoid_grad(b: Binder) -> None:
 
     With is_sparse, dW is SelectedRows with a row for each node on the paths of the batch.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(path_costs_grad, b["X"], b["W"], _tree(b), b["PreOut"], b["Out@GRAD"], *slopes_of(b, "X", "W", "Bias"))
     x, (nodes, bits) = b["X"], _picks(b)
     slopes, many = b.tmp(nodes.shape, wide_dtype(x.dtype)), np.int64(nodes.shape[1])

@@ -6,14 +6,11 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import TERMS, terms
 from fluidnb_kernels.rules import same_shape
-from fluidnb_kernels.verbs import on_cuda
 
 REDUCTIONS = ("none", "mean", "sum", "batchmean")
 
@@ -52,7 +49,7 @@ def kldiv_loss(b: Binder) -> None:
 
     Source: Kullback, Leibler (1951); Fluid's kldiv_loss_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x, loss = b["X"], b["Loss"]
         if b.attr("reduction") == "none":
             return terms(b, "kldiv_loss", [x, b["Target"]], loss)
@@ -69,7 +66,7 @@ def kldiv_loss(b: Binder) -> None:
 @grad_op("kldiv_loss_grad", cuda=FLOATS)
 def kldiv_loss_grad(b: Binder) -> None:
     """dX = -dLoss · Target where Target is positive, divided as Loss was."""
-    if on_cuda(b):
+    if b.on_cuda:
         dx, g = b["X@GRAD"], b["Loss@GRAD"]
         target, divisor = of_dtype(b, b["Target"], dx.dtype), max(_divisor(b, dx), 1)
         numbers = np.float64(-1 / divisor), np.int64(b.attr("reduction", "mean") == "none")

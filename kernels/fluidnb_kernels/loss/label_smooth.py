@@ -6,12 +6,9 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, op
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING, TERMS, pointwise
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _infer(c: Context) -> None:
@@ -56,7 +53,7 @@ def label_smooth(b: Binder) -> None:
 
     Source: Szegedy et al., Rethinking the Inception architecture (2016); Fluid's label_smooth_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x, epsilon = b["X"], b.attr("epsilon")
         prior = of_dtype(b, b["PriorDist"], x.dtype) if b.has("PriorDist") else NOTHING
         numbers = np.float64(1 - epsilon), np.float64(epsilon), np.int64(x.shape[-1])

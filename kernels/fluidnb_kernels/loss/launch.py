@@ -9,10 +9,8 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, grad_op, kernel, op
 from fluidnb_kernels.arithmetic import formula
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.cuda.axis_reduction import fold_types
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import alike
 

@@ -9,11 +9,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype, wide_dtype
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING

@@ -9,16 +9,12 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.cuda import ctype, each_line, of_dtype
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.loss.cross_entropy import label_rule
 from fluidnb_kernels.loss.launch import LINES, pointwise
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
 from fluidnb_kernels.rules import alike
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 
 @pointwise(
@@ -131,7 +127,7 @@ def bpr_loss(b: Binder) -> None:
     Source: Hidasi et al., Session-based recommendations (2016); Fluid's bpr_loss_op.
     """
     x, y, classes = b["X"], b["Y"], b["X"].shape[-1]
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         labels = of_dtype(b, b["Label"], np.int64)
         return each_line(b, LINES, f"bpr_loss<{ctype(x.dtype)}>", x.size // classes, classes, 1, x, labels, y)
     gaps, _ = _gaps(b)
@@ -154,7 +150,7 @@ def balance(slopes: Array, at: Array) -> None:
 def bpr_loss_grad(b: Binder) -> None:
     """dX[j] = dY / (classes - 1) / (1 + exp(X[label] - X[j])); at the label less the sum of all others."""
     x, dx, classes = b["X"], b["X@GRAD"], b["X"].shape[-1]
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         operands = x, of_dtype(b, b["Label"], np.int64), b["Y@GRAD"], dx
         return each_line(b, LINES, f"bpr_loss_grad<{ctype(x.dtype)}>", x.size // classes, classes, 1, *operands)
     gaps, at = _gaps(b)

@@ -9,14 +9,11 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.binary import signs
 from fluidnb_kernels.loss.launch import LINES, NOTHING, pointwise, wanted
 from fluidnb_kernels.rules import alike, fits, same_shape
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _square_or_line(x: Operand, width: float) -> Operand:
@@ -145,7 +142,7 @@ def smooth_l1_loss(b: Binder) -> None:
 
     Source: Girshick, Fast R-CNN (2015); Fluid's smooth_l1_loss_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x = b["X"]
         y, weights, diff = of_dtype(b, b["Y"], x.dtype), _weights_on_cuda(b, x.dtype), wanted(b, "Diff")
         rows, name = len(x), f"smooth_l1_loss<{ctype(x.dtype)}>"
@@ -166,7 +163,7 @@ def smooth_l1_loss(b: Binder) -> None:
 @grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"), cuda=FLOATS)
 def smooth_l1_loss_grad(b: Binder) -> None:
     """dX = dOut · sigma² · d held between -1 and 1, times both weights; dY = -dX."""
-    if on_cuda(b):
+    if b.on_cuda:
         d = b["Diff"]
         rows, sigma2 = len(d), np.float64(b.attr("sigma", 1.0) ** 2)
         operands = d, *_weights_on_cuda(b, d.dtype), b["Out@GRAD"], wanted(b, "X@GRAD"), wanted(b, "Y@GRAD"), sigma2

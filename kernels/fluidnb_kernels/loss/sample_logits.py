@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.loss.nce import LOG_UNIFORM, probabilities
 from fluidnb_kernels.loss.sampled_products import CUDA, joined
 from fluidnb_kernels.rules import check_classes, fits
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill, move
-from fluidnb_kernels.verbs import on_cuda
 
 _FAR = 1e20  # represents infinity
 
@@ -162,7 +159,7 @@ def _slope_infer(c: Context) -> None:
 @grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD", cuda=("float32", "float64"))
 def sample_logits_grad(b: Binder) -> None:
     """dLogits[class] = the sum of dSampledLogits over the samples that are this class."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(spread, b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"])
     # with atomics: a class may come twice
     samples, g, dx = b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"]

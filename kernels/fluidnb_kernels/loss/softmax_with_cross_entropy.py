@@ -7,11 +7,9 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.activation.softmax import along, emit_softmax
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.cuda import of_dtype
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.rules import agree, alike, kept, one_axis
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _infer(c: Context) -> None:
@@ -111,7 +109,7 @@ def softmax_with_cross_entropy(b: Binder) -> None:
 
     Source: Fluid's softmax_with_cross_entropy_op; a class less likely than exp(-64) of the likeliest counts as that.
     """
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         x, axis, loss = b["Logits"], b.attr("axis"), b["Loss"]
         p = b["Softmax"] if b.wants("Softmax") else np.uintp(0)
         if b.attr("soft_label"):
@@ -139,7 +137,7 @@ def softmax_with_cross_entropy(b: Binder) -> None:
 @grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax", cuda=FLOATS)
 def softmax_with_cross_entropy_grad(b: Binder) -> None:
     """dLogits = dLoss · (Softmax - Label), Label as a distribution; 0 in rows that are ignored."""
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
         axis = b.attr("axis", -1)
         if b.attr("soft_label", False):

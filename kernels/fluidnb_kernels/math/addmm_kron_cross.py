@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import split
+from fluidnb_kernels.cuda import ctype, each, lines_along, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.math import matrix_products
 from fluidnb_kernels.math.matrix_products import Side, multiplied
 from fluidnb_kernels.math.mul import gemm
@@ -21,7 +16,6 @@ from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import one_axis, same_shape
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _addmm_infer(c: Context) -> None:
@@ -202,8 +196,8 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
     if out is None:
         return
     axis = _cross_axis(b)
-    if verbs.on_cuda(b):
-        lines, _, inner = split(x.shape, axis)
+    if b.on_cuda:
+        lines, _, inner = lines_along(x.shape, axis)
         each(b, matrix_products.CUDA, f"cross<{ctype(out.dtype)}>", lines, x, y, out, np.int64(inner))
         return
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda import by_rows, ctype, each_line, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm as gemm_on_cuda
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading
 from fluidnb_kernels.math.matrix_products import CUDA
 from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading
 
 
 def _infer(c: Context) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each, each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.matrix_products import CUDA
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.line_grid import each_line, split
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.cuda import Source, ctype, each_line, lines_along, typed
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.views import reading, writing, written
 
 #: What GPUs sum up.
 _NUMBERS = (*FLOATS, "int32", "int64")
@@ -81,7 +79,7 @@ def cumsum_grad(b: Binder) -> None:
 
 
 def _on_cuda(b: Binder, x: Array, out: Array, reverse: bool) -> None:
-    lines = split(x.shape, b.attr("axis", -1))
+    lines = lines_along(x.shape, b.attr("axis", -1))
     if b.attr("flatten", False):
         lines = 1, x.size, 1
     if x.size:

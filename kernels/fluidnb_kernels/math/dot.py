@@ -8,16 +8,12 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import CTYPES, Source, by_rows, ctype, each_line, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading
 
 
 def _kernels() -> Iterator[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.tensor.strided_copy import fill
 

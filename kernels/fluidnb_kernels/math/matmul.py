@@ -9,10 +9,9 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.emit import FLOATS, is_view, reading, writing, written, zeros
 from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
 from fluidnb_kernels.math.mul import AGAIN, gemm
-from fluidnb_kernels.views import is_view, reading, writing, written
 
 Shape = tuple[int, ...]
 
@@ -187,7 +186,7 @@ def _sum(b: Binder, out: Any, *pairs: tuple[Any, Any]) -> None:
     if out is None:
         return
     (sx, sy, so), there = _shapes(b), [(x, y) for x, y in pairs if x is not None and y is not None]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         sides = [(_side_of(b, "X", x), _side_of(b, "Y", y)) for x, y in there]
         return sum_of_products(b, sides, out.reshape(so), b.attr("alpha", 1.0))
     total = writing(b, out, so)
@@ -227,7 +226,7 @@ def _slopes(b: Binder, g: Any, operands: tuple[Any, Any], outs: tuple[Any, Any])
     for to, other in ((dx, y), (dy, x)):
         if to is not None and other is None:
             verbs.fill(b, to)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         grad = Side(g.reshape(so))
         if dx is not None and y is not None:
             _slope_on_cuda(b, "X", dx, grad, _side_of(b, "Y", y).turned, sx)

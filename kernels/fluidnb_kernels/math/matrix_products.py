@@ -8,9 +8,7 @@ from itertools import product as combinations
 from typing import NamedTuple
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda import Source, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.elementwise.dims import Dim, merged

@@ -6,10 +6,8 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda import ctype, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.norms import CUDA
 from fluidnb_kernels.reduce import reduction_kernels

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, op, product, second_grad
-from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.math import matrix_products
 from fluidnb_kernels.math.matrix_products import Side
-from fluidnb_kernels.views import reading, writing, written
 
 
 def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
@@ -100,7 +98,7 @@ def _seen(b: Binder, slot: str, *shape: int) -> Any:
     """An operand as a matrix: a `Side` on GPUs."""
     if not b.has(slot):
         return None
-    return Side(b[slot].reshape(shape)) if verbs.on_cuda(b) else reading(b, b[slot], shape)
+    return Side(b[slot].reshape(shape)) if b.on_cuda else reading(b, b[slot], shape)
 
 
 def _transposed(x: Any) -> Any:
@@ -109,7 +107,7 @@ def _transposed(x: Any) -> Any:
 
 def _emit(b: Binder, slot: str, shape: tuple[int, int], *pairs: tuple[Any, Any]) -> None:
     """Emit an output as the sum of products, where it is wanted."""
-    if b.wants(slot) and verbs.on_cuda(b):
+    if b.wants(slot) and b.on_cuda:
         matrix_products.sum_of_products(b, pairs, b[slot].reshape(shape))
     elif b.wants(slot):
         out = writing(b, b[slot], shape)

@@ -7,19 +7,15 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, same
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda import THREADS, Source, ctype, each, each_line, lines_along, typed, wide_dtype
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.cuda.upload import room_beside
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as FOLDS
 from fluidnb_kernels.reduce.reduction_kernels import SIZES, SQUARES, launch
 from fluidnb_kernels.rows.device_rows import merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows, put_rows, shape_of, value_array
 from fluidnb_kernels.rules import kept, one_axis
-from fluidnb_kernels.views import reading
 
 #: Blocks at most that leave sums of squares.
 _PARTS = 512
@@ -80,14 +76,14 @@ def norm_grad(b: Binder) -> None:
 def norm_on_cuda(b: Binder) -> None:
     x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
     operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
-    each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
+    each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
 
 
 @kernel("norm_grad", place="cuda", dtypes=FLOATS)
 def norm_grad_on_cuda(b: Binder) -> None:
     x = b["X"]
     operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
-    each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
+    each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
 
 
 @op(

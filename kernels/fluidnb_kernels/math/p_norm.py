@@ -12,10 +12,9 @@ from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.emit import FLOATS, apply, zeros
+from fluidnb_kernels.emit import FLOATS, apply, reading, zeros
 from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.views import reading
 
 #: What keeps the gradient of dist from dividing by a distance of 0.
 _TINY = 1e-12

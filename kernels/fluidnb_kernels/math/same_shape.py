@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, elements, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.types import vector
+from fluidnb_kernels.cuda import Source, ctype, each, elements, of_dtype, vector, wide_dtype, widths
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
 

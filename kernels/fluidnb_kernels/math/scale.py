@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda import wide_dtype
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.reduce.reduction_kernels import SQUARES, launch
-from fluidnb_kernels.views import reading
 
 
 @op(

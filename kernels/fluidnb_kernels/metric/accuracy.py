@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, op
-from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import count_right
 from fluidnb_kernels.rules import fits
@@ -51,7 +50,7 @@ def accuracy(b: Binder) -> None:
     Source: Fluid's accuracy_op.
     """
     indices, label = b["Indices"], b["Label"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return count_right(b, indices, label, b["Accuracy"], b["Correct"], b["Total"])
     hits = b.tmp(indices.shape, bool)
     b(np.equal, indices, label, out=hits)

@@ -8,7 +8,6 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, op
-from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import CLASSES, count_classes
 from fluidnb_kernels.rules import agree
@@ -95,7 +94,7 @@ def mean_iou(b: Binder) -> None:
     before = tuple(b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects"))
     reads = b["Predictions"], b["Labels"], b.attr("num_classes"), before
     outs = (b[slot] for slot in ("OutMeanIou", "OutWrong", "OutCorrect"))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         count_classes(b, *reads, *outs)  # a class out of range makes the mean nan there, for a kernel cannot raise
     else:
         b(measure, *reads, *outs)

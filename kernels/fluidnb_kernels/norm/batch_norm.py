@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import allocate, ctype, each, settle, wide_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, vector

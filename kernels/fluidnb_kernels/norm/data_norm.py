@@ -7,11 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, allocate, by_rows, ctype, each, settle, typed, wide_dtype
 from fluidnb_kernels.cuda.line_grid import TEAM
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.norm.launch import vector
 from fluidnb_kernels.rules import vectors

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import split
+from fluidnb_kernels.cuda import Source, ctype, each, lines_along, typed
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "lrn.cu", typed(("lrn lrn_grad", FLOATS)))
 
@@ -67,7 +64,7 @@ def lrn(b: Binder) -> None:
 
     Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks" (2012); Fluid's lrn_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         operands = b["X"], b["MidOut"], b["Out"]
         return _launch(b, "lrn", operands, _window(b), b.attr("k"), b.attr("alpha"), b.attr("beta"))
     layout = b.attr("data_format")
@@ -83,7 +80,7 @@ def lrn(b: Binder) -> None:
 @grad_op("lrn_grad", cuda=FLOATS)
 def lrn_grad(b: Binder) -> None:
     """dX = dOut · MidOut^-beta - 2 · alpha · beta · X · the sum of dOut · Out / MidOut over the channels around."""
-    if on_cuda(b):
+    if b.on_cuda:
         operands = tuple(b[slot] for slot in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
         return _launch(b, "lrn_grad", operands, _window(b)[::-1], b.attr("alpha", 1e-4), b.attr("beta", 0.75))
     layout, beta = b.attr("data_format", "AnyLayout"), b.attr("beta", 0.75)
@@ -104,6 +101,6 @@ def _launch(b: Binder, name: str, operands: tuple[Array, ...], window: tuple[int
     """Emit a launch over all elements; the window counts channels before and behind."""
     x = operands[0]
     last = b.attr("data_format", "AnyLayout") in CHANNEL_LAST
-    sizes = map(np.int64, split(x.shape, -1 if last else 1)[1:])
+    sizes = map(np.int64, lines_along(x.shape, -1 if last else 1)[1:])
     constants = (*map(np.int64, window), *map(np.float64, numbers), *sizes)
     each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size, *operands, *constants)

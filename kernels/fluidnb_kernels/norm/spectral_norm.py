@@ -5,18 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda import (
+    THREADS,
+    Source,
+    ctype,
+    each,
+    lines_along,
+    of_dtype,
+    typed,
+    wide_dtype,
+    writing_as,
+    written_as,
+)
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import dot
 from fluidnb_kernels.rules import fits, one_axis
 from fluidnb_kernels.tensor.strided_copy import lay, move
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "spectral_norm.cu", typed(("unit divided spectral_slope", ("float32", "float64"))))
 
@@ -99,7 +105,7 @@ def spectral_norm(b: Binder) -> None:
     Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (2018); Fluid's
     spectral_norm_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(normalise, b["Weight"], b["U"], b["V"], *_how(b), b["Out"])
     w = of_dtype(b, b["Weight"], wide_dtype(b["Weight"].dtype))
     out = writing_as(b, b["Out"], w.dtype)
@@ -110,14 +116,14 @@ def spectral_norm(b: Binder) -> None:
 @grad_op("spectral_norm_grad", cuda=FLOATS)
 def spectral_norm_grad(b: Binder) -> None:
     """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(normalise_grad, b["Weight"], b["U"], b["V"], *_how(b), b["Out@GRAD"], b["Weight@GRAD"])
     wide = wide_dtype(b["Weight"].dtype)
     w, g = (of_dtype(b, b[slot], wide) for slot in ("Weight", "Out@GRAD"))
     value, u, v = _largest_on_cuda(b, w)
     along, dw = b.tmp((1,), wide), writing_as(b, b["Weight@GRAD"], wide)
     fold(b, dot.CUDA, dot.PRODUCTS, g, range(g.ndim), along, y=w)
-    sizes = map(np.int64, split(w.shape, _how(b)[2])[1:])
+    sizes = map(np.int64, lines_along(w.shape, _how(b)[2])[1:])
     each(b, CUDA, f"spectral_slope<{ctype(wide)}>", w.size, g, u, v, value, along, dw, *sizes)
     return written_as(b, b["Weight@GRAD"], dw)
 

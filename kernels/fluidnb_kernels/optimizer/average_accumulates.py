@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, elements
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, elements, of_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 
 #: After so many updates the newest sum is moved on, so that no sum grows too large to be exact.

@@ -9,10 +9,19 @@ import numpy as np
 from fluidnb.errors import OpTypeError
 from fluidnb.op import Array, Binder, kernel
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.cuda import Function, Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import (
+    Function,
+    Source,
+    ctype,
+    each,
+    elements,
+    of_dtype,
+    vector,
+    wide_dtype,
+    widths,
+    writing_as,
+    written_as,
+)
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import over_rows
 from fluidnb_kernels.rows.values import dtype_of, places_of, value_array

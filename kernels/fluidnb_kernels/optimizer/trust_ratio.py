@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder, Stream, normal
-from fluidnb_kernels.cuda import Function, Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda import THREADS, Function, Source, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.launch import gradient, one_number
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool.emit import emit_pool, emit_pool_grad
 from fluidnb_kernels.pool.launch import ADD, EXCLUSIVE, largest, largest_grad, mean, mean_grad

@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, second_grad
-from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda import of_dtype
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.pool import launch
 from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes, pool_cost

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, kernel, no_slope, op, uniform
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import BLOCKS
+from fluidnb_kernels.cuda import BLOCKS, ctype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import CUDA, launch, normal_numbers, uniform_numbers
 from fluidnb_kernels.tensor.fill import batch_size_like

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
-from fluidnb_kernels.cuda import Function, Source, address_of, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
+from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import words_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Array, Attr, Binder, Stream, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.random.launch import host_numbers
-from fluidnb_kernels.shape_inputs import SHAPE_SLOTS
+from fluidnb_kernels.rules import SHAPE_SLOTS
 from fluidnb_kernels.tensor.fill import fixed_shape
 
 _SEED = Attr("int", 0, "0 for other numbers in every run; else the same in every run")

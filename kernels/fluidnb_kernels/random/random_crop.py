@@ -8,13 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import Source, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, each, of_dtype, typed
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.tensor.row_indexing import word
 from fluidnb_kernels.tensor.strided_copy import WORDS, lay
-from fluidnb_kernels.views import reading, writing, written
 
 #: The generator is C++'s std::minstd_rand, as in Fluid: the same seed gives the same parts.
 _FACTOR, _MODULUS = 48271, 2**31 - 1

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, op, values_of
-from fluidnb_kernels import verbs
 from fluidnb_kernels.random.launch import normal_numbers, uniform_numbers
 from fluidnb_kernels.rows.values import values_of_output
-from fluidnb_kernels.shape_inputs import SHAPE_SLOTS
+from fluidnb_kernels.rules import SHAPE_SLOTS
 from fluidnb_kernels.tensor.fill import fixed_shape, fixed_shape_or_rows
 from fluidnb_kernels.tensor.strided_copy import lay, move
 
@@ -72,7 +71,7 @@ def uniform_random(b: Binder) -> None:
     uniform_numbers(b, out, b.attr("min"), b.attr("max"))
     if not number:
         return
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         value = b.table(np.array([b.attr("diag_val")]).astype(out.dtype))
         move(b, out, value, lay(out, (out.size,))[:: out.shape[1] + 1 + step][:number])
     else:

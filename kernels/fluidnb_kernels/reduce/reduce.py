@@ -9,8 +9,8 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, product
 from fluidnb.values import dtypes
+from fluidnb_kernels.cuda import cast, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
-from fluidnb_kernels.cuda.cast import cast, of_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduction_kernels import CUDA, MEAN, NUMBERS
 

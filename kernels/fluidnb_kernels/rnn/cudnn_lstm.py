@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, unit
-from fluidnb_kernels import verbs
 from fluidnb_kernels.activation.functions import ROWS
 from fluidnb_kernels.activation.table import CUDA as ACTIVATIONS
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import elementwise
+from fluidnb_kernels.cuda import ctype, elementwise
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.random.dropout import CUDA as DROPOUT
 from fluidnb_kernels.random.dropout import check_rate, draw
@@ -97,7 +95,7 @@ class Run:
 
     def __init__(self, b: Binder) -> None:
         x = b["Input"]
-        self.b, self.f = b, Formulas(b, verbs.on_cuda(b), x.dtype)
+        self.b, self.f = b, Formulas(b, b.on_cuda, x.dtype)
         self.time, self.batch, inputs = x.shape
         self.width, self.layers, self.sides = b.attr("hidden_size"), b.attr("num_layers", 1), _sides(b)
         self.first = self.f.read(x, (self.time * self.batch, inputs))

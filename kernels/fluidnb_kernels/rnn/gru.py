@@ -7,13 +7,9 @@ from functools import partial
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
+from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches, Blocks
 from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, halves, weight_grad
@@ -21,7 +17,6 @@ from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, ov
 from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
-from fluidnb_kernels.views import reading, writing, written
 
 WEIGHT = "[width, 3 · width]; its memory holds [width, 2 · width] for update and reset, then [width, width]"
 
@@ -162,7 +157,7 @@ def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], 
 
 def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str) -> None:
     """Emit the run; see `_emit_on_cuda`."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _emit_on_cuda(b, net, slots, first, out)
     x, width, count = b["Input"], b["Weight"].shape[0], net.batches.first
     n, whole = len(x), b[slots[0]]
@@ -179,7 +174,7 @@ def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str
 def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: str, g: Array) -> None:
     """Emit the gradients."""
     gates, reset, states = values
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _emit_back_on_cuda(b, net, values, first)
     (n, width), count = reset.shape, net.batches.first
     shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]

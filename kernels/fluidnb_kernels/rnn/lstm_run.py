@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
+from fluidnb_kernels.cuda import allocate, by_rows, ctype, each, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.batches import Batches, Blocks
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rnn.lstm_steps import Lstm, backward, backward_views, forward, forward_views, peephole_grads
 from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.sequences import offsets_of
-from fluidnb_kernels.views import reading, writing, written
 
 
 def network(b: Binder, **more: Any) -> Lstm:
@@ -194,7 +189,7 @@ def _projecting(net: Lstm) -> tuple[np.int32, np.float64]:
 
 def emit(b: Binder, net: Lstm, slot: str) -> None:
     """Emit the run of an LSTM."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _emit_on_cuda(b, net, slot)
     x, weight, whole, projection = b["Input"], b["Weight"], b["BatchGate"], b["ProjWeight"]
     n, state, first = len(x), weight.shape[0], net.batches.first
@@ -218,7 +213,7 @@ def emit(b: Binder, net: Lstm, slot: str) -> None:
 
 def emit_back(b: Binder, net: Lstm, slot: str) -> None:
     """Emit the gradients of an LSTM."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _emit_back_on_cuda(b, net, slot)
     states, cells, dx, projection = b[slot], b["Cell"], b["Input@GRAD"], b["ProjWeight"]
     (n, state), width, first = states.shape, cells.shape[1], net.batches.first

@@ -13,8 +13,7 @@ import numpy as np
 from fluidnb.op import Array, Binder
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between
-from fluidnb_kernels.cuda import Function, Source, ctype, typed
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, ctype, typed
 from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS

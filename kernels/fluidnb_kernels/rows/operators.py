@@ -7,9 +7,7 @@ import numpy as np
 from fluidnb.op import Array, Binder, Context, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.cuda import BLOCKS, THREADS, ctype
 from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
 from fluidnb_kernels.rows.sums import join
 from fluidnb_kernels.rows.values import as_x, dtype_of, fill, put_rows, shape_of, value_array
@@ -49,7 +47,7 @@ def merge_selected_rows(b: Binder) -> None:
     """
     source = b["X"]
     target = put_rows(b, "Out", shape_of(source), dtype_of(source))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         b(merge_on_device, source, target)
     else:
         b(join, [source], target)
@@ -89,7 +87,7 @@ def get_tensor_from_selected_rows(b: Binder) -> None:
 
     Source: Fluid's get_tensor_from_selected_rows_op.
     """
-    b(take_values_on_device if verbs.on_cuda(b) else take_values, b["X"], b["Out"])
+    b(take_values_on_device if b.on_cuda else take_values, b["X"], b["Out"])
 
 
 def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Array, padding: int) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "add_position_encoding.cu", typed(("encoded", FLOATS)))
 
@@ -69,7 +66,7 @@ def add_position_encoding(b: Binder) -> None:
     Source: Vaswani and others, "Attention Is All You Need" (2017), section 3.5; Fluid's add_position_encoding_op.
     """
     x, places = b["X"], _places(b)
-    if on_cuda(b):
+    if b.on_cuda:
         if x.size:
             table = waves(np.arange(places.max() + 1), x.shape[-1]) * b.attr("beta")
             at = on_device(b, np.tile(places, 1 if b.lod("X") else x.shape[0]))
@@ -83,7 +80,7 @@ def add_position_encoding(b: Binder) -> None:
 @grad_op("add_position_encoding_grad", cuda=FLOATS)
 def add_position_encoding_grad(b: Binder) -> None:
     """dX = alpha · dOut."""
-    if on_cuda(b):
+    if b.on_cuda:
         return _encoded(b, b["Out@GRAD"], b["X@GRAD"], NO_ARRAY, NO_ARRAY)
     g = b["Out@GRAD"]
     b(np.multiply, g, b.const(b.attr("alpha"), g.dtype), out=b["X@GRAD"])

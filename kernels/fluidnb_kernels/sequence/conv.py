@@ -15,7 +15,6 @@ from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _infer(c: Context) -> None:
@@ -80,7 +79,7 @@ def sequence_conv(b: Binder) -> None:
 
     Source: Fluid's sequence_conv_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         return product_on_cuda(b, _contexts(b, _neighbours(b)), b["Filter"], b["Out"])
     x, weight = b["X"], b["Filter"]
     rows = _neighbours(b).emit(b, x, b["PaddingData"] if b.attr("paddingTrainable") else None)

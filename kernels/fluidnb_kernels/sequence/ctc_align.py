@@ -9,7 +9,6 @@ from fluidnb.values.copies import on_host
 from fluidnb_kernels.rules import agree, fits, whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, offsets_of, require_lod
-from fluidnb_kernels.verbs import on_cuda
 
 
 def stays(labels: Array, firsts: Array, blank: int, merge: bool) -> Array:
@@ -121,7 +120,7 @@ def ctc_align(b: Binder) -> None:
     """
     x, length, blank, merge = b["Input"], b["InputLength"], b.attr("blank"), bool(b.attr("merge_repeated"))
     padding, outs = b.attr("padding_value"), (b["Output"], b["OutputLength"])
-    if not on_cuda(b):
+    if not b.on_cuda:
         b(align, x, length, _firsts(b), blank, merge, padding, outs)
     elif length is not None:
         token_ids.align_steps(b, x, length, blank, merge, padding, *outs)

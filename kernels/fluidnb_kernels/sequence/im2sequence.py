@@ -10,16 +10,13 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, each, typed
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.emit import FLOATS, reading, zeros
 from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import as_level
 from fluidnb_kernels.sliding import Axis, padded, slide
 from fluidnb_kernels.tensor.strided_copy import WORDS
-from fluidnb_kernels.views import reading
 
 CUDA = Source(__file__, "im2sequence.cu", typed(
     ("windows_as_rows", [WORDS[size] for size in (2, 4, 8)]), ("rows_as_windows", FLOATS),

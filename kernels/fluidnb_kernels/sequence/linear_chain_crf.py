@@ -5,18 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import block_of, each
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.cuda import (
+    Source,
+    allocate,
+    block_of,
+    ctype,
+    each,
+    each_line,
+    of_dtype,
+    settle,
+    typed,
+    wide_dtype,
+    writing_as,
+    written_as,
+)
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.launch import over_rows
 from fluidnb_kernels.rules import check_below
 from fluidnb_kernels.sequence.tagged_sequences import Tagged, check, emissions
 from fluidnb_kernels.tensor.row_indexing import numbers
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _infer(c: Context) -> None:

@@ -10,11 +10,11 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, 
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.token_ids import mask
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, offsets_of, one_dtype, ranges, require_lod, within
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _cells(lengths: Array, height: int) -> Array:
@@ -80,7 +80,7 @@ def sequence_pad(b: Binder) -> None:
     out, fill, lengths = b["Out"], b["PadValue"], np.diff(offsets_of(b))
     cells = _cells(lengths, out.shape[1])
     flat = _flat(b, out, writing)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_maps.gather(b, b["X"], row_maps.inverse(cells, len(flat)), flat, fill)
     else:
         emit_put(b, b["X"], cells, flat)
@@ -206,7 +206,7 @@ def sequence_mask(b: Binder) -> None:
     Source: Fluid's sequence_mask_op.
     """
     x, out = b["X"], b["Y"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return mask(b, x, out)
     below = b.tmp(out.shape, bool)
     b(np.less, np.arange(out.shape[-1]), x[..., None], out=below)

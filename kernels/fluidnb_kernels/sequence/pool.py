@@ -8,9 +8,8 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import (
     column,
@@ -23,7 +22,6 @@ from fluidnb_kernels.sequences import (
     require_lod,
 )
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.views import reading, writing, written
 
 KINDS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 _DIVIDED = {"SUM": row_maps.NOTHING, "AVERAGE": row_maps.COUNT, "SQRT": row_maps.ROOT}
@@ -138,7 +136,7 @@ def sequence_pool_grad(b: Binder) -> None:
         return verbs.scatter(b, g, _ends(offsets, kind)[full], dx, clear=True)
     if kind == "SUM":
         return verbs.gather(b, g, rows, dx)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         of, name, numbers = row_maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
         if kind == "MAX":
             b.require(b["MaxIndex"] is not None, "sequence_pool_grad needs Input(MaxIndex) where the pooltype is MAX.")

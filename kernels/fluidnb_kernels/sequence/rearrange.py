@@ -8,9 +8,9 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, op
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import as_level, offsets_of, ranges, require_lod
-from fluidnb_kernels.views import reading
 
 
 def _concat_infer(c: Context) -> None:

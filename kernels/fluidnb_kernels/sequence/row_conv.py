@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, each_line, typed
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "row_conv.cu", typed(("row_conv row_conv_filter", FLOATS)))
 
@@ -53,7 +50,7 @@ def row_conv(b: Binder) -> None:
     Source: Fluid's row_conv_op (Deep Speech 2, Amodei et al. 2015).
     """
     x, weight = b["X"], b["Filter"]
-    if on_cuda(b):
+    if b.on_cuda:
         counts, width = row_maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
         operands = x, weight, counts, b["Out"], np.int64(1), np.int64(width)
         return by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, *operands)

@@ -6,11 +6,11 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rules import check_below, whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
 from fluidnb_kernels.tensor.row_indexing import SUMMED
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _infer(c: Context) -> None:
@@ -78,7 +78,7 @@ def sequence_scatter(b: Binder) -> None:
 
     Source: Fluid's sequence_scatter_op.
     """
-    if verbs.on_cuda(b):  # a column outside of X stops the kernel
+    if b.on_cuda:  # a column outside of X stops the kernel
         return token_ids.scatter(b, b["X"], b["Ids"], b["Updates"], offsets_of(b, "Ids"), b["Out"])
     rows = owners(np.diff(offsets_of(b, "Ids")))
     b(add_updates, b["X"], rows, _flat(b, "Ids"), _flat(b, "Updates"), b["Out"])
@@ -93,7 +93,7 @@ def sequence_scatter_grad(b: Binder) -> None:
     if not b.wants("Updates@GRAD"):
         return
     rows = owners(np.diff(offsets_of(b, "Ids")))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         token_ids.pick(b, g, b["Ids"], rows, out)
     else:
         flat = writing(b, out, (out.size,))

@@ -7,10 +7,10 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
-from fluidnb_kernels.views import reading
 
 
 def _parts(c: Context) -> tuple[Array, Array]:
@@ -136,7 +136,7 @@ def sequence_erase(b: Binder) -> None:
 
     Source: Fluid's sequence_erase_op.
     """
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         token_ids.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
     else:
         b(erase, b["X"], b.attr("tokens"), b["Out"])
@@ -173,7 +173,7 @@ def sequence_enumerate(b: Binder) -> None:
     """
     out, offsets = b["Out"], offsets_of(b)
     ends = np.repeat(offsets[1:], np.diff(offsets))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return token_ids.windows(b, b["X"], ends, out, b.attr("pad_value"))
     wanted = np.arange(offsets[-1])[:, None] + np.arange(out.shape[1])
     beyond = np.flatnonzero(wanted >= ends[:, None])

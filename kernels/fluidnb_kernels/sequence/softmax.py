@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.sequence.row_maps import on_device, together
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
-from fluidnb_kernels.views import reading, writing, written
 
 CUDA = Source(__file__, "softmax.cu", typed(("sequence_softmax sequence_softmax_grad", FLOATS)))
 
@@ -56,7 +54,7 @@ def sequence_softmax(b: Binder) -> None:
 
     Source: Fluid's sequence_softmax_op.
     """
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _along(b, "sequence_softmax", b["X"], b["Out"])
     rows = (len(b["X"]),)
     x, out = reading(b, b["X"], rows), writing(b, b["Out"], rows)
@@ -69,7 +67,7 @@ def sequence_softmax(b: Binder) -> None:
 @grad_op("sequence_softmax_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def sequence_softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _along(b, "sequence_softmax_grad", b["Out"], b["Out@GRAD"], b["X@GRAD"])
     rows = (len(b["X"]),)
     out, g, dx = reading(b, b["Out"], rows), reading(b, b["Out@GRAD"], rows), writing(b, b["X@GRAD"], rows)

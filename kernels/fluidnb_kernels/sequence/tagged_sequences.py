@@ -6,10 +6,10 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, Context
 from fluidnb.values.copies import on_host
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.sequences import offsets_of, one_dtype, ranges, require_lod, within
-from fluidnb_kernels.views import reading
 
 
 def check(c: Context) -> tuple[int, ...]:

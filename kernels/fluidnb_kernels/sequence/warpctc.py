@@ -6,19 +6,25 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import block_of
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.cuda import (
+    Source,
+    allocate,
+    block_of,
+    by_rows,
+    ctype,
+    each_line,
+    of_dtype,
+    settle,
+    typed,
+    wide_dtype,
+    writing_as,
+    written_as,
+)
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import check_below, whole_numbers
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
 from fluidnb_kernels.tensor.row_indexing import numbers
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 
 class Times:
@@ -213,7 +219,7 @@ def warpctc(b: Binder) -> None:
 
     Source: Fluid's warpctc_op (Graves et al. 2006).
     """
-    if on_cuda(b):
+    if b.on_cuda:
         return _emit_on_cuda(b, _lengths(b, "Logits"), _lengths(b, "Label"))
     x, label = b["Logits"], b["Label"]
     rows = (x.size // x.shape[-1], x.shape[-1])
@@ -231,7 +237,7 @@ def warpctc(b: Binder) -> None:
 @grad_op("warpctc_grad", guard=values_of("LogitsLength"), dtype_slot="Logits", cuda=FLOATS)
 def warpctc_grad(b: Binder) -> None:
     """dLogits = (softmax(Logits) - the expected count of each class at a time step) · dLoss."""
-    if on_cuda(b):
+    if b.on_cuda:
         return _emit_back_on_cuda(b, _lengths(b, "Logits"))
     x, g, dx = b["Logits"], b["Loss@GRAD"], b["Logits@GRAD"]
     lengths = _lengths(b, "Logits")

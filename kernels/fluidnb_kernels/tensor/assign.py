@@ -11,7 +11,7 @@ from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
-from fluidnb_kernels.cuda import cast as casts
+from fluidnb_kernels.cuda import cast as emit_cast
 from fluidnb_kernels.tensor.strided_copy import move
 
 
@@ -55,7 +55,7 @@ def assign(b: Binder) -> None:
     x = b["X"]
     if not isinstance(x, LoDTensorArray):
         return None if b["Out"] is x else verbs.copy(b, b["Out"], x)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return b(copy_array_on_cuda, x, b.array("Out"), b.memory.place)
     return b(copy_array, x, b.array("Out"))
 
@@ -94,4 +94,4 @@ def cast_on_cuda(b: Binder) -> None:
     x, out = b["X"], b["Out"]
     if x.dtype == out.dtype:
         return move(b, out, x)
-    return casts.cast(b, x, out)
+    return emit_cast(b, x, out)

@@ -18,7 +18,7 @@ from fluidnb.op import (
     values_of,
 )
 from fluidnb_kernels import verbs
-from fluidnb_kernels.shape_inputs import integer
+from fluidnb_kernels.rules import integer
 
 
 def _axis(c: Context) -> int:

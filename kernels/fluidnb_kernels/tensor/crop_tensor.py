@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers
 from fluidnb_kernels.tensor.pad import put_window, take_window
 
 _VARIABLES = ("Shape", "ShapeTensor", "Offsets", "OffsetsTensor")

@@ -9,9 +9,8 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, typed
+from fluidnb_kernels.cuda import Source, by_rows, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
 from fluidnb_kernels.rules import one_axis
@@ -50,7 +49,7 @@ def _keep(b: Binder, x: Array, out: Array) -> None:
     """Emit ``out = x`` in a triangle, 0 elsewhere."""
     lower, k = b.attr("lower", False), b.attr("diagonal", 0)
     rows, columns = x.shape[-2:]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         numbers = np.int64(rows), np.int64(columns), np.int64(k), np.int32(lower)
         return by_rows(b, CUDA, f"triangle<{word(x)}>", x.size // max(columns, 1), columns, x, out, *numbers)
     mask = np.tri(rows, columns, k if lower else k - 1, dtype=bool)
@@ -286,4 +285,4 @@ def eye(b: Binder) -> None:
     """
     out = b["Out"]
     one = np.ones(1, out.dtype)
-    _put(b, b.table(one) if verbs.on_cuda(b) else one, out, (0,))
+    _put(b, b.table(one) if b.on_cuda else one, out, (0,))

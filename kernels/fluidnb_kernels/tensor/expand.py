@@ -10,10 +10,9 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
+from fluidnb_kernels.rules import integers
 from fluidnb_kernels.tensor.strided_copy import fold
-from fluidnb_kernels.views import reading, writing, written
 
 #: The size of X along each dimension of Out, and how often it is repeated there.
 Repeats = list[tuple[int, int]]

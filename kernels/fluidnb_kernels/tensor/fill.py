@@ -10,9 +10,9 @@ from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values
 from fluidnb.op.rules import Rule
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda import of_dtype
 from fluidnb_kernels.rows.values import put_whole, values_of_output
-from fluidnb_kernels.shape_inputs import SHAPE_SLOTS, integers
+from fluidnb_kernels.rules import SHAPE_SLOTS, integers
 from fluidnb_kernels.tensor import strided_copy
 
 #: The attributes of operators that fill with one value.

@@ -58,7 +58,7 @@ def gather(b: Binder) -> None:
     Source: Fluid's gather_op.
     """
     x, index, out, axis = b["X"], b["Index"], b["Out"], b.attr("axis")
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.take(b, x, index, out, sides(x.shape, axis), back=True)
     elif index.size == 1 and axis == 0:
         b(row, x, index.reshape(()), out[0, ...])
@@ -74,7 +74,7 @@ def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
 def sum_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
     """Emit the gradient of rows that were taken: each added where it came from, on either place."""
     verbs.fill(b, dx)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.add(b, g, index, dx, sides(dx.shape, axis), back=True)
     else:
         b(add_rows, dx, index.reshape(-1), g, axis)
@@ -83,7 +83,7 @@ def sum_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
 def put_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
     """Emit the gradient of elements that were taken once along an axis: each where it came from, 0 elsewhere."""
     verbs.fill(b, dx)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.along(b, "put", g, index, dx, dx, axis % dx.ndim)
     else:
         b(np.put_along_axis, dx, index, g, axis)

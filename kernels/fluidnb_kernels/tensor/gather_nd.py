@@ -49,7 +49,7 @@ def _taken(c: Context) -> tuple[int, ...]:
 
 def _take(b: Binder, x: Array, out: Array) -> None:
     """Emit the parts of ``x`` that Index names."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         rows, sides = row_indexing.parts(b, b["Index"], x.shape)
         row_indexing.take(b, x, rows, out, sides)
     else:
@@ -60,7 +60,7 @@ def _take(b: Binder, x: Array, out: Array) -> None:
 
 def _add(b: Binder, total: Array, parts: Array) -> None:
     """Emit ``parts`` added to those of ``total`` that Index names."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         rows, sides = row_indexing.parts(b, b["Index"], total.shape)
         row_indexing.add(b, parts, rows, total, sides)
     else:

@@ -59,7 +59,7 @@ def index_select(b: Binder) -> None:
     Source: Paddle's index_select_op.
     """
     x, index, axis, out = b["X"], b["Index"], _axis(b), b["Out"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.take(b, x, index, out, sides(x.shape, axis))
     else:
         b(select, x, index, axis, out)
@@ -109,7 +109,7 @@ def index_sample(b: Binder) -> None:
     Source: Paddle's index_sample_op.
     """
     x, index, out = b["X"], b["Index"], b["Out"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.along(b, "taken", x, index, out, x, 1)
     else:
         b(sample, x, index, out)
@@ -120,7 +120,7 @@ def index_sample_grad(b: Binder) -> None:
     """dX = 0, with each element of dOut added where it came from."""
     dx = b["X@GRAD"]
     verbs.fill(b, dx)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.along(b, "added", b["Out@GRAD"], b["Index"], dx, dx, 1)
     else:
         b(add_samples, dx, b["Index"], b["Out@GRAD"])
@@ -172,7 +172,7 @@ def masked_select(b: Binder) -> None:
     Source: Paddle's masked_select_op.
     """
     x, mask, y = b["X"], b["Mask"], b["Y"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.take(b, x, row_indexing.places(b, mask, y.size), y, (1, x.size, 1))
     else:
         b(pick, x, mask, y)
@@ -183,7 +183,7 @@ def masked_select_grad(b: Binder) -> None:
     """dX = dY where Mask holds, 0 elsewhere."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     verbs.fill(b, dx)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         flat = dx.reshape(-1)
         row_indexing.along(b, "put", g, row_indexing.places(b, b["Mask"], g.size), flat, flat, 0)
     else:

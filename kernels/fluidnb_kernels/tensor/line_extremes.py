@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.line_grid import each_line, split
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, each_line, lines_along
 from fluidnb_kernels.emit import FLOATS
 
 #: The dtypes that have an order here.
@@ -32,11 +31,11 @@ CUDA = Source(__file__, "line_extremes.cu", _kernels)
 
 def find(b: Binder, x: Array, axis: int | None, out: Array, largest: bool) -> None:
     """Emit the place of each line's largest or smallest element, NaN before all others; one line without axis."""
-    sizes = (1, x.size, 1) if axis is None else split(x.shape, axis)
+    sizes = (1, x.size, 1) if axis is None else lines_along(x.shape, axis)
     each_line(b, CUDA, f"find<{ctype(x.dtype)}, {ctype(out.dtype)}, {_order(largest, True)}>", *sizes, x, out)
 
 
 def top(b: Binder, x: Array, k: int, axis: int, largest: bool = True, none_first: bool = False) -> None:
     """Emit Out and Indices of top_k."""
     name = f"top<{ctype(x.dtype)}, {_order(largest, none_first)}>"
-    each_line(b, CUDA, name, *split(x.shape, axis), x, b["Out"], b["Indices"], np.int64(k))
+    each_line(b, CUDA, name, *lines_along(x.shape, axis), x, b["Out"], b["Indices"], np.int64(k))

@@ -9,12 +9,11 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
 from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, places_of, put_rows, shape_of, value_array
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill as fill_all
-from fluidnb_kernels.views import reading, writing, written
 
 #: The padding_idx of tables without a row for padding.
 NO_PADDING = -1

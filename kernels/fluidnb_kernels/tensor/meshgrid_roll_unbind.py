@@ -27,8 +27,7 @@ from fluidnb.op import (
 )
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers, one_axis
 from fluidnb_kernels.tensor.strided_copy import fold, lay, move
 
 
@@ -109,7 +108,7 @@ def rolled(x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> N
 
 def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
     """Emit ``out`` = the elements of ``x`` moved; on a GPU a copy for each part that stays in one piece."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(rolled, x, shifts, axes, out)
     shape = (x.size,) if axes is None else x.shape
     ways = [[(slice(None), slice(None))]] * len(shape)

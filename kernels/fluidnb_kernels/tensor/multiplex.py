@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, joint
 from fluidnb_kernels.tensor import row_indexing
@@ -65,7 +64,7 @@ def multiplex(b: Binder) -> None:
     Source: Fluid's multiplex_op.
     """
     ids, xs, out = b["Ids"], b.all("X"), b["Out"]
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(choose, ids.reshape(-1), xs, out)
     for k, x in enumerate(xs):
         row_indexing.choose(b, x, ids, out, (k, len(xs)), others=False)
@@ -80,7 +79,7 @@ def multiplex_grad(b: Binder) -> None:
         if not b.wants("X@GRAD", k):
             continue
         dx = b.all("X@GRAD")[k]
-        if verbs.on_cuda(b):
+        if b.on_cuda:
             row_indexing.choose(b, g, ids, dx, (k, count), others=True)
         else:
             zeros(b, dx)

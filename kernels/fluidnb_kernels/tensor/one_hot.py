@@ -7,9 +7,8 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, op, values_of
 from fluidnb.values import dtypes
-from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.shape_inputs import integer
+from fluidnb_kernels.rules import integer
 from fluidnb_kernels.tensor import row_indexing
 
 
@@ -71,7 +70,7 @@ def _define(type: str, shape: str, x: str, result: str) -> None:
     )
     def one_hot(b: Binder) -> None:
         x, out, lenient = b["X"], b["Out"], b.attr("allow_out_of_range")
-        if verbs.on_cuda(b):
+        if b.on_cuda:
             return row_indexing.hot(b, x, out, lenient)
         zeros(b, out)
         return b(set_ones, out.reshape(-1, out.shape[-1]), x.reshape(-1), lenient)

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers
 
 
 def window(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS, zeros
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers
 from fluidnb_kernels.tensor.gather import add_rows
 from fluidnb_kernels.tensor.pad import put_window, take_window, window
 from fluidnb_kernels.tensor.strided_copy import WORDS

@@ -8,8 +8,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.tensor.strided_copy import fill
 

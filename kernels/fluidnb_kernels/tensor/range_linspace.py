@@ -9,9 +9,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, typed, written_as
 from fluidnb_kernels.emit import FLOATS
 
 #: The dtypes of the CUDA kernels.

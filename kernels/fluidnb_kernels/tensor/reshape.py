@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, second_grad, values_of
-from fluidnb_kernels.shape_inputs import integers
-from fluidnb_kernels.views import is_view, writing, written
+from fluidnb_kernels.emit import is_view, writing, written
+from fluidnb_kernels.rules import integers
 
 _INPUTS = {
     "X": "any shape",

@@ -10,10 +10,7 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed, vector
-from fluidnb_kernels.cuda.cast import cast, of_dtype
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import CTYPES, THREADS, Source, by_rows, cast, ctype, each, of_dtype, typed, vector
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS, fill
 

@@ -72,7 +72,7 @@ def scatter(b: Binder) -> None:
     """
     out, ids, rows = b["Out"], b["Ids"], b["Updates"]
     verbs.copy(b, out, b["X"])
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(put_rows if b.attr("overwrite") else sum_rows, out, ids.reshape(-1), rows)
     if b.attr("overwrite"):
         return row_indexing.put(b, rows, ids, out)
@@ -94,12 +94,12 @@ def scatter_grad(b: Binder) -> None:
     if b.wants("X@GRAD"):
         dx = b["X@GRAD"]
         verbs.copy(b, dx, g)
-        if verbs.on_cuda(b):
+        if b.on_cuda:
             row_indexing.blank(b, ids, dx)
         else:
             b(put_rows, dx, ids.reshape(-1), b.const(0, dx.dtype))
     if b.wants("Updates@GRAD"):
-        if verbs.on_cuda(b):
+        if b.on_cuda:
             row_indexing.take(b, g, ids, b["Updates@GRAD"], sides(g.shape, 0))
         else:
             b(np.ndarray.take, g, ids.reshape(-1), 0, b["Updates@GRAD"], "clip")

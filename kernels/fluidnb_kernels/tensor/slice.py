@@ -6,8 +6,7 @@ from functools import partial
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers, one_axis
 
 _TENSORS = ("StartsTensor", "EndsTensor", "StridesTensor")
 _LISTS = ("StartsTensorList", "EndsTensorList", "StridesTensorList")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder, kernel
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.line_grid import split
+from fluidnb_kernels.cuda import Source, ctype, lines_along, typed
 from fluidnb_kernels.tensor.line_extremes import ORDERED
 from fluidnb_kernels.tensor.strided_copy import lay, move
 
@@ -21,7 +20,7 @@ CUDA = Source(__file__, "sort.cu", typed(("sorted merged", ORDERED)))
 
 def sort(b: Binder, x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
     """Emit sorted elements and where they were, where wanted; equal ones keep their order."""
-    lines, n, inner = split(x.shape, axis)
+    lines, n, inner = lines_along(x.shape, axis)
     if inner > 1 and n > TILE:
         _sort_across(b, x, axis, descending, out, indices)
     elif lines and n:

@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integer, integers
+from fluidnb_kernels.rules import integer, integers, one_axis
 
 
 def _sections(c: Context) -> tuple[int, list[int]]:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers, one_axis
 from fluidnb_kernels.tensor.reshape import AGAIN, emit_reshape, lod_of
 
 Shape = tuple[int, ...]

@@ -15,8 +15,7 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Reserve
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, vector
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, vector
 
 #: A dimension: its size, its step in the source, its step in the target.
 Dim = tuple[int, int, int]

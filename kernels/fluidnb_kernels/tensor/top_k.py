@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integer
+from fluidnb_kernels.rules import integer, one_axis
 from fluidnb_kernels.tensor.gather import put_back
 from fluidnb_kernels.tensor.line_extremes import ORDERED, top
 

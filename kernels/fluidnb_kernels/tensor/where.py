@@ -41,7 +41,7 @@ def places(condition: Array, out: Array) -> None:
 
 def _emit_places(b: Binder) -> None:
     condition, out = b["Condition"], b["Out"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.coordinates(b, row_indexing.places(b, condition, out.shape[0]), condition.shape, out)
     else:
         b(places, condition, out)
@@ -70,7 +70,7 @@ def where(b: Binder) -> None:
     """
     if not b.has("X"):
         return _emit_places(b)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return row_indexing.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
     b(np.copyto, b["Out"], b["Y"])
     return b(np.copyto, b["Out"], b["X"], where=b["Condition"])
@@ -81,7 +81,7 @@ def where_grad(b: Binder) -> None:
     """dX = dOut where Condition holds, dY = dOut elsewhere."""
     condition, g = b["Condition"], b["Out@GRAD"]
     for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
-        if b.wants(slot) and verbs.on_cuda(b):
+        if b.wants(slot) and b.on_cuda:
             row_indexing.only(b, condition, value, g, b[slot])
         elif b.wants(slot):
             zeros(b, b[slot])

@@ -7,15 +7,12 @@ from math import prod
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import by_rows, ctype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import Channels, vector
 from fluidnb_kernels.rules import vectors
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.vision.launch import CUDA
 
 
@@ -68,7 +65,7 @@ def affine_channel(b: Binder) -> None:
 
     Source: Fluid's affine_channel_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         return _emit_affine(b, b["X"], vector(b, "Bias", b["X"]), b["Out"])
     x, out = _images(b, "X", "Out")
     t = b.like(x)

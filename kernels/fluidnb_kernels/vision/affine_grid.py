@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
-from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.gemm import DTYPES, gemm
-from fluidnb_kernels.shape_inputs import integers
-from fluidnb_kernels.views import reading
+from fluidnb_kernels.emit import reading
+from fluidnb_kernels.rules import integers
 
 
 def _infer(c: Context) -> None:
@@ -77,7 +76,7 @@ def affine_grid(b: Binder) -> None:
     """
     theta, out = b["Theta"], b["Output"]
     points, rows = _points(b, out.shape[1:-1], theta.dtype), out.reshape(len(out), -1, out.shape[-1])
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         b(np.matmul, points, theta.transpose(0, 2, 1), out=rows)
     elif out.size:
         gemm(b, b.table(points), theta, rows, ty=True)
@@ -89,7 +88,7 @@ def affine_grid_grad(b: Binder) -> None:
     g, out = b["Output@GRAD"], b["Theta@GRAD"]
     points = _points(b, g.shape[1:-1], g.dtype)
     rows = reading(b, g, (len(g), len(points), g.shape[-1]))
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         b(np.matmul, rows.transpose(0, 2, 1), points, out=out)
     elif out.size:
         gemm(b, rows, b.table(points), out, tx=True)

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.verbs import on_cuda, summing
+from fluidnb_kernels.verbs import summing
 
 
 def place(at: Array, size: int, padding: str, corners: bool) -> tuple[Array, Array]:
@@ -140,7 +137,7 @@ def grid_sampler(b: Binder) -> None:
 
     Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's grid_sampler_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(sample, b["X"], b["Grid"], *_how(b), b["Output"])
     x = b["X"]
     return _launch(b, "sampled", True, x, x, of_dtype(b, b["Grid"], wide_dtype(x.dtype)), b["Output"])
@@ -149,7 +146,7 @@ def grid_sampler(b: Binder) -> None:
 @grad_op("grid_sampler_grad", cuda=FLOATS)
 def grid_sampler_grad(b: Binder) -> None:
     """dX = the sum of what each element has given, by its share; dGrid follows the slopes between neighbours."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(sample_grad, b["X"], b["Grid"], *_how(b), b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"])
     # dX with atomics, dGrid channel by channel
     x, g, dx, dgrid = b["X"], b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"]

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import of_paddle2
+from fluidnb_kernels.emit import of_paddle2, reading, writing, written
 from fluidnb_kernels.sliding import shape_in, split_shape
 from fluidnb_kernels.tensor.strided_copy import lay, move
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
     """Emit x in a shape of more dimensions, in another order of these, into out."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         of = lay(x, shape).transpose(order)
         return move(b, out, x, to=lay(out, of.shape), of=of)
     whole = reading(b, x, shape).transpose(order)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import vector
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import by_rows, vector
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.tensor.strided_copy import WORDS
-from fluidnb_kernels.views import reading, writing, written
 from fluidnb_kernels.vision.launch import CUDA
 
 
@@ -48,7 +46,7 @@ def _launch_shift(b: Binder, x: Array, out: Array, step: int) -> None:
 
 def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
     """Emit the first channels moved by a step in time, the second ones against it, the others as they are."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _launch_shift(b, x, out, step)
     layout, steps = b.attr("data_format", "NCHW"), b.attr("seg_num")
     shape = (len(x) // steps, steps, *x.shape[1:])

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels import verbs
 from fluidnb_kernels.conv.im2col import to_columns, to_images
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _axes(c: Context, sizes: tuple[int, ...]) -> tuple[Axis, ...]:
@@ -72,7 +70,7 @@ def unfold(b: Binder) -> None:
     """
     x = b["X"]
     axes = _axes(b, x.shape[2:])
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return to_columns(b, x, b["Y"], axes)
     whole, inside = padded(b, x, axes, 0, False)
     if inside is not None:
@@ -88,7 +86,7 @@ def unfold_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     axes = _axes(b, dx.shape[2:])
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return to_images(b, g, dx, axes)
     whole, inside = padded(b, dx, axes, None, False)
     zeros(b, whole)

@@ -6,11 +6,9 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import ctype, each
 from fluidnb_kernels.tensor.row_indexing import along, numbers, word
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.vision.launch import CUDA
 
 
@@ -74,7 +72,7 @@ def unpool(b: Binder) -> None:
 
     Source: Zeiler et al., "Adaptive Deconvolutional Networks" (2011); Fluid's unpool_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(put_back, b["X"], b["Indices"], b["Out"])
     x, out, index = b["X"], b["Out"], numbers(b, b["Indices"])
     last = b.tmp(out.shape, np.int64)
@@ -87,7 +85,7 @@ def unpool(b: Binder) -> None:
 @grad_op("unpool_grad", cuda=True)
 def unpool_grad(b: Binder) -> None:
     """dX[n, c, h, w] = dOut[n, c] at position Indices[n, c, h, w]."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(take_back, b["Out@GRAD"], b["Indices"], b["X@GRAD"])
     g, index, dx = b["Out@GRAD"], b["Indices"], b["X@GRAD"]
     planes = g.shape[0] * g.shape[1]
