@@ -12,8 +12,7 @@ from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import fill, put_rows, shapes_of
-from fluidnb_kernels.lod.rank_table import steps
-from fluidnb_kernels.lod.reorder import ranks
+from fluidnb_kernels.lod.rank_table import ranks, steps
 from fluidnb_kernels.lod.take_sequences import Offsets, cut
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import as_level

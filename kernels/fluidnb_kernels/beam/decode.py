@@ -1,4 +1,4 @@
-"""beam_search_decode: whole sentences from the steps of a beam search."""
+"""beam_search_decode and gather_tree: whole sentences from the steps of a beam search."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values import LoDTensorArray
+from fluidnb_kernels.beam.search import CUDA
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.emit import store
 from fluidnb_kernels.sequences import all_given, as_level
 
@@ -68,7 +70,7 @@ def _lod(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return as_level([len(s) for s in result]), as_level([len(words) for s in result for words, _ in s])
 
 
-def _infer(c: Context) -> None:
+def _decode_infer(c: Context) -> None:
     if not c.runtime:
         c.set("SentenceIds", (-1,), np.int64, (None, None))
         c.set("SentenceScores", (-1,), c["Scores"].dtype, (None, None))
@@ -88,7 +90,7 @@ def _infer(c: Context) -> None:
         "beam_size": Attr("int", doc="the beam_size of the search"),
         "end_id": Attr("int", doc="the word that ends a sentence"),
     },
-    infer=_infer,
+    infer=_decode_infer,
     guard=_lod,
     data_shape=True,
     host_only="searches step by step: each step depends on the one before",
@@ -112,3 +114,47 @@ def beam_search_decode(b: Binder) -> None:
     b.set("SentenceIds", (lod[1][-1],), np.int64, lod)
     b.set("SentenceScores", (lod[1][-1],), np.asarray(steps[0]).dtype, lod)
     b(decode, b["Ids"], steps, b.attr("end_id"), b["SentenceIds"], b["SentenceScores"])
+
+
+def follow(ids: Array, parents: Array, out: Array) -> None:
+    """Write the words of each beam, followed back from its last step by the parents."""
+    beams = np.broadcast_to(np.arange(ids.shape[2]), ids.shape[1:])
+    for words, origin, row in zip(ids[::-1], parents[::-1], out[::-1], strict=True):
+        row[...] = np.take_along_axis(words, beams, 1)
+        beams = np.take_along_axis(origin, beams, 1)
+
+
+def _gather_tree_infer(c: Context) -> None:
+    ids = c["Ids"]
+    c.check_inputs()
+    c.set("Out", ids.shape, ids.dtype)
+
+
+@op(
+    "gather_tree",
+    inputs={
+        "Ids: int[steps, batch, beams]": "the word of each beam at each step",
+        "Parents: int[steps, batch, beams]": "the beam of the previous step that each beam continues",
+    },
+    outputs={"Out": "the same shape: the words of whole sentences"},
+    infer=_gather_tree_infer,
+    cuda=("int32", "int64"),
+)
+def gather_tree(b: Binder) -> None:
+    """Out[:, n, k] = the sentence that ends in Ids[-1, n, k].
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> ids, parents = np.array([[[2, 3]], [[4, 5]]]), np.array([[[0, 0]], [[1, 0]]])
+        >>> run_op("gather_tree", {"Ids": ids, "Parents": parents})["Out"].tolist()
+        [[[3, 2]], [[4, 5]]]
+
+    Source: Paddle's gather_tree_op.
+    """
+    if not b.on_cuda:
+        return b(follow, b["Ids"], b["Parents"], b["Out"])
+    ids, (steps, batch, beams) = b["Ids"], b["Ids"].shape
+    sizes = np.int64(steps), np.int64(beams)
+    parents = of_dtype(b, b["Parents"], ids.dtype)
+    count = batch * beams if steps else 0
+    return each(b, CUDA, f"gather_tree<{ctype(ids.dtype)}>", count, ids, parents, b["Out"], *sizes)

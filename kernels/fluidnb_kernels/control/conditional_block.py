@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Branch, Context, Control, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.control.while_grad import block_grad, require_bool
+from fluidnb_kernels.control.while_loop import block_grad, require_bool
 
 
 def _infer(c: Context) -> None:

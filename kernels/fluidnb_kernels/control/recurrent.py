@@ -6,22 +6,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import (
-    GRAD,
-    Array,
-    Attr,
-    Backward,
-    Binder,
-    Context,
-    Control,
-    OpDef,
-    OpDesc,
-    grad_desc,
-    grad_names,
-    grad_op,
-    op,
-    sums_of,
-)
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, op
+from fluidnb.op.control import Backward, Control, sums_of
+from fluidnb.op.grad import grad_desc, grad_names
 from fluidnb.values import LoDTensor
 from fluidnb.values.copies import put
 

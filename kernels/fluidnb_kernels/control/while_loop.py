@@ -1,9 +1,64 @@
-"""while: runs a block as long as a condition holds."""
+"""while, and the gradients of while and conditional_block: the gradient block over what the forward block left."""
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, Control, Loop, op
-from fluidnb_kernels.control.while_grad import block_grad, require_bool
+from collections.abc import Collection
+
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
+from fluidnb.op.control import Backward, Control, Loop, sums_of
+from fluidnb.op.grad import GradMaker
+
+
+def require_bool(c: Context, slot: str, hint: str) -> None:
+    """Require that a condition is a bool of one element, as far as it is known."""
+    x = c[slot]
+    c.require(
+        x.dtype == bool and x.size in (1, -1), f"The condition of {c.definition.type} must be a bool of one element.",
+        expected="bool[1]", received=f"{x.dtype}{list(x.shape)}", hint=hint,
+    )  # fmt: skip
+
+
+def block_grad(*reads: str) -> GradMaker:
+    """Maker of the gradient operator of an operator that runs a block; backward gives it the gradient block."""
+
+    def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+        ins = {slot: list(names) for slot, names in (*desc.ins.items(), *desc.outs.items()) if names}
+        ins.pop("Condition", None)
+        ins["Out" + GRAD] = [n + GRAD for n in desc.outs.get("Out", [])]
+        outs = {slot + GRAD: grad_names(desc, slot, no_grad) for slot in reads if desc.ins.get(slot)}
+        return [grad_desc(definition.type + "_grad", desc, ins, outs)]
+
+    return maker
+
+
+@grad_op(
+    "while_grad", infer=None, unset=("X", "Out", "Out@GRAD", "StepScopes"), inplace=True, control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
+)  # fmt: skip
+def while_grad(b: Binder) -> Control:
+    """Over the iterations in reverse, run the gradient block; sum the gradients of what every iteration reads.
+
+    Source: developer guide, section on backward; Fluid's while_grad.
+    """
+    b.require(
+        not b.attr("is_test", False),
+        "GradOp is only callable when is_test is false",
+        hint="build the loop with While(cond) when it is to be differentiated.",
+    )
+    return Backward(b, b["StepScopes"], sums_of(b, ["X"]))
+
+
+@grad_op(
+    "conditional_block_grad",
+    infer=None, unset=("Cond", "Input", "Out", "Out@GRAD", "Scope"), inplace=True, control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
+)  # fmt: skip
+def conditional_block_grad(b: Binder) -> Control:
+    """Run the gradient block if the block has run; else the gradients of what it reads are zero.
+
+    Source: Fluid's conditional_block_grad.
+    """
+    return Backward(b, b["Scope"], sums_of(b, ["Input", "Cond"]))
 
 
 def _infer(c: Context) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, op, product
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.detection.nms import falling
-from fluidnb_kernels.detection.region_sampling import write_rows
+from fluidnb_kernels.detection.region_targets import write_rows
 from fluidnb_kernels.rules import attributes, fits
 from fluidnb_kernels.sequences import all_given, sized
 

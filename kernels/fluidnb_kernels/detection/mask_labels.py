@@ -13,7 +13,7 @@ from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import BLOCKS, Source, each, of_dtype, typed
 from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.polygons import bounds, mask
-from fluidnb_kernels.detection.region_sampling import same_sequences
+from fluidnb_kernels.detection.region_targets import same_sequences
 from fluidnb_kernels.emit import reading
 from fluidnb_kernels.sequences import all_given, as_level, one_sequence_each, require_lod, sized, slices
 from fluidnb_kernels.tensor.strided_copy import fill

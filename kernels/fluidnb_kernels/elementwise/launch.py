@@ -9,20 +9,9 @@ import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import (
-    Source,
-    ctype,
-    each,
-    elements,
-    of_dtype,
-    vector,
-    wide_dtype,
-    widths,
-    writing_as,
-    written_as,
-)
-from fluidnb_kernels.elementwise.broadcast import Shape, summed
-from fluidnb_kernels.elementwise.dims import MOST, Band, alike, band, merged, six
+from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
+from fluidnb_kernels.elementwise.broadcast import MOST, Band, Shape, alike, band, merged, six, summed
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import fold, lay, move
 

@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.loss.cross_entropy import label_rule
 from fluidnb_kernels.loss.launch import LINES, pointwise
-from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
+from fluidnb_kernels.loss.softmax_with_cross_entropy import label_places, take
 from fluidnb_kernels.rules import alike
 
 
@@ -100,7 +100,7 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     x = b["X"]
     n, classes = x.size // x.shape[-1], x.shape[-1]
     at, counts, own = b.tmp((n,), np.int64), b.tmp((n,), bool), b.tmp((n,), x.dtype)
-    b(places, reading(b, b["Label"], (n,)), (n, classes, 1), None, at, counts)
+    b(label_places, reading(b, b["Label"], (n,)), (n, classes, 1), None, at, counts)
     b(take, reading(b, x, (x.size,)), at, counts, own)
     return apply(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
 

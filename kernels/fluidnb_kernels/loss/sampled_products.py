@@ -10,19 +10,8 @@ import numpy as np
 from fluidnb.op import Array, Binder, Context
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import (
-    Function,
-    Source,
-    by_rows,
-    ctype,
-    each,
-    of_dtype,
-    threads_of,
-    typed,
-    wide_dtype,
-    writing_as,
-    written_as,
-)
+from fluidnb_kernels.cuda import Function, Source, by_rows, ctype, each, threads_of, typed
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.line_grid import TEAM
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS

@@ -32,7 +32,7 @@ def _infer(c: Context) -> None:
     c.set("Loss", kept(x.shape, axis), x.dtype, c.lod("Logits"))
 
 
-def places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: Array, counts: Array) -> None:
+def label_places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: Array, counts: Array) -> None:
     """Write the flat index of each row's label, and whether the row counts.
 
     ``shape`` is (outer, classes, inner). Rows that do not count get the index of class 0; ``ignore`` None: all count.
@@ -73,7 +73,7 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
     """Emit the places of the labels, and which rows count."""
     n = shape[0] * shape[2]
     at, counts = b.tmp((n,), np.int64), b.tmp((n,), bool)
-    b(places, reading(b, b["Label"], (n,)), shape, b.attr("ignore_index", -100), at, counts)
+    b(label_places, reading(b, b["Label"], (n,)), shape, b.attr("ignore_index", -100), at, counts)
     return at, counts
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import Source, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.elementwise.dims import Dim, merged
+from fluidnb_kernels.elementwise.broadcast import Dim, aligned, merged, summed
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS

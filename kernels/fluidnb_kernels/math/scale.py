@@ -1,4 +1,4 @@
-"""scale: a linear function of a tensor."""
+"""scale, increment, minus and sign: functions of each element."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
+from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, same
 from fluidnb_kernels.cuda import wide_dtype
-from fluidnb_kernels.elementwise.launch import NUMBERS
-from fluidnb_kernels.math.same_shape import scaled
+from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary
+from fluidnb_kernels.math.same_shape import scaled, signs
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
+from fluidnb_kernels.rules import same_shape
 
 
 def scale_desc(x: str, out: str, factor: float) -> OpDesc:
@@ -32,10 +33,6 @@ def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> l
     return [scale_desc(source, name, factor) for name in grad_names(desc, "X", no_grad) if name != "@EMPTY@"]
 
 
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    return scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad)
-
-
 @op(
     "scale",
     inputs={"X": "any shape", "ScaleTensor?": "a factor of one element instead of the attribute"},
@@ -47,7 +44,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     },
     cost="X",
     infer=or_rows(same()),
-    grad=_grad,
+    grad=lambda desc, definition, no_grad: scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad),
     inplace=True,
     dtype_slot="X",
     rows=as_x,
@@ -96,3 +93,108 @@ def scale_on_cuda(b: Binder) -> None:
     if x is not out or by is not None or (factor, bias) != (1, 0):
         scaled(b, x, out, factor, bias, first=not b.attr("bias_after_scale"), by=by)
     return None
+
+
+def _increment_infer(c: Context) -> None:
+    x = c["X"]
+    c.check_inputs()
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """Inside a loop, backward counts the counter down again."""
+    step = -desc.attrs.get("step", 1.0)
+    return [OpDesc("increment", {"X": desc.outs["Out"]}, {"Out": desc.ins["X"]}, {"step": step})]
+
+
+@op(
+    "increment",
+    inputs={"X: any[1]": "one element"},
+    outputs={"Out": "X + step; often X itself"},
+    attrs={"step": Attr("float", 1.0, "what is added")},
+    cost="X",
+    infer=_increment_infer,
+    grad=_back,
+    inplace=True,
+)
+def increment(b: Binder) -> None:
+    """Out = X + step, in the dtype of X. Its backward takes the step back, so that a loop's counter runs down again.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("increment", {"X": np.array([4])}, {"step": 2.0})["Out"]
+        array([6])
+
+    Source: Fluid's increment_op.
+    """
+    x = b["X"]
+    b(np.add, x, b.const(b.attr("step"), x.dtype), out=b["Out"])
+
+
+@kernel("increment", place="cuda", dtypes=NUMBERS)
+def increment_on_cuda(b: Binder) -> None:
+    scaled(b, b["X"], b["Out"], bias=b.attr("step"))
+
+
+def _minus_infer(c: Context) -> None:
+    same_shape(c, "X", "Y")
+    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+def _minus_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    g = desc.outs["Out"][0] + GRAD
+    sides = ((grad_names(desc, "X", no_grad)[0], 1.0), (grad_names(desc, "Y", no_grad)[0], -1.0))
+    return [scale_desc(g, name, sign) for name, sign in sides if name != EMPTY]
+
+
+@op(
+    "minus",
+    inputs={"X": "any shape", "Y": "same shape"},
+    outputs={"Out": "X - Y"},
+    cost="Out",
+    infer=_minus_infer,
+    grad=_minus_grad,
+    inplace=True,
+)
+def minus(b: Binder) -> None:
+    """Out = X - Y; Out inherits X's LoD. The gradients are scales by 1 and -1.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("minus", {"X": [3.0], "Y": [1.0]})["Out"]
+        array([2.])
+
+    Source: Fluid's minus_op.
+    """
+    b(np.subtract, b["X"], b["Y"], out=b["Out"])
+
+
+@kernel("minus", place="cuda", dtypes=NUMBERS)
+def minus_on_cuda(b: Binder) -> None:
+    out = b["Out"]
+    binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)
+
+
+@op(
+    "sign",
+    inputs={"X": "any shape"},
+    outputs={"Out": "-1, 0 or 1"},
+    cost="X",
+    infer=same(),
+    grad=lambda desc, definition, no_grad: scaled_gradients(desc, 0.0, no_grad),
+    inplace=True,
+)
+def sign(b: Binder) -> None:
+    """Out = -1 where X < 0, 0 where X is 0, 1 where X > 0. The gradient is zero.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("sign", {"X": [-2.0, 0.0, 5.0]})["Out"]
+        array([-1.,  0.,  1.])
+
+    Source: Fluid's sign_op.
+    """
+    b(np.sign, b["X"], out=b["Out"])
+
+
+kernel("sign", place="cuda", dtypes=NUMBERS)(signs)

@@ -5,19 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels.cuda import (
-    THREADS,
-    Source,
-    ctype,
-    each,
-    lines_along,
-    of_dtype,
-    typed,
-    wide_dtype,
-    writing_as,
-    written_as,
-)
+from fluidnb_kernels.cuda import THREADS, Source, ctype, each, lines_along, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import dot

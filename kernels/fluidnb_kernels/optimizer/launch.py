@@ -9,22 +9,11 @@ import numpy as np
 from fluidnb.errors import OpTypeError
 from fluidnb.op import Array, Binder, kernel
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.cuda import (
-    Function,
-    Source,
-    ctype,
-    each,
-    elements,
-    of_dtype,
-    vector,
-    wide_dtype,
-    widths,
-    writing_as,
-    written_as,
-)
+from fluidnb_kernels.cuda import Function, Source, ctype, each, elements, vector, widths
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import over_rows
-from fluidnb_kernels.rows.values import dtype_of, places_of, value_array
+from fluidnb_kernels.rows.values import densify, dtype_of, places_of, value_array
 
 _STEPS = (
     "same", "sgd", "momentum", "decay", "adam", "adamax", "adagrad", "proximal_gd", "proximal_adagrad", "adadelta",
@@ -174,6 +163,10 @@ def gradient(b: Binder) -> Array:
     grad = b["Grad"]
     if not isinstance(grad, SelectedRows):
         return grad
+    if not b.on_cuda:
+        whole = b.like(b["Param"])
+        b(densify, grad, whole)
+        return whole
     whole = b.tmp(b["Param"].shape, dtype_of(grad))
     name = ctype(whole.dtype)
     each(b, CUDA, f"zero<{name}>", whole.size, whole)

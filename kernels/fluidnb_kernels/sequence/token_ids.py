@@ -7,19 +7,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import (
-    BLOCKS,
-    Source,
-    by_rows,
-    cast,
-    ctype,
-    each,
-    of_dtype,
-    typed,
-    wide_dtype,
-    writing_as,
-    written_as,
-)
+from fluidnb_kernels.cuda import BLOCKS, Source, by_rows, ctype, each, typed
+from fluidnb_kernels.cuda.dtypes import cast, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.line_grid import TEAM
 from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
 from fluidnb_kernels.tensor.row_indexing import SUMMED, numbers, word

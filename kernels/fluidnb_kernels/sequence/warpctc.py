@@ -6,20 +6,8 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import (
-    Source,
-    allocate,
-    block_of,
-    by_rows,
-    ctype,
-    each_line,
-    of_dtype,
-    settle,
-    typed,
-    wide_dtype,
-    writing_as,
-    written_as,
-)
+from fluidnb_kernels.cuda import Source, block_of, by_rows, ctype, each_line, typed
+from fluidnb_kernels.cuda.dtypes import allocate, of_dtype, settle, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import check_below, whole_numbers

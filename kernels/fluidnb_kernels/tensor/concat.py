@@ -1,24 +1,13 @@
-"""concat: tensors one after another along a dimension."""
+"""concat and split: tensors one after another along a dimension, and cut into parts again."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from fluidnb.op import (
-    EMPTY,
-    Attr,
-    Binder,
-    Context,
-    OpDef,
-    OpDesc,
-    default_grad,
-    grad_op,
-    op,
-    second_grad,
-    values_of,
-)
+from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
+from fluidnb.op.grad import default_grad, grad_desc, grad_names, second_grad
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import integer
+from fluidnb_kernels.rules import integer, integers, one_axis
 
 
 def _axis(c: Context) -> int:
@@ -30,7 +19,7 @@ def _axis(c: Context) -> int:
     return int(axis % n)
 
 
-def _infer(c: Context, out: str = "Out") -> None:
+def _concat_infer(c: Context, out: str = "Out") -> None:
     xs = c.all("X")
     if c.has("AxisTensor") and not c.runtime:
         return c.set(out, [-1] * xs[0].ndim, xs[0].dtype)
@@ -74,7 +63,7 @@ def _parts(b: Binder) -> list[verbs.View]:
     inputs={"X*": "tensors that differ in one size at most", "AxisTensor?": "the axis as a variable of one element"},
     outputs={"Out": "all of them, one after another"},
     attrs={"axis": Attr("int", 0, "the dimension along which they follow each other")},
-    infer=_infer,
+    infer=_concat_infer,
     grad=default_grad("X", "AxisTensor", "Out@GRAD", wrt=["X"]),
     guard=values_of("AxisTensor"),
     dtype_slot="X",
@@ -108,7 +97,7 @@ def _again(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[Op
 
 
 def _again_infer(c: Context) -> None:
-    _infer(c, "DDOut")
+    _concat_infer(c, "DDOut")
     if c.runtime:
         given, arrived = c.attr("given", []), c.all("DDX")
         xs = c.all("X")
@@ -136,3 +125,87 @@ def concat_grad_grad(b: Binder) -> None:
         verbs.fill(b, out)
     for i, x in zip(named, b.all("DDX"), strict=True):
         verbs.copy(b, out, x, to=parts[i])
+
+
+def _sections(c: Context) -> tuple[int, list[int]]:
+    """The dimension that is cut, and the size of each part; -1 where it is not known yet."""
+    x, number = c["X"], c.attr("num")
+    axis = integer(c, "axis", "AxisTensor")
+    axis = one_axis(c, axis, x.ndim)
+    size, sections = x.shape[axis], integers(c, "sections", "", "SectionsTensorList")
+    if not c.runtime and (c.has("AxisTensor") or c.has("SectionsTensorList")):
+        return axis, [-1] * (number or len(sections))
+    if number > 0:
+        c.require(
+            size < 0 or size % number == 0,
+            "The input's size along the split dimension must be evenly divisible by num.",
+            expected=f"a multiple of {number}", received=size,
+        )  # fmt: skip
+        return axis, [size // number if size >= 0 else -1] * number
+    c.require(sections, "split needs Attr(num) or Attr(sections).", expected="num > 0 or sizes", received="neither")
+    c.require(sections.count(-1) <= 1, "Only one size in Attr(sections) of split can be -1.", received=sections)
+    known = sum(n for n in sections if n != -1)
+    if size >= 0:
+        c.require(
+            known <= size if -1 in sections else known == size,
+            "The sizes in Attr(sections) of split must add up to the input's size along the split dimension.",
+            expected=f"a sum of {size}", received=sections,
+        )  # fmt: skip
+        sections = [size - known if n == -1 else n for n in sections]
+    return axis, sections
+
+
+def _split_infer(c: Context) -> None:
+    x, (axis, sections) = c["X"], _sections(c)
+    wanted = len(c.outputs.get("Out", ()))
+    c.require(
+        wanted == len(sections), "split must have as many outputs as parts.", expected=len(sections), received=wanted
+    )
+    if not c.runtime and c.has("AxisTensor"):
+        for i in range(wanted):
+            c.set("Out", (-1,) * x.ndim, x.dtype, (), i)
+        return
+    for i, n in enumerate(sections):
+        c.set("Out", (*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype, c.lod("X") if axis else (), i)
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    parts = [n + GRAD for n in desc.outs["Out"]]
+    axis = {s: n for s, n in desc.ins.items() if s == "AxisTensor" and n}
+    return [grad_desc("concat", desc, {"X": parts, **axis}, {"Out": grad_names(desc, "X", no_grad)})]
+
+
+@op(
+    "split",
+    inputs={
+        "X": "at least one dimension",
+        "AxisTensor?": "the axis as a variable",
+        "SectionsTensorList*?": "the sizes as variables",
+    },
+    outputs={"Out*": "its parts, in order"},
+    attrs={
+        "num": Attr("int", 0, "how many parts of equal size; 0 takes the sizes from sections", ge=0),
+        "sections": Attr("ints", [], "the size of each part; one may be -1, which takes what is left"),
+        "axis": Attr("int", 0, "the dimension that is cut; from the end when negative"),
+    },
+    infer=_split_infer,
+    grad=_grad,
+    guard=values_of("AxisTensor", "SectionsTensorList"),
+    dtype_slot="X",
+    cuda=True,
+)
+def split(b: Binder) -> None:
+    """Out[i] = the i-th part of X along ``axis``; the LoD is propagated unless the rows are shared out.
+
+    The gradient joins those of the parts with concat.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("split", {"X": [1.0, 2.0, 3.0]}, {"sections": [1, -1]}, {"Out": 2})["Out"]
+        [array([1.]), array([2., 3.])]
+
+    Source: Fluid's split_op.
+    """
+    for i, part in enumerate(verbs.parts_along(*_sections(b))):
+        if b.wants("Out", i):
+            verbs.copy(b, b.all("Out")[i], b["X"], of=part)

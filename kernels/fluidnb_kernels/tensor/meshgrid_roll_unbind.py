@@ -9,22 +9,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import (
-    GRAD,
-    Array,
-    Attr,
-    Binder,
-    Context,
-    OpDef,
-    OpDesc,
-    default_grad,
-    grad_desc,
-    grad_names,
-    grad_op,
-    kernel,
-    op,
-    values_of,
-)
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, kernel, op, values_of
+from fluidnb.op.grad import default_grad, grad_desc, grad_names
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import integers, one_axis

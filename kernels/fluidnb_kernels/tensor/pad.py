@@ -1,4 +1,4 @@
-"""pad, pad_constant_like and crop: a border around a tensor, and a piece out of one."""
+"""pad, pad_constant_like, crop and crop_tensor: a border around a tensor, and a piece out of one."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ def _crop_shape(c: Context) -> tuple[int, ...]:
     return tuple(n if s == -1 and not c.has("Y") else s for s, n in zip(shape, x.shape, strict=True))
 
 
-def _offsets(c: Context) -> list[int]:
+def _pad_offsets(c: Context) -> list[int]:
     """The offsets of the piece; while building, 0 stands for the value of a variable."""
     return integers(c, "offsets", "Offsets", unknown=0) or [0] * c["X"].ndim
 
 
 def _crop_infer(c: Context) -> None:
-    x, shape, offsets = c["X"], _crop_shape(c), _offsets(c)
+    x, shape, offsets = c["X"], _crop_shape(c), _pad_offsets(c)
     c.require(
         len(offsets) == x.ndim, "Attr(offsets) of crop must have a number for each dimension of X.",
         expected=f"{x.ndim} numbers", received=offsets,
@@ -166,10 +166,79 @@ def crop(b: Binder) -> None:
 
     Source: Fluid's crop_op.
     """
-    take_window(b, b["X"], _offsets(b), b["Out"])
+    take_window(b, b["X"], _pad_offsets(b), b["Out"])
 
 
 @grad_op("crop_grad", guard=values_of("Offsets"), dtype_slot="X", cuda=True)
 def crop_grad(b: Binder) -> None:
     """dX = dOut where the piece was, 0 elsewhere."""
-    put_window(b, b["X@GRAD"], _offsets(b), b["Out@GRAD"])
+    put_window(b, b["X@GRAD"], _pad_offsets(b), b["Out@GRAD"])
+
+
+_VARIABLES = ("Shape", "ShapeTensor", "Offsets", "OffsetsTensor")
+
+
+def _piece(c: Context) -> tuple[list[int], list[int]]:
+    """The offsets of the piece and its sizes; while building, -1 stands for what is unknown."""
+    x = c["X"]
+    shape = integers(c, "shape", "Shape", "ShapeTensor") or [-1] * x.ndim
+    offsets = integers(c, "offsets", "Offsets", "OffsetsTensor") or [0] * x.ndim
+    c.require(
+        len(shape) == len(offsets) == x.ndim, "crop_tensor needs a size and an offset for each dimension of X.",
+        expected=f"{x.ndim} of each", received=f"shape {shape}, offsets {offsets}",
+    )  # fmt: skip
+    placed = c.runtime or not (c.has("Offsets") or c.has("OffsetsTensor"))
+    sized = c.runtime or not (c.has("Shape") or c.has("ShapeTensor"))
+    sizes = []
+    for n, o, whole in zip(shape, offsets, x.shape, strict=True):
+        size = whole - o if n == -1 and placed and sized and whole >= 0 else n
+        fits = not placed or whole < 0 or o >= 0 and (-1 if not sized else 0) <= size <= whole - o
+        c.require(
+            fits, "The region that crop_tensor takes must be inside X.", expected=f"inside {list(x.shape)}",
+            received=f"{shape} from {offsets} on",
+        )  # fmt: skip
+        sizes.append(size)
+    return offsets, sizes
+
+
+@op(
+    "crop_tensor",
+    inputs={
+        "X": "any shape",
+        "Shape?": "the shape as a variable",
+        "ShapeTensor*?": "its sizes as variables",
+        "Offsets?": "the offsets as a variable",
+        "OffsetsTensor*?": "the offsets as variables",
+    },
+    outputs={"Out": "a piece of X"},
+    attrs={
+        "shape": Attr("ints", [], "its sizes; -1 for all that comes after the offset"),
+        "offsets": Attr("ints", [], "where it begins; none for the first corner"),
+    },
+    infer=lambda c: c.set("Out", _piece(c)[1], c["X"].dtype),
+    grad=default_grad("X", *_VARIABLES[2:], "Out@GRAD", wrt=["X"]),
+    guard=values_of(*_VARIABLES),
+    dtype_slot="X",
+    cuda=True,
+)
+def crop_tensor(b: Binder) -> None:
+    """Out = the piece of X that begins at ``offsets``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("crop_tensor", {"X": [1.0, 2.0, 3.0]}, {"offsets": [1], "shape": [-1]})["Out"]
+        array([2., 3.])
+
+    Source: Paddle's crop_tensor_op.
+    """
+    take_window(b, b["X"], _piece(b)[0], b["Out"])
+
+
+@grad_op("crop_tensor_grad", guard=values_of(*_VARIABLES[2:]), dtype_slot="X", cuda=True)
+def crop_tensor_grad(b: Binder) -> None:
+    """dX = dOut where the piece was, 0 elsewhere."""
+    put_window(b, b["X@GRAD"], _crop_tensor_offsets(b, b["X@GRAD"].ndim), b["Out@GRAD"])
+
+
+def _crop_tensor_offsets(b: Binder, rank: int) -> list[int]:
+    return integers(b, "offsets", "Offsets", "OffsetsTensor") or [0] * rank

@@ -1,33 +1,94 @@
-"""linear_chain_crf: how unlikely the tags of each sequence are."""
+"""linear_chain_crf and crf_decoding: a conditional random field over tags."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.cuda import (
-    Source,
-    allocate,
-    block_of,
-    ctype,
-    each,
-    each_line,
-    of_dtype,
-    settle,
-    typed,
-    wide_dtype,
-    writing_as,
-    written_as,
-)
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.cuda import Source, block_of, ctype, each, each_line, typed
+from fluidnb_kernels.cuda.dtypes import allocate, of_dtype, settle, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
+from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rnn.launch import over_rows
-from fluidnb_kernels.rules import check_below
-from fluidnb_kernels.sequence.tagged_sequences import Tagged, check, emissions
+from fluidnb_kernels.rules import agree, check_below, whole_numbers
+from fluidnb_kernels.sequences import offsets_of, one_dtype, ranges, require_lod, within
 from fluidnb_kernels.tensor.row_indexing import numbers
 from fluidnb_kernels.tensor.strided_copy import fill
 
 
-def _infer(c: Context) -> None:
+def check(c: Context) -> tuple[int, ...]:
+    """Check emission, transition, label and length; gives the shape of the positions: [n], or [batch, steps]."""
+    one_dtype(c, "Emission", "Transition")
+    x, transition, padded, type = c["Emission"], c["Transition"], c.has("Length"), c.definition.type
+    tags = transition.shape[1] if transition.ndim == 2 else -1
+    c.require(
+        transition.ndim == 2 and agree(transition.shape, (tags + 2 if tags >= 0 else -1, tags)),
+        f"An invalid dimension for Input(Transition) of {type}: it must have a row for each tag and two more.",
+        expected="[tags + 2, tags]: start weights, end weights, then the weights from tag to tag",
+        received=list(transition.shape),
+    )  # fmt: skip
+    c.require(
+        x.ndim == (3 if padded else 2) and (x.shape[-1] == tags or -1 in (x.shape[-1], tags)),
+        f"Input(Emission) of {type} must have a number for each tag at each position.",
+        expected=f"[{'batch, steps' if padded else 'n'}, {tags}]", received=list(x.shape),
+    )  # fmt: skip
+    if c.has("Label"):
+        whole_numbers(c, "Label")
+        label = tuple(c["Label"].shape)
+        c.require(
+            agree(label, x.shape[:-1]) or agree(label, (*x.shape[:-1], 1)),
+            f"Input(Label) of {type} must have a tag at each position.", expected=[*x.shape[:-1], 1],
+            received=list(label),
+        )  # fmt: skip
+        tagged, read = c.lod("Label"), c.lod("Emission")
+        c.require(
+            padded or not c.runtime or not tagged or not read or tagged[-1] == read[-1],
+            f"The sequences of Input(Label) of {type} must be those of Input(Emission).", expected=read[-1:],
+            received=tagged[-1:], hint="each position of a sequence has one tag; feed both with the same lengths.",
+        )  # fmt: skip
+    if padded:
+        c.require(
+            c["Length"].size in (-1, x.shape[0]) or x.shape[0] < 0, f"Input(Length) of {type} must have a length each.",
+            expected=[x.shape[0], 1], received=list(c["Length"].shape),
+        )  # fmt: skip
+        if c.runtime:
+            within(c, "Length", x.shape[1], "the steps of Input(Emission)")
+    else:
+        require_lod(c, "Emission", levels=1)
+    return tuple(x.shape[:-1])
+
+
+class Tagged:
+    """The positions of sequences, packed by steps."""
+
+    __slots__ = ("batches", "count", "last", "lengths", "rows", "sequence", "starts")
+
+    def __init__(self, b: Binder) -> None:
+        if b.has("Length"):
+            lengths = on_host(b["Length"]).reshape(-1).astype(np.int64)
+            self.starts = np.arange(len(lengths) + 1) * b["Emission"].shape[1]
+        else:
+            self.starts = offsets_of(b, "Emission")
+            lengths = np.diff(self.starts)
+        self.lengths = lengths
+        self.batches, self.count = Batches(np.concatenate([[0], np.cumsum(lengths)])), len(lengths)
+        self.rows = ranges(self.starts[:-1], lengths)[self.batches.rows]
+        starts = np.array(self.batches.starts)
+        order = self.batches.order[: self.batches.first]
+        # of each sequence with rows, in the order of `batches`, its last packed row
+        self.last = starts[lengths[order] - 1] + np.arange(len(order)) if len(order) else np.zeros(0, np.int64)
+        sizes = np.diff(starts)
+        self.sequence = self.batches.order[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
+
+
+def emissions(b: Binder, slot: str = "Emission") -> Array:
+    """An input with a number for each tag, as rows [positions, tags]."""
+    x = b[slot]
+    return reading(b, x, (x.size // x.shape[-1], x.shape[-1]))
+
+
+def _linear_chain_crf_infer(c: Context) -> None:
     x, transition = c["Emission"], c["Transition"]
     check(c)
     lod = c.lod("Emission")
@@ -122,7 +183,7 @@ _BY_LENGTH = values_of("Length")
         "LogLikelihood": "[sequences, 1]: the negative logarithm of the likelihood",
     },
     cost="Emission * Emission[-1:]",
-    infer=_infer,
+    infer=_linear_chain_crf_infer,
     dtypes=FLOATS,
     dtype_slot="Emission",
     grad=default_grad(
@@ -225,3 +286,60 @@ def _along(b: Binder, kernel: str, count: int, tags: int, *arrays: Array) -> Non
 
 kernel("linear_chain_crf", place="cuda", dtypes=FLOATS)(_emit_on_cuda)
 kernel("linear_chain_crf_grad", place="cuda", dtypes=FLOATS)(_emit_back_on_cuda)
+
+
+def _crf_decoding_infer(c: Context) -> None:
+    shape = check(c)
+    c.set("ViterbiPath", shape if c.has("Length") else (*shape, 1), np.int64, c.lod("Emission"))
+
+
+def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, path: Array) -> None:
+    """Write the likeliest tags, or whether they are those of ``label``; 0 beyond a length."""
+    batches, emitted = tagged.batches, x[tagged.rows]
+    score, came_from = np.empty_like(emitted), np.zeros(emitted.shape, np.int64)
+    for now, before in batches:
+        if before is None:
+            np.add(emitted[now], transition[0], score[now])
+            continue
+        ways = score[before][:, :, None] + transition[2:]
+        came_from[now] = ways.argmax(1)
+        np.add(ways.max(1), emitted[now], score[now])
+    tags = np.empty(len(emitted), np.int64)
+    tags[tagged.last] = (score[tagged.last] + transition[1]).argmax(1)
+    for now, before, _ in batches.backwards():
+        if before is not None:
+            here = np.arange(now.start, now.stop)
+            tags[before] = came_from[here, tags[now]]
+    flat = path.reshape(-1)
+    flat.fill(0)
+    flat[tagged.rows] = tags if label is None else label.reshape(-1)[tagged.rows] == tags
+
+
+@op(
+    "crf_decoding",
+    inputs={
+        "Emission: float[n, tags] lod | float[batch, steps, tags]": "without LoD Length has the lengths",
+        "Transition: float[tags + 2, tags]": "as linear_chain_crf has learned it",
+        "Label?: int64[n, 1] | int64[batch, steps, 1]": "the right tags",
+        "Length?: int64[batch, 1]": "how many steps are a sequence's own",
+    },
+    outputs={"ViterbiPath": "int64 [n, 1], or [batch, steps]: the tags; with Label whether each is right, 1 or 0"},
+    cost="Emission * Emission[-1:]",
+    infer=_crf_decoding_infer,
+    dtypes=FLOATS,
+    guard=values_of("Length"),
+    dtype_slot="Emission",
+    host_only="searches step by step: each step depends on the one before",
+)
+def crf_decoding(b: Binder) -> None:
+    """ViterbiPath = the tags with the highest score, by the scores of ``linear_chain_crf``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = ([[0.0, 1.0], [3.0, 0.0], [1.0, 0.0]], [[2, 1]])
+        >>> run_op("crf_decoding", {"Emission": x, "Transition": np.zeros((4, 2))})["ViterbiPath"].array.ravel()
+        array([1, 0, 0])
+
+    Source: Fluid's crf_decoding_op.
+    """
+    b(decode, Tagged(b), emissions(b), b["Transition"], b["Label"], b["ViterbiPath"])
