@@ -129,6 +129,16 @@ def alike(inputs: str, outputs: str, like: str = "") -> Rule:
     return infer
 
 
+def checked(rule: Rule, *slots: str) -> Rule:
+    """Rule: inputs, by default all, are as their slots declare them, and outputs as another rule says."""
+
+    def infer(c: Context) -> None:
+        c.check_inputs(*slots)
+        rule(c)
+
+    return infer
+
+
 def whole_numbers(c: Context, slot: str) -> None:
     """Require that an input holds integers."""
     dtype: Any = np.dtype(c[slot].dtype)

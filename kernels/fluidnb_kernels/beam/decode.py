@@ -9,6 +9,7 @@ from fluidnb.values import LoDTensorArray
 from fluidnb_kernels.beam.search import CUDA
 from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.emit import store
+from fluidnb_kernels.rules import checked
 from fluidnb_kernels.sequences import all_given, as_level
 
 #: A sentence: its words and the score after each.
@@ -124,12 +125,6 @@ def follow(ids: Array, parents: Array, out: Array) -> None:
         beams = np.take_along_axis(origin, beams, 1)
 
 
-def _gather_tree_infer(c: Context) -> None:
-    ids = c["Ids"]
-    c.check_inputs()
-    c.set("Out", ids.shape, ids.dtype)
-
-
 @op(
     "gather_tree",
     inputs={
@@ -137,7 +132,7 @@ def _gather_tree_infer(c: Context) -> None:
         "Parents: int[steps, batch, beams]": "the beam of the previous step that each beam continues",
     },
     outputs={"Out": "the same shape: the words of whole sentences"},
-    infer=_gather_tree_infer,
+    infer=checked(lambda c: c.set("Out", c["Ids"].shape, c["Ids"].dtype)),
     cuda=("int32", "int64"),
 )
 def gather_tree(b: Binder) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import fits
+from fluidnb_kernels.rules import checked, fits
 from fluidnb_kernels.sequences import offsets_of, one_sequence_each, owners, require_lod
 
 CUDA = Source(__file__, "boxes.cu", typed(("encoded decoded overlaps clipped corners", FLOATS)))
@@ -33,18 +33,13 @@ def write_overlaps(x: Array, y: Array, normalized: bool, out: Array) -> None:
     out[...] = overlaps(x, y, normalized)
 
 
-def _iou_infer(c: Context) -> None:
-    c.check_inputs()
-    c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))
-
-
 @op(
     "iou_similarity",
     inputs={"X: float[n, 4]": "boxes: left, top, right, bottom", "Y: float[m, 4]": "boxes"},
     outputs={"Out": "[n, m]"},
     attrs={"box_normalized": Attr("bool", True, "whether boxes end at right and bottom, or behind the pixel there")},
     cost="8 * Out",
-    infer=_iou_infer,
+    infer=checked(lambda c: c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))),
     dtypes=FLOATS,
     cuda=FLOATS,
 )

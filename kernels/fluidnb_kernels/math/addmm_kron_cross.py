@@ -14,7 +14,7 @@ from fluidnb_kernels.math.matrix_products import Side, multiplied
 from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
-from fluidnb_kernels.rules import one_axis, same_shape
+from fluidnb_kernels.rules import checked, one_axis, same_shape
 from fluidnb_kernels.tensor import strided_copy
 
 
@@ -82,17 +82,12 @@ def addmm_grad(b: Binder) -> None:
         b(np.copyto, to, _times(b, "Beta", g).reshape(to.shape))
 
 
-def _mv_infer(c: Context) -> None:
-    c.check_inputs()
-    c.set("Out", c["X"].shape[:1], c["X"].dtype)
-
-
 @op(
     "mv",
     inputs={"X: float[m, n]": "", "Vec: any[n]": ""},
     outputs={"Out": "[m]"},
     cost="X",
-    infer=_mv_infer,
+    infer=checked(lambda c: c.set("Out", c["X"].shape[:1], c["X"].dtype)),
     grad=default_grad("X", "Vec", "Out@GRAD"),
 )
 def mv(b: Binder) -> None:

@@ -6,15 +6,10 @@ import math
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.matrix_products import Side, multiplied
-
-
-def _infer(c: Context) -> None:
-    c.check_inputs()
-    x, y = c["X"].shape, c["Y"].shape
-    c.set("Out", (x[0], x[1], y[1]), c["X"].dtype)
+from fluidnb_kernels.rules import checked
 
 
 def products(left: Array, right: Array, turned: bool, out: Array) -> None:
@@ -32,7 +27,7 @@ def products(left: Array, right: Array, turned: bool, out: Array) -> None:
     inputs={"X: float[N, C1, H, W]": "features", "Y: float[N, C2, H, W]": "features"},
     outputs={"Out": "[N, C1, C2]"},
     cost="X * Y[1:2]",
-    infer=_infer,
+    infer=checked(lambda c: c.set("Out", (*c["X"].shape[:2], c["Y"].shape[1]), c["X"].dtype)),
     grad=default_grad("X", "Y", "Out@GRAD"),
     dtypes=FLOATS,
 )

@@ -12,6 +12,7 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, is_view, reading, writing, written, zeros
 from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
 from fluidnb_kernels.math.mul import AGAIN, gemm
+from fluidnb_kernels.rules import checked
 
 Shape = tuple[int, ...]
 
@@ -61,11 +62,6 @@ def _infer(c: Context) -> None:
     rows, columns = c["X"].ndim > 1 or out[-2] != 1, c["Y"].ndim > 1 or out[-1] != 1
     shape = out[:-2] + out[-2:-1] * rows + out[-1:] * columns
     c.set("Out", shape or (1,), c["X"].dtype, c.lod("X"))
-
-
-def _batches_infer(c: Context) -> None:
-    c.check_inputs()
-    _infer(c)
 
 
 def _matrices(b: Binder, slot: str, shape: Shape, value: Any) -> Any:
@@ -135,7 +131,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     inputs={"X: float[n, rows, k]": "", "Y: float[n, k, columns]": ""},
     outputs={"Out": "[n, rows, columns]"},
     cost="Out * X[2:]",
-    infer=_batches_infer,
+    infer=checked(_infer),
     grad=_GRAD,
     doc=_BMM_DOC,
 )

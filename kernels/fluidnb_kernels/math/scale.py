@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, same
+from fluidnb.op import EMPTY, GRAD, Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
 from fluidnb_kernels.cuda import wide_dtype
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary
 from fluidnb_kernels.math.same_shape import scaled, signs
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
-from fluidnb_kernels.rules import same_shape
+from fluidnb_kernels.rules import alike, checked
 
 
 def scale_desc(x: str, out: str, factor: float) -> OpDesc:
@@ -95,12 +95,6 @@ def scale_on_cuda(b: Binder) -> None:
     return None
 
 
-def _increment_infer(c: Context) -> None:
-    x = c["X"]
-    c.check_inputs()
-    c.set("Out", x.shape, x.dtype, c.lod("X"))
-
-
 def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
     """Inside a loop, backward counts the counter down again."""
     step = -desc.attrs.get("step", 1.0)
@@ -113,7 +107,7 @@ def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     outputs={"Out": "X + step; often X itself"},
     attrs={"step": Attr("float", 1.0, "what is added")},
     cost="X",
-    infer=_increment_infer,
+    infer=checked(same()),
     grad=_back,
     inplace=True,
 )
@@ -136,11 +130,6 @@ def increment_on_cuda(b: Binder) -> None:
     scaled(b, b["X"], b["Out"], bias=b.attr("step"))
 
 
-def _minus_infer(c: Context) -> None:
-    same_shape(c, "X", "Y")
-    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
-
-
 def _minus_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
     g = desc.outs["Out"][0] + GRAD
     sides = ((grad_names(desc, "X", no_grad)[0], 1.0), (grad_names(desc, "Y", no_grad)[0], -1.0))
@@ -152,7 +141,7 @@ def _minus_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     inputs={"X": "any shape", "Y": "same shape"},
     outputs={"Out": "X - Y"},
     cost="Out",
-    infer=_minus_infer,
+    infer=alike("X Y", "Out"),
     grad=_minus_grad,
     inplace=True,
 )

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, Stream, kernel, no_slope, op, uniform, values_of
+from fluidnb.op import Array, Attr, Binder, Stream, kernel, no_slope, op, uniform, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda import BLOCKS, ctype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import CUDA, host_numbers, launch, normal_numbers, uniform_numbers
 from fluidnb_kernels.rows.values import values_of_output
-from fluidnb_kernels.rules import SHAPE_SLOTS
+from fluidnb_kernels.rules import SHAPE_SLOTS, checked
 from fluidnb_kernels.tensor.fill import batch_size_like, fixed_shape, fixed_shape_or_rows
 from fluidnb_kernels.tensor.strided_copy import lay, move
 
@@ -288,12 +288,6 @@ def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
     out[...] = np.minimum((x.cumsum(1) <= prob).sum(1), x.shape[1] - 1)
 
 
-def _sampling_infer(c: Context) -> None:
-    x = c["X"]
-    c.check_inputs()
-    c.set("Out", (x.shape[0],), np.int64, c.lod("X"))
-
-
 @op(
     "sampling_id",
     inputs={"X: float[N, classes]": "probabilities"},
@@ -305,7 +299,7 @@ def _sampling_infer(c: Context) -> None:
     },
     check=lambda a: "max must be greater than min." if a["max"] <= a["min"] else None,
     cost="X",
-    infer=_sampling_infer,
+    infer=checked(lambda c: c.set("Out", c["X"].shape[:1], np.int64, c.lod("X"))),
     random=True,
 )
 def sampling_id(b: Binder) -> None:

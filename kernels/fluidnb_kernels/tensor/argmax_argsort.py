@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values import dtypes
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor import line_extremes
 from fluidnb_kernels.tensor.gather import put_back
+from fluidnb_kernels.tensor.sort import sort
 
 
 def _extreme_infer(c: Context) -> None:
@@ -43,6 +44,7 @@ def _define(type: str, function: Any, word: str, example: int) -> None:
         },
         infer=_extreme_infer,
         dtype_slot="X",
+        cuda=line_extremes.ORDERED,
         doc=f"""Out = where the {word} element along ``axis`` is; the first of equal ones.
 
     Example:
@@ -54,12 +56,10 @@ def _define(type: str, function: Any, word: str, example: int) -> None:
     """,
     )
     def extreme(b: Binder) -> None:
-        b(find, function, b["X"], None if b.attr("flatten") else b.attr("axis"), b["Out"])
-
-    @kernel(type, place="cuda", dtypes=line_extremes.ORDERED)
-    def extreme_on_cuda(b: Binder) -> None:
         axis = None if b.attr("flatten") else b.attr("axis")
-        line_extremes.find(b, b["X"], axis, b["Out"], function is np.argmax)
+        if b.on_cuda:
+            return line_extremes.find(b, b["X"], axis, b["Out"], function is np.argmax)
+        return b(find, function, b["X"], axis, b["Out"])
 
 
 _define("arg_max", np.argmax, "largest", 1)
@@ -73,7 +73,7 @@ def _sort_infer(c: Context) -> None:
     c.set("Indices", x.shape, np.int64, c.lod("X"))
 
 
-def sort(x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
+def write_sorted(x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
     """Write sorted elements and where they were, where wanted; equal ones keep their order."""
     if descending:
         back = np.flip(x, axis).argsort(axis, kind="stable")  # the last of equal ones first, then turned around
@@ -97,6 +97,7 @@ def sort(x: Array, axis: int, descending: bool, out: Array | None, indices: Arra
     infer=_sort_infer,
     grad=default_grad("Indices", "X", "Out@GRAD"),
     dtype_slot="X",
+    cuda=line_extremes.ORDERED,
 )
 def argsort(b: Binder) -> None:
     """Out, Indices = X sorted along ``axis``, and where its elements were; both inherit the LoD of X.
@@ -108,7 +109,10 @@ def argsort(b: Binder) -> None:
 
     Source: Fluid's argsort_op.
     """
-    b(sort, b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"])
+    operands = b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"]
+    if b.on_cuda:
+        return sort(b, *operands)
+    return b(write_sorted, *operands)
 
 
 @grad_op("argsort_grad", dtype_slot="X", cuda=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import copy_array_on_cuda
@@ -75,6 +75,7 @@ def _cast_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     attrs={"in_dtype": Attr("dtype", doc="dtype of X"), "out_dtype": Attr("dtype", doc="dtype of Out")},
     infer=lambda c: c.set("Out", c["X"].shape, dtypes.np_dtype(c.attr("out_dtype")), c.lod("X")),
     grad=_cast_grad,
+    cuda=tuple(CTYPES),
 )
 def cast(b: Binder) -> None:
     """Out = X in the dtype ``out_dtype``, with its LoD; to whole numbers it cuts off, to bool it tests for not zero.
@@ -86,12 +87,7 @@ def cast(b: Binder) -> None:
 
     Source: Fluid's cast_op.
     """
-    b(np.copyto, b["Out"], b["X"], casting="unsafe")
-
-
-@kernel("cast", place="cuda", dtypes=tuple(CTYPES))
-def cast_on_cuda(b: Binder) -> None:
     x, out = b["X"], b["Out"]
-    if x.dtype == out.dtype:
-        return move(b, out, x)
-    return emit_cast(b, x, out)
+    if not b.on_cuda:
+        return b(np.copyto, out, x, casting="unsafe")
+    return move(b, out, x) if x.dtype == out.dtype else emit_cast(b, x, out)

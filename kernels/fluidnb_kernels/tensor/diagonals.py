@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, same
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, by_rows, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
-from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.rules import checked, one_axis
 from fluidnb_kernels.tensor.row_indexing import word
 from fluidnb_kernels.tensor.strided_copy import WORDS, lay
 
@@ -37,12 +37,6 @@ def _length(rows: int, columns: int, offset: int) -> int:
     if -1 in (rows, columns):
         return -1
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-
-
-def _triangle_infer(c: Context) -> None:
-    x = c["X"]
-    c.check_inputs()
-    c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
 def _keep(b: Binder, x: Array, out: Array) -> None:
@@ -79,7 +73,7 @@ def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0
         "diagonal": Attr("int", 0, "the last diagonal of a lower triangle, the first one of an upper one"),
         "lower": Attr("bool", False, "keep what is below and on it; else what is above and on it"),
     },
-    infer=_triangle_infer,
+    infer=checked(same()),
     grad=default_grad("Out@GRAD"),
     cuda=True,
 )
@@ -227,6 +221,7 @@ def _trace_infer(c: Context) -> None:
     cost="Input",
     infer=_trace_infer,
     grad=default_grad("Input", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def trace(b: Binder) -> None:
     """Out = the sum of a diagonal of each matrix.
@@ -238,16 +233,13 @@ def trace(b: Binder) -> None:
 
     Source: Paddle's trace_op.
     """
-    view = diagonal_view(b["Input"], b.attr("offset", 0), *trace_axes(b))
-    b(np.add.reduce, view, -1, None, b["Out"].reshape(view.shape[:-1]))
-
-
-@kernel("trace", place="cuda", dtypes=NUMBERS)
-def _trace_on_cuda(b: Binder) -> None:
-    x, at = b["Input"], (b.attr("offset", 0), *trace_axes(b))
+    x, out, at = b["Input"], b["Out"], (b.attr("offset", 0), *trace_axes(b))
+    if not b.on_cuda:
+        view = diagonal_view(x, *at)
+        return b(np.add.reduce, view, -1, None, out.reshape(view.shape[:-1]))
     line = b.tmp(diagonal_view(lay(x), *at).shape, x.dtype)
     _take(b, x, line, at)
-    fold(b, REDUCE, TOTAL, line, [line.ndim - 1], b["Out"])
+    return fold(b, REDUCE, TOTAL, line, [line.ndim - 1], out)
 
 
 @grad_op("trace_grad", cuda=True)

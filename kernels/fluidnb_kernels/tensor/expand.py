@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rules import integers
@@ -164,21 +164,17 @@ def _define(type: str, row: Row) -> None:
         written(b, b["Out"], out)
 
     @grad_op(
-        type + "_grad", guard=values_of(*row.variables), dtype_slot="X",
+        type + "_grad", guard=values_of(*row.variables), dtype_slot="X", cuda=FLOATS,
         grad=None if type == "expand_as_v2" else linear_grad(type, also=row.variables),
     )  # fmt: skip
     def repeated_grad(b: Binder) -> None:
         """dX = the sum of dOut over all repetitions."""
-        g = b["Out@GRAD"]
-        whole = summed(b)
+        g, whole = b["Out@GRAD"], summed(b)
+        if b.on_cuda:
+            return fold(b, g, b["X@GRAD"], whole, range(0, len(whole), 2))
         dx = writing(b, b["X@GRAD"], [1 if d % 2 == 0 else size for d, size in enumerate(whole)])
         b(np.add.reduce, reading(b, g, whole), tuple(range(0, len(whole), 2)), None, dx, True)
-        written(b, b["X@GRAD"], dx)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def repeated_grad_on_cuda(b: Binder) -> None:
-        whole = summed(b)
-        fold(b, b["Out@GRAD"], b["X@GRAD"], whole, range(0, len(whole), 2))
+        return written(b, b["X@GRAD"], dx)
 
 
 for _type, _row in ROWS.items():

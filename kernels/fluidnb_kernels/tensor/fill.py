@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values_of
+from fluidnb.op import Attr, Binder, Context, no_slope, op, same, values_of
 from fluidnb.op.rules import Rule
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
@@ -72,6 +72,7 @@ def fixed_shape_or_rows(c: Context) -> None:
     },
     infer=fixed_shape_or_rows,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
+    cuda=True,
 )
 def fill_constant(b: Binder) -> None:
     """Out = value everywhere; SelectedRows get the values of all their rows.
@@ -84,8 +85,13 @@ def fill_constant(b: Binder) -> None:
     Source: Fluid's fill_constant_op.
     """
     out = values_of_output(b)
-    value = b["ValueTensor"].reshape(()) if b.has("ValueTensor") else filling(b, out.dtype)
-    b(np.copyto, out, value)
+    if not b.has("ValueTensor"):
+        return verbs.fill(b, out, filling(b, out.dtype))
+    value = b["ValueTensor"]
+    if not b.on_cuda:
+        return b(np.copyto, out, value.reshape(()))
+    value = of_dtype(b, value, out.dtype)  # it stays on the device
+    return strided_copy.move(b, out, value, of=strided_copy.lay(value, ()))
 
 
 def batch_size_like(c: Context) -> None:
@@ -247,13 +253,3 @@ def fill(b: Binder) -> None:
     Source: Fluid's fill_op.
     """
     verbs.write(b, b["Out"], _list(b, b.attr("value")))
-
-
-@kernel("fill_constant", place="cuda")
-def fill_constant_on_cuda(b: Binder) -> None:
-    """Out = value everywhere; the value of a variable stays on the device."""
-    out = values_of_output(b)
-    if not b.has("ValueTensor"):
-        return strided_copy.fill(b, out, filling(b, out.dtype))
-    value = of_dtype(b, b["ValueTensor"], out.dtype)
-    return strided_copy.move(b, out, value, of=strided_copy.lay(value, ()))

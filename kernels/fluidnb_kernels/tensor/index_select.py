@@ -8,7 +8,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import agree, one_axis
+from fluidnb_kernels.rules import agree, checked, one_axis
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.gather import sides, sum_back
 
@@ -82,17 +82,11 @@ def add_samples(total: Array, index: Array, values: Array) -> None:
     np.add.at(total, (np.arange(len(total))[:, None], index), values)
 
 
-def _sample_infer(c: Context) -> None:
-    x, index = c["X"], c["Index"]
-    c.check_inputs()
-    c.set("Out", index.shape, x.dtype, c.lod("X"))
-
-
 @op(
     "index_sample",
     inputs={"X: float[n, d]": "", "Index: int[n, k]": "which elements of each row"},
     outputs={"Out": "[n, k]"},
-    infer=_sample_infer,
+    infer=checked(lambda c: c.set("Out", c["Index"].shape, c["X"].dtype, c.lod("X"))),
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
     dtype_slot="X",
     cuda=True,

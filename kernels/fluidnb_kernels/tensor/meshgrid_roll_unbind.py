@@ -9,7 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, kernel, op, values_of
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
 from fluidnb.op.grad import default_grad, grad_desc, grad_names
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
@@ -62,13 +62,16 @@ def meshgrid(b: Binder) -> None:
             verbs.copy(b, b.all("Out")[i], x, of=partial(_column, i=i, rank=len(xs)))
 
 
-@grad_op("meshgrid_grad")
+@grad_op("meshgrid_grad", cuda=FLOATS)
 def meshgrid_grad(b: Binder) -> None:
     """dX[i] = the sum of dOut[i] over the other dimensions."""
     for i, g in enumerate(b.all("outputs@GRAD")):
         if b.wants("X@GRAD", i):
-            axes = tuple(j for j in range(g.ndim) if j != i)
-            b(np.add.reduce, g, axes, None, _column(b.all("X@GRAD")[i], i, g.ndim), True)
+            dx, axes = b.all("X@GRAD")[i], tuple(j for j in range(g.ndim) if j != i)
+            if b.on_cuda:
+                fold(b, g, dx, g.shape, axes)
+            else:
+                b(np.add.reduce, g, axes, None, _column(dx, i, g.ndim), True)
 
 
 def _shifts(c: Context) -> tuple[list[int], list[int] | None]:
@@ -183,10 +186,3 @@ def unbind(b: Binder) -> None:
     for i, out in enumerate(b.all("Out")):
         if out is not None:
             verbs.copy(b, out, x, of=itemgetter((*at, i, ...)))
-
-
-@kernel("meshgrid_grad", place="cuda", dtypes=FLOATS)
-def _grid_grad_on_cuda(b: Binder) -> None:
-    for i, g in enumerate(b.all("outputs@GRAD")):
-        if b.wants("X@GRAD", i):
-            fold(b, g, b.all("X@GRAD")[i], g.shape, [j for j in range(g.ndim) if j != i])

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import integers
 from fluidnb_kernels.tensor.gather import add_rows
-from fluidnb_kernels.tensor.pad import put_window, take_window, window
+from fluidnb_kernels.tensor.pad import put_window, take_window
 from fluidnb_kernels.tensor.strided_copy import WORDS
 
 #: How numpy calls what the modes do at an edge.
@@ -108,10 +108,21 @@ def _define(type: str, row: Row) -> None:
         mode: Any = _MODES[b.attr("mode", "constant")]
         return {a: np.pad(np.arange(shape[a]), sides, mode) for a, sides in borders(b).items() if any(sides)}
 
-    def inside(b: Binder, shape: tuple[int, ...]) -> tuple[slice, ...]:
-        """The slices of X in Out."""
+    def starts(b: Binder) -> list[int]:
+        """Where X begins in Out along each dimension."""
         sides = borders(b)
-        return window([sides.get(i, (0, 0))[0] for i in range(rank)], shape)
+        return [sides.get(i, (0, 0))[0] for i in range(rank)]
+
+    def launch(b: Binder, name: str, source: Array, target: Array, x: Array, over: Array) -> None:
+        """Emit a kernel over the rows of a tensor; x is the one without a border."""
+        sides = sorted(borders(b).items())
+        last = sides[-1][0]
+        numbers = [(1, 0, 0)] * (3 - len(sides)) + [(x.shape[a], *around) for a, around in sides]
+        inner = math.prod(x.shape[last + 1 :])
+        by_rows(
+            b, CUDA, name, math.prod(over.shape[:last]), over.shape[last] * inner, source, target,
+            *(np.int64(n) for side in numbers for n in side), np.int64(inner), np.int32(_BORDERS[b.attr("mode")]),
+        )  # fmt: skip
 
     @op(
         type,
@@ -127,6 +138,7 @@ def _define(type: str, row: Row) -> None:
         grad=default_grad("X", "Paddings", "Out@GRAD", wrt=["X"]),
         guard=values_of("Paddings"),
         dtype_slot="X",
+        cuda=True,
         doc=_DOC.format(
             type=type, order=row.order, x=row.example[0], paddings=row.example[1], out=row.example[2],
             owner="Fluid" if type == "pad2d" else "Paddle",
@@ -135,53 +147,30 @@ def _define(type: str, row: Row) -> None:
     def pad(b: Binder) -> None:
         x, out = b["X"], b["Out"]
         if b.attr("mode") == "constant":
-            b(np.copyto, out, b.const(np.asarray(b.attr(row.value)).astype(x.dtype).item(), x.dtype))
-            return b(np.copyto, out[inside(b, x.shape)], x)
+            return put_window(b, out, starts(b), x, np.asarray(b.attr(row.value)).astype(x.dtype).item())
+        if b.on_cuda:
+            return launch(b, f"bordered<{WORDS[x.dtype.itemsize]}>", x, out, x, out)
         for axis, index in places(b, x.shape).items():
             wider = b.tmp((*x.shape[:axis], index.size, *x.shape[axis + 1 :]), x.dtype)
             b(np.ndarray.take, x, index, axis, wider, "clip")
             x = wider
         return b(np.copyto, out, x)
 
-    @grad_op(type + "_grad", guard=values_of("Paddings"), dtype_slot="X")
+    @grad_op(type + "_grad", guard=values_of("Paddings"), dtype_slot="X", cuda=FLOATS)
     def pad_grad(b: Binder) -> None:
         """dX = dOut without its border; what the border repeats of X gets the gradient of that too."""
         g, dx = b["Out@GRAD"], b["X@GRAD"]
         require_fit(b, g, dx)
         if b.attr("mode", "constant") == "constant":
-            return b(np.copyto, dx, g[inside(b, dx.shape)])
+            return take_window(b, g, starts(b), dx)
+        if b.on_cuda:
+            return launch(b, f"bordered_grad<{ctype(dx.dtype)}>", g, dx, dx, dx)
         for axis, index in reversed(places(b, dx.shape).items()):
             narrower = b.tmp((*g.shape[:axis], dx.shape[axis], *g.shape[axis + 1 :]), g.dtype)
             zeros(b, narrower)
             b(add_rows, narrower, index, g, axis)
             g = narrower
         return b(np.copyto, dx, g)
-
-    def on_cuda(b: Binder, name: str, source: Array, target: Array, x: Array, over: Array) -> None:
-        """Emit a kernel over the rows of a tensor; x is the one without a border."""
-        sides = sorted(borders(b).items())
-        last = sides[-1][0]
-        numbers = [(1, 0, 0)] * (3 - len(sides)) + [(x.shape[a], *around) for a, around in sides]
-        inner = math.prod(x.shape[last + 1 :])
-        by_rows(
-            b, CUDA, name, math.prod(over.shape[:last]), over.shape[last] * inner, source, target,
-            *(np.int64(n) for side in numbers for n in side), np.int64(inner), np.int32(_BORDERS[b.attr("mode")]),
-        )  # fmt: skip
-
-    @kernel(type, place="cuda")
-    def pad_on_cuda(b: Binder) -> None:
-        x, out = b["X"], b["Out"]
-        if b.attr("mode") == "constant":
-            return put_window(b, out, [s.start for s in inside(b, x.shape)], x, b.attr(row.value))
-        return on_cuda(b, f"bordered<{WORDS[x.dtype.itemsize]}>", x, out, x, out)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def pad_grad_on_cuda(b: Binder) -> None:
-        g, dx = b["Out@GRAD"], b["X@GRAD"]
-        require_fit(b, g, dx)
-        if b.attr("mode", "constant") == "constant":
-            return take_window(b, g, [s.start for s in inside(b, dx.shape)], dx)
-        return on_cuda(b, f"bordered_grad<{ctype(dx.dtype)}>", g, dx, dx, dx)
 
 
 for _type, _row in ROWS.items():

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.axis_reduction import fold as reduced
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
@@ -36,16 +36,6 @@ def _columns(c: Context) -> tuple[int, int]:
     return first, count
 
 
-def _concat_infer(c: Context) -> None:
-    x, (_, count) = c["X"], _columns(c)
-    c.set("Out", (x.shape[0], count * len(c.all("X"))), x.dtype)
-
-
-def _sum_infer(c: Context) -> None:
-    x, (_, count) = c["X"], _columns(c)
-    c.set("Out", (x.shape[0], count), x.dtype)
-
-
 def _part(first: int, count: int) -> verbs.View:
     return itemgetter((slice(None), slice(first, first + count)))
 
@@ -55,7 +45,7 @@ def _part(first: int, count: int) -> verbs.View:
     inputs={"X*: float[n, d]": "matrices of one shape"},
     outputs={"Out": "[n, length · how many matrices]"},
     attrs=_ATTRS,
-    infer=_concat_infer,
+    infer=lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1] * len(c.all("X"))), c["X"].dtype),
     grad=default_grad("X", "Out@GRAD"),
     cuda=True,
 )
@@ -80,7 +70,8 @@ def partial_concat(b: Binder) -> None:
     outputs={"Out": "[n, length]"},
     attrs=_ATTRS,
     cost="X",
-    infer=_sum_infer,
+    cuda=NUMBERS,
+    infer=lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1]), c["X"].dtype),
     grad=default_grad("X", "Out@GRAD"),
 )
 def partial_sum(b: Binder) -> None:
@@ -93,11 +84,16 @@ def partial_sum(b: Binder) -> None:
 
     Source: Paddle's partial_sum_op.
     """
-    part = _part(*_columns(b))
-    head, *rest = b.all("X")
-    b(np.copyto, b["Out"], part(head))
-    for x in rest:
-        b(np.add, b["Out"], part(x), out=b["Out"])
+    part, xs, out = _part(*_columns(b)), b.all("X"), b["Out"]
+    if b.on_cuda:
+        terms = b.tmp((len(xs), *out.shape), out.dtype)
+        for i, x in enumerate(xs):
+            verbs.copy(b, terms, x, itemgetter(i), part)
+        return reduced(b, REDUCE, TOTAL, terms, [0], out)
+    b(np.copyto, out, part(xs[0]))
+    for x in xs[1:]:
+        b(np.add, out, part(x), out=out)
+    return None
 
 
 def _give_back(b: Binder, shared: bool) -> None:
@@ -120,13 +116,3 @@ def partial_concat_grad(b: Binder) -> None:
 def partial_sum_grad(b: Binder) -> None:
     """dX[i] = dOut in the columns that were added, 0 elsewhere."""
     _give_back(b, True)
-
-
-@kernel("partial_sum", place="cuda", dtypes=NUMBERS)
-def _sum_on_cuda(b: Binder) -> None:
-    part = _part(*_columns(b))
-    xs, out = b.all("X"), b["Out"]
-    terms = b.tmp((len(xs), *out.shape), out.dtype)
-    for i, x in enumerate(xs):
-        verbs.copy(b, terms, x, itemgetter(i), part)
-    reduced(b, REDUCE, TOTAL, terms, [0], out)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, kernel, op
+from fluidnb.op import Binder, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS, apply
@@ -23,11 +23,13 @@ def _kernels() -> Iterator[str]:
 CUDA = Source(__file__, "properties.cu", _kernels)
 
 
-def _shape_infer(c: Context) -> None:
-    c.set("Out", (c["Input"].ndim,), np.int32)
-
-
-@op("shape", inputs={"Input": "any shape"}, outputs={"Out": "int32 [rank]: its sizes"}, infer=_shape_infer, cuda=True)
+@op(
+    "shape",
+    inputs={"Input": "any shape"},
+    outputs={"Out": "int32 [rank]: its sizes"},
+    infer=lambda c: c.set("Out", (c["Input"].ndim,), np.int32),
+    cuda=True,
+)
 def shape(b: Binder) -> None:
     """Out = the sizes of Input.
 
@@ -89,6 +91,7 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
         inputs={"X": "any shape"},
         outputs={"Out": f"bool: {formula}"},
         cost="X",
+        cuda=True,
         infer=lambda c: c.set("Out", *((c["X"].shape, bool, c.lod("X")) if join is None else ((1,), bool))),
         doc=f"""Out = {formula}.
 
@@ -101,30 +104,27 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
     """,
     )
     def test(b: Binder) -> None:
-        if join is None:
+        if b.on_cuda:
+            _emit_on_cuda(b, ufunc.__name__, join is None, bool(ufunc(0)))
+        elif join is None:
             b(ufunc, b["X"], out=b["Out"])
         else:
             b(join.reduce, apply(b, ufunc, b["X"]), None, None, b["Out"].reshape(()))
 
-    _define_on_cuda(type, ufunc.__name__, join is None, bool(ufunc(0)))
 
-
-def _define_on_cuda(type: str, name: str, each_one: bool, of_whole: bool) -> None:
-    """Register the CUDA kernel of a test of this name; ``of_whole`` is what it says of whole numbers."""
-
-    @kernel(type, place="cuda")
-    def test_on_cuda(b: Binder) -> None:
-        x, out = b["X"], b["Out"]
-        if x.dtype.name not in FLOATS or not each_one:
-            fill(b, out, of_whole)
-        if x.dtype.name in FLOATS:
-            wide = vector(x, out) if each_one else vector(x)
-            types = f"{ctype(x.dtype)}, {wide}>"
-            if each_one:
-                each(b, CUDA, f"tested<f::{name}, {types}", x.size, x, out, per_thread=wide)
-            else:
-                sought = "odd" if of_whole else name
-                each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
+def _emit_on_cuda(b: Binder, name: str, each_one: bool, of_whole: bool) -> None:
+    """Emit the test of this name; ``of_whole`` is its result for whole numbers."""
+    x, out = b["X"], b["Out"]
+    if x.dtype.name not in FLOATS or not each_one:
+        fill(b, out, of_whole)
+    if x.dtype.name in FLOATS:
+        wide = vector(x, out) if each_one else vector(x)
+        types = f"{ctype(x.dtype)}, {wide}>"
+        if each_one:
+            each(b, CUDA, f"tested<f::{name}, {types}", x.size, x, out, per_thread=wide)
+        else:
+            sought = "odd" if of_whole else name
+            each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
 
 
 _define("isfinite", np.isfinite, np.logical_and, "whether all elements of X are finite", "False")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import Source, ctype, each, typed, written_as
@@ -44,6 +44,7 @@ def _range_infer(c: Context) -> None:
     guard=_range_numbers,
     data_shape=True,
     dtype_slot="Start",
+    cuda=NUMBERS,
 )
 def range(b: Binder) -> None:
     """Out = Start, Start + Step, … before End.
@@ -57,7 +58,9 @@ def range(b: Binder) -> None:
     """
     start, _, step = _range_numbers(b)
     out = b["Out"]
-    b(np.copyto, out, (start + np.arange(out.size) * step).astype(out.dtype))
+    if b.on_cuda:
+        return _spaced(b, out, start, step)
+    return b(np.copyto, out, (start + np.arange(out.size) * step).astype(out.dtype))
 
 
 def _count(c: Context) -> tuple[Any, ...]:
@@ -84,6 +87,7 @@ def _linspace_infer(c: Context) -> None:
     guard=_count,
     data_shape=True,
     dtype_slot="Start",
+    cuda=True,
 )
 def linspace(b: Binder) -> None:
     """Out = Num numbers from Start to Stop, evenly spaced.
@@ -96,7 +100,13 @@ def linspace(b: Binder) -> None:
     Source: Fluid's linspace_op.
     """
     start, stop, n = _count(b)
-    b(np.copyto, b["Out"], np.linspace(start, stop, int(n)).astype(b["Out"].dtype))
+    out = b["Out"]
+    if not b.on_cuda:
+        return b(np.copyto, out, np.linspace(start, stop, int(n)).astype(out.dtype))
+    start, stop, n = float(start), float(stop), float(n)
+    numbers = out if out.dtype.name in NUMBERS else b.tmp(out.shape, np.float64)
+    _spaced(b, numbers, start, (stop - start) / (n - 1) if n > 1 else 0.0, stop if n > 1 else None)
+    return written_as(b, out, numbers)
 
 
 CUDA = Source(
@@ -111,18 +121,3 @@ def _spaced(b: Binder, out: Array, start: Any, step: Any, last: Any = None) -> N
     ends = last is not None
     numbers = number(start), number(step), number(last if ends else 0), np.int32(ends)
     each(b, CUDA, f"spaced<{ctype(out.dtype)}, {c}>", out.size, out, *numbers)
-
-
-@kernel("range", place="cuda", dtypes=NUMBERS)
-def _range_on_cuda(b: Binder) -> None:
-    start, _, step = _range_numbers(b)
-    _spaced(b, b["Out"], start, step)
-
-
-@kernel("linspace", place="cuda")
-def _linspace_on_cuda(b: Binder) -> None:
-    start, stop, n = (float(v) for v in _count(b))
-    out = b["Out"]
-    given = out if out.dtype.name in NUMBERS else b.tmp(out.shape, np.float64)
-    _spaced(b, given, start, (stop - start) / (n - 1) if n > 1 else 0.0, stop if n > 1 else None)
-    written_as(b, out, given)

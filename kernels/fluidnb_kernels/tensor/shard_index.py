@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, op, same
 from fluidnb_kernels.cuda import Source, ctype, each, typed
+from fluidnb_kernels.rules import checked
 
 _WHOLE = ("int32", "int64")
+CUDA = Source(__file__, "shard_index.cu", typed(("shard", _WHOLE)))
 
 
 def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) -> None:
@@ -22,11 +24,6 @@ def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) 
     out[...] = np.where(x // size == mine, x - mine * size, ignored)
 
 
-def _infer(c: Context) -> None:
-    c.check_inputs()
-    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
-
-
 @op(
     "shard_index",
     inputs={"X: int": "rows of a table"},
@@ -38,7 +35,8 @@ def _infer(c: Context) -> None:
         "ignore_value": Attr("int", -1, "the value for rows of other shares"),
     },
     check=lambda a: "shard_id must be less than nshards." if a["shard_id"] >= a["nshards"] else None,
-    infer=_infer,
+    infer=checked(same()),
+    cuda=_WHOLE,
 )
 def shard_index(b: Binder) -> None:
     """Out = X - shard_id · size where X is in the share, ignore_value elsewhere; size = ⌈index_num / nshards⌉.
@@ -51,16 +49,8 @@ def shard_index(b: Binder) -> None:
 
     Source: Paddle's shard_index_op.
     """
-    total = b.attr("index_num")
-    size = -(-total // b.attr("nshards"))
-    b(shard, b["X"], total, size, b.attr("shard_id"), b.attr("ignore_value"), b["Out"])
-
-
-CUDA = Source(__file__, "shard_index.cu", typed(("shard", _WHOLE)))
-
-
-@kernel("shard_index", place="cuda", dtypes=_WHOLE)
-def _on_cuda(b: Binder) -> None:
-    x, total = b["X"], b.attr("index_num")
+    x, out, total = b["X"], b["Out"], b.attr("index_num")
     numbers = total, -(-total // b.attr("nshards")), b.attr("shard_id"), b.attr("ignore_value")
-    each(b, CUDA, f"shard<{ctype(x.dtype)}>", x.size, x, b["Out"], *map(np.int64, numbers))
+    if b.on_cuda:
+        return each(b, CUDA, f"shard<{ctype(x.dtype)}>", x.size, x, out, *map(np.int64, numbers))
+    return b(shard, x, *numbers, out)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, kernel
+from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import Source, ctype, lines_along, typed
 from fluidnb_kernels.tensor.line_extremes import ORDERED
 from fluidnb_kernels.tensor.strided_copy import lay, move
@@ -61,8 +61,3 @@ def _sort_across(b: Binder, x: Array, axis: int, descending: bool, out: Array | 
     sort(b, lines, -1, descending, given.get(id(out)), given.get(id(indices)))
     for y, t in results:
         move(b, y, t, aside(y))
-
-
-@kernel("argsort", place="cuda", dtypes=ORDERED)
-def _on_cuda(b: Binder) -> None:
-    sort(b, b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"])

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels.rules import integer, one_axis
 from fluidnb_kernels.tensor.gather import put_back
 from fluidnb_kernels.tensor.line_extremes import ORDERED, top
 
 
+def _axis(c: Context) -> int:
+    """The dimension along which elements are compared: for top_k, which has no axis, the last one."""
+    return one_axis(c, c.attr("axis", -1), c["X"].ndim)
+
+
 def _infer(c: Context) -> None:
-    x, k = c["X"], integer(c, "k", "K")
+    type, x, axis, k = c.definition.type, c["X"], _axis(c), integer(c, "k", "K")
     c.require(
-        x.ndim >= 1, "Input(X) of top_k must have at least one dimension.", expected="[..., n]", received=list(x.shape)
-    )
-    c.require(
-        x.shape[-1] < 0 or x.shape[-1] >= k, "The last dimension of X must be at least k.",
-        expected=f">= {k}", received=x.shape[-1],
+        x.shape[axis] < 0 or x.shape[axis] >= k, f"The dimension of X along which {type} compares must be at least k.",
+        expected=f">= {k}", received=x.shape[axis],
     )  # fmt: skip
+    lod = c.lod("X") if axis or type == "top_k" else ()
     for slot, dtype in (("Out", x.dtype), ("Indices", np.int64)):
-        c.set(slot, (*x.shape[:-1], k), dtype, c.lod("X"))
+        c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]), dtype, lod)
 
 
 def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: bool = True) -> None:
@@ -43,6 +46,7 @@ def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: b
     grad=default_grad("X", "Indices", "Out@GRAD", wrt=["X"]),
     guard=values_of("K"),
     dtype_slot="X",
+    cuda=ORDERED,
 )
 def top_k(b: Binder) -> None:
     """Out, Indices = the k largest elements of each row of X, and where they are; both inherit the LoD of X.
@@ -55,6 +59,8 @@ def top_k(b: Binder) -> None:
     Source: Fluid's top_k_op.
     """
     x, out, indices, k = b["X"], b["Out"], b["Indices"], integer(b, "k", "K")
+    if b.on_cuda:
+        return top(b, x, k, -1, none_first=k == 1)
     if k > 1:
         return b(first, x, k, out, indices)
     if out is not None:
@@ -62,26 +68,6 @@ def top_k(b: Binder) -> None:
     if indices is not None:
         b(x.argmax, -1, indices.reshape(x.shape[:-1]))
     return None
-
-
-@grad_op("top_k_grad", dtype_slot="X", cuda=True)
-def top_k_grad(b: Binder) -> None:
-    """dX = dOut at the places from which Out was taken, 0 elsewhere."""
-    put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], -1)
-
-
-def _axis(c: Context) -> int:
-    return one_axis(c, c.attr("axis", -1), c["X"].ndim)
-
-
-def _v2_infer(c: Context) -> None:
-    x, axis, k = c["X"], _axis(c), integer(c, "k", "K")
-    c.require(
-        x.shape[axis] < 0 or x.shape[axis] >= k, "X of top_k_v2 must have at least k elements along axis.",
-        expected=f">= {k}", received=x.shape[axis],
-    )  # fmt: skip
-    for slot, dtype in (("Out", x.dtype), ("Indices", np.int64)):
-        c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]), dtype, c.lod("X") if axis else ())
 
 
 @op(
@@ -95,10 +81,11 @@ def _v2_infer(c: Context) -> None:
         "sorted": Attr("bool", True, "ignored (compatibility with Paddle 2): they are always in order"),
     },
     cost="X",
-    infer=_v2_infer,
+    infer=_infer,
     grad=default_grad("X", "Indices", "K", "Out@GRAD", wrt=["X"]),
     guard=values_of("K"),
     dtype_slot="X",
+    cuda=ORDERED,
 )
 def top_k_v2(b: Binder) -> None:
     """Out, Indices = the k largest or smallest elements of X along ``axis``, and where they are.
@@ -111,23 +98,14 @@ def top_k_v2(b: Binder) -> None:
     Source: Paddle's top_k_v2_op.
     """
     axis, k = _axis(b), integer(b, "k", "K")
+    if b.on_cuda:
+        return top(b, b["X"], k, axis, b.attr("largest"))
     x, out, indices = (None if a is None else np.moveaxis(a, axis, -1) for a in (b["X"], b["Out"], b["Indices"]))
-    b(first, x, k, out, indices, b.attr("largest"))
+    return b(first, x, k, out, indices, b.attr("largest"))
 
 
+@grad_op("top_k_grad", dtype_slot="X", cuda=True)
 @grad_op("top_k_v2_grad", guard=values_of("K"), dtype_slot="X", cuda=True)
-def top_k_v2_grad(b: Binder) -> None:
+def top_k_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
     put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], _axis(b))
-
-
-@kernel("top_k", place="cuda", dtypes=ORDERED)
-def _on_cuda(b: Binder) -> None:
-    k = integer(b, "k", "K")
-    top(b, b["X"], k, -1, none_first=k == 1)
-
-
-@kernel("top_k_v2", place="cuda", dtypes=ORDERED)
-def _v2_on_cuda(b: Binder) -> None:
-    k = integer(b, "k", "K")
-    top(b, b["X"], k, _axis(b), b.attr("largest"))

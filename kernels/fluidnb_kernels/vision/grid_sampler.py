@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import checked
 from fluidnb_kernels.verbs import summing
 
 
@@ -95,12 +96,6 @@ def sample_grad(
         dgrid[..., 1] = slopes[..., 1] * found.slope_y
 
 
-def _infer(c: Context) -> None:
-    x, grid = c["X"], c["Grid"]
-    c.check_inputs()
-    c.set("Output", (*x.shape[:2], *grid.shape[1:3]), x.dtype, c.lod("X"))
-
-
 def _how(b: Binder) -> tuple[str, str, bool]:
     return b.attr("mode", "bilinear"), b.attr("padding_mode", "zeros"), b.attr("align_corners", True)
 
@@ -122,7 +117,7 @@ def _how(b: Binder) -> tuple[str, str, bool]:
         "use_cudnn": Attr("bool", True, "chooses a library where one is registered"),
     },
     cost="4 * Output",
-    infer=_infer,
+    infer=checked(lambda c: c.set("Output", (*c["X"].shape[:2], *c["Grid"].shape[1:3]), c["X"].dtype, c.lod("X"))),
     grad=default_grad("X", "Grid", "Output@GRAD"),
     dtypes=FLOATS, cuda=FLOATS,
 )  # fmt: skip
