@@ -71,9 +71,11 @@ def first_only(hits: Array, axis: int) -> None:
     hits &= np.cumsum(hits, axis) == 1
 
 
-@grad_op("maxout_grad")
+@grad_op("maxout_grad", cuda=FLOATS)
 def maxout_grad(b: Binder) -> None:
     """dX = dOut at the first of the largest channels of each group, 0 elsewhere."""
+    if b.on_cuda:
+        return _emit_on_cuda(b, "largest_of_grad", b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"])
     inner, outer, axis = _apart(b)
     hits = apply(b, np.equal, reading(b, b["X"], inner), reading(b, b["Out"], outer))
     b(first_only, hits, axis)
@@ -95,8 +97,3 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
 @kernel("maxout", place="cuda", dtypes=FLOATS)
 def _on_cuda(b: Binder) -> None:
     _emit_on_cuda(b, "largest_of", b["X"], b["Out"])
-
-
-@kernel("maxout_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, "largest_of_grad", b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"])

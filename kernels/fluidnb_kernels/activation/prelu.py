@@ -80,10 +80,18 @@ def prelu(b: Binder) -> None:
     (np.maximum(x, 0) + t).into(b["Out"])
 
 
-@grad_op("prelu_grad", dtype_slot="X")
+@grad_op("prelu_grad", dtype_slot="X", cuda=FLOATS)
 def prelu_grad(b: Binder) -> None:
     """dX = dOut where X > 0, Alpha · dOut elsewhere; dAlpha = X · dOut where X <= 0, summed."""
     x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
+    if b.on_cuda:
+        if dx is not None:
+            _emit_on_cuda(b, "prelu_grad", x, b["Alpha"], g, dx)
+        if dalpha is not None:
+            count, inner = _lie(b)
+            shape = x.size // max(count * inner, 1), count, inner
+            fold(b, CUDA, _SLOPES, x.reshape(shape), [0, 2], dalpha, y=g.reshape(shape))
+        return
     slopes = _slopes(b)
     if dx is not None:
         v, to, slope = values(b, x, g, slopes)
@@ -125,14 +133,3 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
 @kernel("prelu", place="cuda", dtypes=FLOATS)
 def _on_cuda(b: Binder) -> None:
     _emit_on_cuda(b, "prelu", b["X"], b["Alpha"], b["Out"])
-
-
-@kernel("prelu_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
-    if dx is not None:
-        _emit_on_cuda(b, "prelu_grad", x, b["Alpha"], g, dx)
-    if dalpha is not None:
-        count, inner = _lie(b)
-        shape = x.size // max(count * inner, 1), count, inner
-        fold(b, CUDA, _SLOPES, x.reshape(shape), [0, 2], dalpha, y=g.reshape(shape))

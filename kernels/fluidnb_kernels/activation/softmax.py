@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, ctype, each_line, elements, lines_along, typed
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
@@ -64,6 +64,7 @@ def softmax_shape(c: Context) -> None:
     cost="5 * X",
     infer=softmax_shape,
     grad=default_grad("Out", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def softmax(b: Binder) -> None:
     """Out = exp(X - max X) / sum(exp(X - max X)) along an axis.
@@ -75,12 +76,16 @@ def softmax(b: Binder) -> None:
 
     Source: Fluid's softmax_op; differences to the maximum are not taken below -64, as in Paddle's CPU kernel.
     """
+    if b.on_cuda:
+        return along(b, "softmax", b.attr("axis"), b["X"], b["Out"])
     emit_softmax(b, b["X"], b["Out"], b.attr("axis"))
 
 
-@grad_op("softmax_grad")
+@grad_op("softmax_grad", cuda=FLOATS)
 def softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - sum(dOut · Out)) along the axis."""
+    if b.on_cuda:
+        return along(b, "softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])
     out, g = values(b, b["Out"], b["Out@GRAD"])
     t = out * g
     np.subtract(g, t.sum(b.attr("axis", -1)), out=t)
@@ -97,16 +102,6 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
     if name in _OF_ROWS and inner == 1 and held_rows(b, ROWS, name, lines, n, operands, *operands):
         return
     each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", lines, n, inner, *operands)
-
-
-@kernel("softmax", place="cuda", dtypes=FLOATS)
-def softmax_on_cuda(b: Binder) -> None:
-    along(b, "softmax", b.attr("axis"), b["X"], b["Out"])
-
-
-@kernel("softmax_grad", place="cuda", dtypes=FLOATS)
-def softmax_grad_on_cuda(b: Binder) -> None:
-    along(b, "softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])
 
 
 def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
@@ -129,6 +124,7 @@ def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
     infer=softmax_shape,
     grad=default_grad("Out", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def log_softmax(b: Binder) -> None:
     """Out = X - log(sum(exp(X))) along an axis.
@@ -140,22 +136,16 @@ def log_softmax(b: Binder) -> None:
 
     Source: Paddle's log_softmax_op.
     """
+    if b.on_cuda:
+        return along(b, "log_softmax", b.attr("axis"), b["X"], b["Out"])
     emit_log_softmax(b, b["X"], b["Out"], b.attr("axis"))
 
 
-@grad_op("log_softmax_grad")
+@grad_op("log_softmax_grad", cuda=FLOATS)
 def log_softmax_grad(b: Binder) -> None:
     """dX = dOut - exp(Out) · sum(dOut) along the axis."""
+    if b.on_cuda:
+        return along(b, "log_softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])
     out, g = values(b, b["Out"], b["Out@GRAD"])
     total = g.sum(b.attr("axis", -1))
     (g - np.exp(out) * total).into(b["X@GRAD"])
-
-
-@kernel("log_softmax", place="cuda", dtypes=FLOATS)
-def log_softmax_on_cuda(b: Binder) -> None:
-    along(b, "log_softmax", b.attr("axis"), b["X"], b["Out"])
-
-
-@kernel("log_softmax_grad", place="cuda", dtypes=FLOATS)
-def log_softmax_grad_on_cuda(b: Binder) -> None:
-    along(b, "log_softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])

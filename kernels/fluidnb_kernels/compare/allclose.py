@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import same_shape
@@ -57,6 +57,7 @@ def _number(text: str) -> str | None:
     cost="Input",
     infer=_close_infer,
     dtype_slot="Input",
+    cuda=NUMBERS,
 )
 def allclose(b: Binder) -> None:
     """Out = whether |Input - Other| <= atol + rtol · |Other| for all elements.
@@ -68,6 +69,14 @@ def allclose(b: Binder) -> None:
 
     Source: Paddle's allclose_op.
     """
+    if b.on_cuda:  # one pass; tolerances that are variables are compared in their precision where that is higher
+        x, given = b["Input"], [b[slot] for slot in ("Rtol", "Atol")]
+        wide = wide_dtype(x.dtype) if x.dtype.kind != "i" else np.dtype(np.float64)
+        wide = np.result_type(wide, *(t.dtype for t in given if t is not None))
+        tolerances = [None if t is None else of_dtype(b, t, wide) for t in given]
+        read = x, of_dtype(b, b["Other"], x.dtype), *tolerances
+        numbers = *(np.float64(b.attr(name)) for name in ("rtol", "atol")), np.int32(b.attr("equal_nan"))
+        return _everywhere(b, f"close<{ctype(x.dtype)}, {ctype(wide)}>", read, *numbers)
     rtol, atol = (
         b[slot].reshape(()) if b.has(slot) else float(b.attr(slot.lower())) for slot in ("Rtol", "Atol")
     )  # fmt: skip
@@ -85,6 +94,7 @@ def equal(x: Array, y: Array, out: Array) -> None:
     outputs={"Out": "bool [1]"},
     cost="X",
     infer=lambda c: c.set("Out", (1,), bool),
+    cuda=True,
 )
 def equal_all(b: Binder) -> None:
     """Out = whether X and Y have one shape and the same elements.
@@ -96,6 +106,12 @@ def equal_all(b: Binder) -> None:
 
     Source: Paddle's equal_all_op.
     """
+    if b.on_cuda:  # one pass, in the dtype in which numpy compares them
+        x, y = b["X"], b["Y"]
+        if x.shape != y.shape:
+            return fill(b, b["Out"], False)
+        common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0]
+        return _everywhere(b, f"same<{ctype(common)}>", (of_dtype(b, x, common), of_dtype(b, y, common)))
     b(equal, b["X"], b["Y"], b["Out"])
 
 
@@ -107,25 +123,3 @@ def _everywhere(b: Binder, name: str, read: tuple[Array, ...], *numbers: Any) ->
     if blocks:
         b(CUDA[name], (blocks,), (THREADS,), 0, *read, partial, *numbers, np.int64(count))
     b(CUDA["everywhere"], (1,), (THREADS,), 0, partial, b["Out"], np.int32(blocks))
-
-
-@kernel("allclose", place="cuda", dtypes=NUMBERS)
-def allclose_on_cuda(b: Binder) -> None:
-    """One pass; tolerances that are variables are compared in their precision where that is higher."""
-    x, given = b["Input"], [b[slot] for slot in ("Rtol", "Atol")]
-    wide = wide_dtype(x.dtype) if x.dtype.kind != "i" else np.dtype(np.float64)
-    wide = np.result_type(wide, *(t.dtype for t in given if t is not None))
-    tolerances = [None if t is None else of_dtype(b, t, wide) for t in given]
-    read = x, of_dtype(b, b["Other"], x.dtype), *tolerances
-    numbers = *(np.float64(b.attr(name)) for name in ("rtol", "atol")), np.int32(b.attr("equal_nan"))
-    _everywhere(b, f"close<{ctype(x.dtype)}, {ctype(wide)}>", read, *numbers)
-
-
-@kernel("equal_all", place="cuda")
-def equal_all_on_cuda(b: Binder) -> None:
-    """One pass, in the dtype in which numpy compares them."""
-    x, y = b["X"], b["Y"]
-    if x.shape != y.shape:
-        return fill(b, b["Out"], False)
-    common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0]
-    return _everywhere(b, f"same<{ctype(common)}>", (of_dtype(b, x, common), of_dtype(b, y, common)))

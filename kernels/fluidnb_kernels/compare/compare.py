@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel, op, same
+from fluidnb.op import Attr, Binder, op, same
 from fluidnb_kernels.cuda import CTYPES, Source, each, of_dtype, vector, widths
 from fluidnb_kernels.elementwise.broadcast import AXIS, joined, operands
 from fluidnb_kernels.elementwise.launch import binary, function_kernels
@@ -56,18 +56,17 @@ def _define(type: str, formula: str, ufunc: np.ufunc, doc: str, dtype: Any = Non
         outputs={"Out": f"bool: {formula}"},
         cost="Out",
         infer=lambda c: c.set("Out", joined(c)[2], bool, c.lod("X")),
+        cuda=tuple(CTYPES),
         doc=doc,
         **declared,
     )
     def compare(b: Binder) -> None:
+        if b.on_cuda:
+            x, y = b["X"], b["Y"]
+            common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0] if dtype is None else np.dtype(dtype)
+            return binary(b, CUDA, f"f::{type}", of_dtype(b, x, common), of_dtype(b, y, common), b["Out"], joined(b))
         x, y = operands(b)
         b(ufunc, x, y, out=b["Out"])
-
-    @kernel(type, place="cuda", dtypes=tuple(CTYPES))
-    def on_cuda(b: Binder) -> None:
-        x, y = b["X"], b["Y"]
-        common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0] if dtype is None else np.dtype(dtype)
-        binary(b, CUDA, f"f::{type}", of_dtype(b, x, common), of_dtype(b, y, common), b["Out"], joined(b))
 
 
 for _type, (_formula, _ufunc, _result) in ROWS.items():
@@ -94,6 +93,7 @@ for _type, (_words, _test, _result) in LOGIC.items():
     cost="Out",
     infer=same(),
     inplace=True,
+    cuda=["bool"],
 )
 def logical_not(b: Binder) -> None:
     """Out = not X, element by element; Out inherits X's LoD.
@@ -105,10 +105,7 @@ def logical_not(b: Binder) -> None:
 
     Source: Fluid's logical_op.
     """
+    if b.on_cuda:
+        width = vector(b["X"], b["Out"])
+        return each(b, CUDA, f"logical_not<{width}>", b["Out"].size, b["X"], b["Out"], per_thread=width)
     b(np.logical_not, b["X"], out=b["Out"])
-
-
-@kernel("logical_not", place="cuda", dtypes=["bool"])
-def _not_on_cuda(b: Binder) -> None:
-    width = vector(b["X"], b["Out"])
-    each(b, CUDA, f"logical_not<{width}>", b["Out"].size, b["X"], b["Out"], per_thread=width)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
@@ -107,7 +107,7 @@ def path_costs(x: Array, w: Array, bias: Array | None, tree: tuple[Any, ...], pr
     infer=_infer,
     grad=default_grad("X", "W", "Label", "PathTable", "PathCode", "Bias", "PreOut", "Out@GRAD", wrt=["X", "W", "Bias"]),
     dtypes=FLOATS,
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def hierarchical_sigmoid(b: Binder) -> None:
     """Out = the sum over the nodes on the path to Label of log(1 + exp(z)) - bit · z, z = W[node] · x + Bias[node].
@@ -123,6 +123,14 @@ def hierarchical_sigmoid(b: Binder) -> None:
     Source: Morin and Bengio, "Hierarchical Probabilistic Neural Network Language Model" (2005); Fluid's
     hierarchical_sigmoid_op.
     """
+    if b.on_cuda:  # paths, products with their nodes, and costs; NaN where a label is no class
+        x, nodes_and_bits = b["X"], _picks(b)
+        z = dots(b, x, b["W"], b["Bias"], nodes_and_bits[0])
+        pre = b["PreOut"] if b.wants("PreOut") else b.tmp(z.shape, x.dtype)
+        each_line(b, CUDA, f"path_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
+        if b.wants("W_Out"):
+            move(b, b["W_Out"], b["W"])
+        return
     pre = b["PreOut"] if b.wants("PreOut") else b.tmp(_pre_shape(b), b["X"].dtype)
     b(path_costs, b["X"], b["W"], b["Bias"], _tree(b), pre, b["Out"])
     if b.wants("W_Out"):
@@ -173,14 +181,3 @@ def _picks(b: Binder) -> tuple[Array, Array]:
     nodes, bits = b.tmp(shape, np.int64), b.tmp(shape, np.int64)
     each(b, CUDA, "class_paths", nodes.size, labels, nodes, bits, np.int64(b.attr("num_classes")), np.int64(shape[1]))
     return nodes, bits
-
-
-@kernel("hierarchical_sigmoid", place="cuda", dtypes=FLOATS)
-def hierarchical_sigmoid_on_cuda(b: Binder) -> None:
-    """Paths, products with their nodes, and costs; NaN where a label is no class."""
-    x, nodes_and_bits = b["X"], _picks(b)
-    z = dots(b, x, b["W"], b["Bias"], nodes_and_bits[0])
-    pre = b["PreOut"] if b.wants("PreOut") else b.tmp(z.shape, x.dtype)
-    each_line(b, CUDA, f"path_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
-    if b.wants("W_Out"):
-        move(b, b["W_Out"], b["W"])

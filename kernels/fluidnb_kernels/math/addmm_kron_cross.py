@@ -45,6 +45,7 @@ def _times(b: Binder, name: str, x: Array) -> Array:
     infer=_addmm_infer,
     grad=default_grad("Input", "X", "Y", "Out@GRAD"),
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def addmm(b: Binder) -> None:
     """Out = Beta · Input + Alpha · X · Y.
@@ -56,6 +57,10 @@ def addmm(b: Binder) -> None:
 
     Source: Paddle's addmm_op.
     """
+    if b.on_cuda:  # Input is laid out as Out, and the product added to it
+        out, extra = b["Out"], b["Input"]
+        strided_copy.move(b, out, extra, of=strided_copy.lay(extra, aligned(out.shape, extra.shape, -1)[1]))
+        return multiplied(b, Side(b["X"]), Side(b["Y"]), out, b.attr("Alpha"), b.attr("Beta"))
     out = b["Out"]
     product = b.tmp(out.shape, out.dtype)
     gemm(b, b["X"], b["Y"], product)
@@ -89,6 +94,7 @@ def addmm_grad(b: Binder) -> None:
     cost="X",
     infer=checked(lambda c: c.set("Out", c["X"].shape[:1], c["X"].dtype)),
     grad=default_grad("X", "Vec", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def mv(b: Binder) -> None:
     """Out = X · Vec.
@@ -100,12 +106,21 @@ def mv(b: Binder) -> None:
 
     Source: Paddle's mv_op.
     """
+    if b.on_cuda:
+        return multiplied(b, Side(b["X"]), _down(b["Vec"]), b["Out"].reshape(b["Out"].size, 1))
     b(np.dot, b["X"], b["Vec"], b["Out"])
 
 
-@grad_op("mv_grad")
+@grad_op("mv_grad", cuda=FLOATS)
 def mv_grad(b: Binder) -> None:
     """dX = dOut · Vecᵀ; dVec = Xᵀ · dOut."""
+    if b.on_cuda:
+        g, to = b["Out@GRAD"], b["Vec@GRAD"]
+        if b.wants("X@GRAD"):
+            multiplied(b, _down(g), _down(b["Vec"]).turned, b["X@GRAD"])
+        if to is not None:
+            multiplied(b, Side(b["X"], True), _down(g), to.reshape(to.size, 1))
+        return
     g = b["Out@GRAD"]
     if b.wants("X@GRAD"):
         b(np.multiply, g.reshape(-1, 1), b["Vec"], out=b["X@GRAD"])
@@ -134,6 +149,7 @@ def _kron_infer(c: Context) -> None:
     cost="Out",
     infer=_kron_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def kron(b: Binder) -> None:
     """Out = Kronecker's product: each element of X replaced by itself times Y.
@@ -145,15 +161,20 @@ def kron(b: Binder) -> None:
 
     Source: Paddle's kron_op.
     """
+    if b.on_cuda:
+        return elementwise.binary(b, elementwise.CUDA, "f::mul", b["X"], b["Y"], b["Out"], _kron_shapes(b))
     sx, sy, so = _apart(b)
     out = writing(b, b["Out"], so)
     b(np.multiply, reading(b, b["X"], sx), reading(b, b["Y"], sy), out=out)
     written(b, b["Out"], out)
 
 
-@grad_op("kron_grad")
+@grad_op("kron_grad", cuda=FLOATS)
 def kron_grad(b: Binder) -> None:
     """dX = the sum of dOut · Y over each copy of Y; dY = the sum of dOut · X over all copies."""
+    if b.on_cuda:
+        g = b["Out@GRAD"]
+        return elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))
     sx, sy, so = _apart(b)
     g = reading(b, b["Out@GRAD"], so)
     for slot, other, shape, mine in (("X", "Y", sy, sx), ("Y", "X", sx, sy)):
@@ -235,14 +256,6 @@ def cross_grad(b: Binder) -> None:
     _cross(b, g, b["X"], b["Y@GRAD"])
 
 
-@kernel("addmm", place="cuda", dtypes=FLOATS)
-def addmm_on_cuda(b: Binder) -> None:
-    """Input is laid out as Out, and the product added to it."""
-    out, extra = b["Out"], b["Input"]
-    strided_copy.move(b, out, extra, of=strided_copy.lay(extra, aligned(out.shape, extra.shape, -1)[1]))
-    multiplied(b, Side(b["X"]), Side(b["Y"]), out, b.attr("Alpha"), b.attr("Beta"))
-
-
 @kernel("addmm_grad", place="cuda", dtypes=FLOATS)
 def addmm_grad_on_cuda(b: Binder) -> None:
     g, alpha, beta = b["Out@GRAD"], b.attr("Alpha", 1.0), b.attr("Beta", 1.0)
@@ -267,31 +280,6 @@ def _down(x: Array) -> Side:
     return Side(x.reshape(x.size, 1))
 
 
-@kernel("mv", place="cuda", dtypes=FLOATS)
-def mv_on_cuda(b: Binder) -> None:
-    multiplied(b, Side(b["X"]), _down(b["Vec"]), b["Out"].reshape(b["Out"].size, 1))
-
-
-@kernel("mv_grad", place="cuda", dtypes=FLOATS)
-def mv_grad_on_cuda(b: Binder) -> None:
-    g, to = b["Out@GRAD"], b["Vec@GRAD"]
-    if b.wants("X@GRAD"):
-        multiplied(b, _down(g), _down(b["Vec"]).turned, b["X@GRAD"])
-    if to is not None:
-        multiplied(b, Side(b["X"], True), _down(g), to.reshape(to.size, 1))
-
-
 def _kron_shapes(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     sx, sy, so = _apart(b)
     return tuple(sx), tuple(sy), tuple(so)
-
-
-@kernel("kron", place="cuda", dtypes=NUMBERS)
-def kron_on_cuda(b: Binder) -> None:
-    elementwise.binary(b, elementwise.CUDA, "f::mul", b["X"], b["Y"], b["Out"], _kron_shapes(b))
-
-
-@kernel("kron_grad", place="cuda", dtypes=FLOATS)
-def kron_grad_on_cuda(b: Binder) -> None:
-    g = b["Out@GRAD"]
-    elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))

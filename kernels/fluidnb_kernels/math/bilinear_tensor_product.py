@@ -40,6 +40,7 @@ def _halves(b: Binder, table: Array) -> Array:
     cost="X[:1] * Weight + Out * Y[1:]",
     infer=_infer,
     grad=default_grad("X", "Y", "Weight", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def bilinear_tensor_product(b: Binder) -> None:
     """Out[n, i] = X[n] · Weight[i] · Y[n] + Bias[i].
@@ -52,6 +53,14 @@ def bilinear_tensor_product(b: Binder) -> None:
 
     Source: Fluid's bilinear_tensor_product_op.
     """
+    if b.on_cuda:
+        x, y, weight = _wide(b, "X", "Y", "Weight")
+        size, _, e = weight.shape
+        bias = _wide(b, "Bias")[0] if b.has("Bias") else None
+        out = writing_as(b, b["Out"], x.dtype)
+        operands = _halves_on_cuda(b, x, weight), y, bias, out, np.int64(size)
+        each_line(b, CUDA, f"bilinear<{ctype(x.dtype)}>", out.size, e, 1, *operands)
+        return written_as(b, b["Out"], out)
     out, y = b["Out"], b["Y"]
     half = _halves(b, _table(b))
     b(np.add.reduce, apply(b, np.multiply, half, y.reshape(len(y), 1, y.shape[1])), -1, None, out)
@@ -106,17 +115,6 @@ def _halves_on_cuda(b: Binder, x: Array, weight: Array) -> Array:
     else:
         strided_copy.fill(b, half)
     return half
-
-
-@kernel("bilinear_tensor_product", place="cuda", dtypes=FLOATS)
-def bilinear_tensor_product_on_cuda(b: Binder) -> None:
-    x, y, weight = _wide(b, "X", "Y", "Weight")
-    size, _, e = weight.shape
-    bias = _wide(b, "Bias")[0] if b.has("Bias") else None
-    out = writing_as(b, b["Out"], x.dtype)
-    operands = _halves_on_cuda(b, x, weight), y, bias, out, np.int64(size)
-    each_line(b, CUDA, f"bilinear<{ctype(x.dtype)}>", out.size, e, 1, *operands)
-    written_as(b, b["Out"], out)
 
 
 @kernel("bilinear_tensor_product_grad", place="cuda", dtypes=FLOATS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import ctype, each, each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.matrix_products import CUDA
@@ -41,6 +41,7 @@ def _sum(b: Binder, around: Array, weights: Array, out: Array) -> None:
     cost="X * Y[1:]",
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def conv_shift(b: Binder) -> None:
     """Out[:, i] = Σ X[:, (i + j) mod m] · Y[:, j + (k - 1) / 2], for j from -(k - 1) / 2 to (k - 1) / 2.
@@ -52,12 +53,22 @@ def conv_shift(b: Binder) -> None:
 
     Source: Fluid's conv_shift_op; Graves et al., "Neural Turing Machines" (2014), section 3.3.2.
     """
+    if b.on_cuda:
+        return _shifted(b, b["X"], 1, b["Out"])
     _sum(b, _around(b, b["X"], 1), b["Y"], b["Out"])
 
 
-@grad_op("conv_shift_grad")
+@grad_op("conv_shift_grad", cuda=FLOATS)
 def conv_shift_grad(b: Binder) -> None:
     """dX = dOut moved the other way by Y; dY[:, j] = Σ dOut[:, i] · X[:, (i + j) mod m]."""
+    if b.on_cuda:
+        x, g, dy = b["X"], b["Out@GRAD"], b["Y@GRAD"]
+        if b.wants("X@GRAD"):
+            _shifted(b, g, -1, b["X@GRAD"])
+        if dy is not None:
+            name = f"shifted_weights<{ctype(dy.dtype)}>"
+            each_line(b, CUDA, name, dy.size, x.shape[1], 1, x, g, dy, np.int64(dy.shape[1]))
+        return
     g = b["Out@GRAD"]
     if b.wants("X@GRAD"):
         _sum(b, _around(b, g, -1), b["Y"], b["X@GRAD"])
@@ -69,18 +80,3 @@ def _shifted(b: Binder, rows: Array, step: int, out: Array) -> None:
     """Emit rows shifted by Y: step 1 takes elements to the right, step -1 to the left."""
     m, k = (np.int64(b[slot].shape[1]) for slot in ("X", "Y"))
     each(b, CUDA, f"shifted<{ctype(out.dtype)}>", out.size, rows, b["Y"], out, np.int32(step), m, k)
-
-
-@kernel("conv_shift", place="cuda", dtypes=FLOATS)
-def conv_shift_on_cuda(b: Binder) -> None:
-    _shifted(b, b["X"], 1, b["Out"])
-
-
-@kernel("conv_shift_grad", place="cuda", dtypes=FLOATS)
-def conv_shift_grad_on_cuda(b: Binder) -> None:
-    x, g, dy = b["X"], b["Out@GRAD"], b["Y@GRAD"]
-    if b.wants("X@GRAD"):
-        _shifted(b, g, -1, b["X@GRAD"])
-    if dy is not None:
-        name = f"shifted_weights<{ctype(dy.dtype)}>"
-        each_line(b, CUDA, name, dy.size, x.shape[1], 1, x, g, dy, np.int64(dy.shape[1]))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.matrix_products import Side, multiplied
 from fluidnb_kernels.rules import checked
@@ -30,6 +30,7 @@ def products(left: Array, right: Array, turned: bool, out: Array) -> None:
     infer=checked(lambda c: c.set("Out", (*c["X"].shape[:2], c["Y"].shape[1]), c["X"].dtype)),
     grad=default_grad("X", "Y", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def fsp(b: Binder) -> None:
     """Out[n, i, j] = the mean over all pixels of X[n, i] · Y[n, j].
@@ -41,12 +42,21 @@ def fsp(b: Binder) -> None:
 
     Source: Yim and others, "A Gift from Knowledge Distillation" (CVPR 2017); Fluid's fsp_op.
     """
+    if b.on_cuda:
+        x, y = b["X"], b["Y"]
+        return multiplied(b, _flat(x), _flat(y).turned, b["Out"], _share(x))
     b(products, b["X"], b["Y"], False, b["Out"])
 
 
-@grad_op("fsp_grad")
+@grad_op("fsp_grad", cuda=FLOATS)
 def fsp_grad(b: Binder) -> None:
     """dX = dOut · Y / (H W); dY = dOutᵀ · X / (H W)."""
+    if b.on_cuda:
+        x, y, g = b["X"], b["Y"], Side(b["Out@GRAD"])
+        for slot, left, right in (("X@GRAD", g, y), ("Y@GRAD", g.turned, x)):
+            if b.wants(slot):
+                multiplied(b, left, _flat(right), _flat(b[slot]).array, _share(x))
+        return
     g = b["Out@GRAD"]
     if b.wants("X@GRAD"):
         b(products, g, b["Y"], True, b["X@GRAD"])
@@ -63,17 +73,3 @@ def _share(x: Array) -> float:
     """The weight of one pixel."""
     pixels = x.shape[2] * x.shape[3]
     return 1 / pixels if pixels else math.inf
-
-
-@kernel("fsp", place="cuda", dtypes=FLOATS)
-def fsp_on_cuda(b: Binder) -> None:
-    x, y = b["X"], b["Y"]
-    multiplied(b, _flat(x), _flat(y).turned, b["Out"], _share(x))
-
-
-@kernel("fsp_grad", place="cuda", dtypes=FLOATS)
-def fsp_grad_on_cuda(b: Binder) -> None:
-    x, y, g = b["X"], b["Y"], Side(b["Out@GRAD"])
-    for slot, left, right in (("X@GRAD", g, y), ("Y@GRAD", g.turned, x)):
-        if b.wants(slot):
-            multiplied(b, left, _flat(right), _flat(b[slot]).array, _share(x))

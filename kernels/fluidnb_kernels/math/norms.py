@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, same
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import THREADS, Source, ctype, each, each_line, lines_along, typed, wide_dtype
@@ -47,6 +47,7 @@ def _norm_infer(c: Context) -> None:
     infer=_norm_infer,
     grad=default_grad("X", "Norm", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def norm(b: Binder) -> None:
     """Norm = √(sum(X²) + epsilon) along ``axis``; Out = X / Norm.
@@ -58,32 +59,26 @@ def norm(b: Binder) -> None:
 
     Source: Fluid's norm_op.
     """
+    if b.on_cuda:
+        x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
+        operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
+        return each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
     axis, shape = b.attr("axis"), kept(b["X"].shape, b.attr("axis"))
     x, length = values(b, b["X"], b["Norm"] if b.wants("Norm") else b.tmp(shape, b["X"].dtype))
     np.sqrt((x * x).sum(axis) + b.attr("epsilon")).into(length.array)
     (x / length).into(b["Out"])
 
 
-@grad_op("norm_grad", dtype_slot="X")
+@grad_op("norm_grad", dtype_slot="X", cuda=FLOATS)
 def norm_grad(b: Binder) -> None:
     """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
+    if b.on_cuda:
+        x = b["X"]
+        operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
+        return each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
     x, length, g = values(b, b["X"], b["Norm"], b["Out@GRAD"])
     along = (x * g).sum(b.attr("axis")) / (length * length)
     ((g - x * along) / length).into(b["X@GRAD"])
-
-
-@kernel("norm", place="cuda", dtypes=FLOATS)
-def norm_on_cuda(b: Binder) -> None:
-    x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
-    operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
-    each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
-
-
-@kernel("norm_grad", place="cuda", dtypes=FLOATS)
-def norm_grad_on_cuda(b: Binder) -> None:
-    x = b["X"]
-    operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
-    each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
 
 
 @op(
@@ -137,6 +132,7 @@ def shrink_rows(x: Array, longest: float, out: Array) -> None:
     inplace=True,
     dtypes=FLOATS,
     rows=as_x,
+    cuda=FLOATS,
 )
 def clip_by_norm(b: Binder) -> None:
     """Out = X · max_norm / max(max_norm, √(sum(X²))).
@@ -148,6 +144,14 @@ def clip_by_norm(b: Binder) -> None:
 
     Source: Fluid's clip_by_norm_op.
     """
+    if b.on_cuda:
+        x, longest = b["X"], b.attr("max_norm")
+        if b.is_rows("X"):
+            return b(shrink_rows_on_device, x, put_rows(b, "Out", shape_of(x), dtype_of(x)), longest)
+        square = b.tmp((1,), wide_dtype(x.dtype))
+        fold(b, FOLDS, SQUARES, x, range(x.ndim), square)
+        operands = x, square, b["Out"], np.int32(1), np.float64(longest)
+        return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, *operands)
     if b.is_rows("X"):
         return on_rows(b, shrink_rows, b.attr("max_norm"), merge=True)
     x = b["X"]
@@ -165,17 +169,6 @@ def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: f
         partial = room_beside(values, (parts,), wide_dtype(values.dtype))
         CUDA[f"squares<{t}>"]((parts,), (THREADS,), 0, values, partial, n)
         CUDA[f"shrink<{t}>"]((parts,), (THREADS,), 0, values, partial, values, np.int32(parts), np.float64(longest), n)
-
-
-@kernel("clip_by_norm", place="cuda", dtypes=FLOATS)
-def clip_by_norm_on_cuda(b: Binder) -> None:
-    x, longest = b["X"], b.attr("max_norm")
-    if b.is_rows("X"):
-        return b(shrink_rows_on_device, x, put_rows(b, "Out", shape_of(x), dtype_of(x)), longest)
-    square = b.tmp((1,), wide_dtype(x.dtype))
-    fold(b, FOLDS, SQUARES, x, range(x.ndim), square)
-    operands = x, square, b["Out"], np.int32(1), np.float64(longest)
-    return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, *operands)
 
 
 @op(

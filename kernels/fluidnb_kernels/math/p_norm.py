@@ -83,6 +83,7 @@ def _p_norm_infer(c: Context) -> None:
     infer=_p_norm_infer,
     grad=default_grad("X", "Out", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def p_norm(b: Binder) -> None:
     """Out = (sum(|X|ᵖ))^(1/p) along ``axis``.
@@ -94,6 +95,10 @@ def p_norm(b: Binder) -> None:
 
     Source: Paddle's p_norm_op.
     """
+    if b.on_cuda:
+        shape, axis, _ = _lines(b)
+        p = float(b.attr("porder"))
+        return fold(b, reduction_kernels.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
     shape, axis, kept = _lines(b)
     emit_norm(b, reading(b, b["X"], shape), b.attr("porder"), axis, b["Out"].reshape(kept))
 
@@ -116,13 +121,6 @@ _FOLDS = {
 
 def _fold(p: float) -> tuple[Fold, str]:
     return _FOLDS.get(p, (reduction_kernels.POWER_LENGTH, "power"))
-
-
-@kernel("p_norm", place="cuda", dtypes=FLOATS)
-def p_norm_on_cuda(b: Binder) -> None:
-    shape, axis, _ = _lines(b)
-    p = float(b.attr("porder"))
-    fold(b, reduction_kernels.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
 
 
 @kernel("p_norm_grad", place="cuda", dtypes=FLOATS)
@@ -163,6 +161,7 @@ def _gap(b: Binder) -> Array:
     infer=_dist_infer,
     grad=default_grad("X", "Y", "Out", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def dist(b: Binder) -> None:
     """Out = (sum(|X - Y|ᵖ))^(1/p) over all elements.
@@ -174,13 +173,22 @@ def dist(b: Binder) -> None:
 
     Source: Paddle's dist_op.
     """
+    if b.on_cuda:
+        gap, p = _gap_on_cuda(b), float(b.attr("p"))
+        return fold(b, reduction_kernels.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
     gap = _gap(b)
     emit_norm(b, gap, b.attr("p"), tuple(range(gap.ndim)), b["Out"].reshape((1,) * gap.ndim))
 
 
-@grad_op("dist_grad")
+@grad_op("dist_grad", cuda=FLOATS)
 def dist_grad(b: Binder) -> None:
     """dX = dOut · sign(X - Y) · (|X - Y| / Out)^(p-1), dY = -dX; summed where an operand was repeated."""
+    if b.on_cuda:
+        gap, p = _gap_on_cuda(b), float(b.attr("p", 2.0))
+        slope = b.tmp(gap.shape, gap.dtype)
+        name = f"s::{_fold(p)[1]}"
+        spread(b, reduction_kernels.CUDA, name, range(gap.ndim), gap, b["Out"], b["Out@GRAD"], slope, (_TINY, p))
+        return elementwise.slopes(b, "sub", (gap, gap, slope, slope), (b["X@GRAD"], b["Y@GRAD"]), _both(b))
     sx, sy, both = _both(b)
     gap = _gap(b)
     one = (1,) * gap.ndim
@@ -206,18 +214,3 @@ def _gap_on_cuda(b: Binder) -> Array:
     gap = b.tmp(shapes[2], b["X"].dtype)
     elementwise.binary(b, elementwise.CUDA, "f::sub", b["X"], b["Y"], gap, shapes)
     return gap
-
-
-@kernel("dist", place="cuda", dtypes=FLOATS)
-def dist_on_cuda(b: Binder) -> None:
-    gap, p = _gap_on_cuda(b), float(b.attr("p"))
-    fold(b, reduction_kernels.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
-
-
-@kernel("dist_grad", place="cuda", dtypes=FLOATS)
-def dist_grad_on_cuda(b: Binder) -> None:
-    gap, p = _gap_on_cuda(b), float(b.attr("p", 2.0))
-    slope = b.tmp(gap.shape, gap.dtype)
-    name = f"s::{_fold(p)[1]}"
-    spread(b, reduction_kernels.CUDA, name, range(gap.ndim), gap, b["Out"], b["Out@GRAD"], slope, (_TINY, p))
-    elementwise.slopes(b, "sub", (gap, gap, slope, slope), (b["X@GRAD"], b["Y@GRAD"]), _both(b))

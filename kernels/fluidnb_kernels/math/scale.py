@@ -110,6 +110,7 @@ def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     infer=checked(same()),
     grad=_back,
     inplace=True,
+    cuda=NUMBERS,
 )
 def increment(b: Binder) -> None:
     """Out = X + step, in the dtype of X. Its backward takes the step back, so that a loop's counter runs down again.
@@ -121,13 +122,10 @@ def increment(b: Binder) -> None:
 
     Source: Fluid's increment_op.
     """
+    if b.on_cuda:
+        return scaled(b, b["X"], b["Out"], bias=b.attr("step"))
     x = b["X"]
     b(np.add, x, b.const(b.attr("step"), x.dtype), out=b["Out"])
-
-
-@kernel("increment", place="cuda", dtypes=NUMBERS)
-def increment_on_cuda(b: Binder) -> None:
-    scaled(b, b["X"], b["Out"], bias=b.attr("step"))
 
 
 def _minus_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
@@ -144,6 +142,7 @@ def _minus_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     infer=alike("X Y", "Out"),
     grad=_minus_grad,
     inplace=True,
+    cuda=NUMBERS,
 )
 def minus(b: Binder) -> None:
     """Out = X - Y; Out inherits X's LoD. The gradients are scales by 1 and -1.
@@ -155,13 +154,10 @@ def minus(b: Binder) -> None:
 
     Source: Fluid's minus_op.
     """
+    if b.on_cuda:
+        out = b["Out"]
+        return binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)
     b(np.subtract, b["X"], b["Y"], out=b["Out"])
-
-
-@kernel("minus", place="cuda", dtypes=NUMBERS)
-def minus_on_cuda(b: Binder) -> None:
-    out = b["Out"]
-    binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)
 
 
 @op(

@@ -127,6 +127,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     infer=_infer,
     grad=_grad,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def data_norm(b: Binder) -> None:
     """Y = (X - Means) · Scales with Means = BatchSum / BatchSize and Scales = sqrt(BatchSize / BatchSquareSum).
@@ -141,6 +142,17 @@ def data_norm(b: Binder) -> None:
 
     Source: Fluid's data_norm_op.
     """
+    if b.on_cuda:  # a thread computes mean and scale of a column once, and normalises it in some rows
+        x, slots = b["X"], ("Means", "Scales")
+        (rows, columns), shifts = x.shape, b.attr("enable_scale_and_shift")
+        seen = [vector(b, slot, x) for slot in SUMMARIES]
+        changed = [vector(b, slot, x) if shifts else None for slot in ("scale_w", "bias")]
+        outs = [allocate(b, slot, (columns,), wide_dtype(x.dtype)) for slot in slots]
+        operands = x, *seen, *changed, b["Y"] if rows else None, *outs, np.int64(b.attr("slot_dim")), np.int64(columns)
+        by_rows(b, CUDA, f"data_norm<{ctype(x.dtype)}>", max(rows, 1), columns, *operands)
+        for slot, given in zip(slots, outs, strict=True):
+            settle(b, slot, given)
+        return
     shifts = b.attr("enable_scale_and_shift")
     b(
         normalise, b["X"], *(b[s] for s in SUMMARIES), *((b["scale_w"], b["bias"]) if shifts else (None, None)),
@@ -164,20 +176,6 @@ def data_norm_grad(b: Binder) -> None:
         normalise_grad, b["X"], b["Means"], b["Scales"], b["scale_w"] if shifts else None, b["Y@GRAD"],
         b.attr("slot_dim", -1), b.attr("epsilon", 1e-4), outs,
     )  # fmt: skip
-
-
-@kernel("data_norm", place="cuda", dtypes=FLOATS)
-def data_norm_on_cuda(b: Binder) -> None:
-    """A thread computes mean and scale of a column once, and normalises it in some rows."""
-    x, slots = b["X"], ("Means", "Scales")
-    (rows, columns), shifts = x.shape, b.attr("enable_scale_and_shift")
-    seen = [vector(b, slot, x) for slot in SUMMARIES]
-    changed = [vector(b, slot, x) if shifts else None for slot in ("scale_w", "bias")]
-    outs = [allocate(b, slot, (columns,), wide_dtype(x.dtype)) for slot in slots]
-    operands = x, *seen, *changed, b["Y"] if rows else None, *outs, np.int64(b.attr("slot_dim")), np.int64(columns)
-    by_rows(b, CUDA, f"data_norm<{ctype(x.dtype)}>", max(rows, 1), columns, *operands)
-    for slot, given in zip(slots, outs, strict=True):
-        settle(b, slot, given)
 
 
 @kernel("data_norm_grad", place="cuda", dtypes=FLOATS)

@@ -74,7 +74,7 @@ def step_lazily(
     },
     cost="8 * Param",
     infer=updates(UPDATES | POWERS),
-    alias=POWERS,
+    alias=POWERS, cuda=FLOATS,
 )  # fmt: skip
 def adam(b: Binder) -> None:
     """m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g²; p' = p - lr c2 / c1 · m' / (sqrt(v') + eps c2).
@@ -89,6 +89,8 @@ def adam(b: Binder) -> None:
 
     Source: Kingma and Ba, "Adam" (ICLR 2015), in the efficient order of its section 2; Fluid's adam_op.
     """
+    if b.on_cuda:  # one launch, and one of a single thread that advances the powers
+        return emit_step_on_cuda(b)
     emit_step(b, b["Param"], scalar(b, "LearningRate"))
 
 
@@ -137,12 +139,6 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
     b(np.subtract, param, t, out=b["ParamOut"])
 
 
-@kernel("adam", place="cuda", dtypes=FLOATS)
-def adam_on_cuda(b: Binder) -> None:
-    """One launch, and one of a single thread that advances the powers."""
-    emit_step_on_cuda(b)
-
-
 def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None:
     """Emit launches for the step of `adam` and of its relatives."""
     betas, epsilon = (b.attr("beta1"), b.attr("beta2")), b.attr("epsilon")
@@ -180,6 +176,7 @@ _ADAM = get_op("adam")
     inplace=True,
     dtype_slot="Param",
     side_effect=True,
+    cuda=FLOATS,
 )
 def adamw(b: Binder) -> None:
     """p' = the step of adam from p · (1 - lr · coeff), with lr = lr_ratio · LearningRate.
@@ -193,6 +190,8 @@ def adamw(b: Binder) -> None:
 
     Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (ICLR 2019); Paddle's adamw_op.
     """
+    if b.on_cuda:
+        return emit_step_on_cuda(b, b.attr("coeff") if b.attr("with_decay") else 0.0, b.attr("lr_ratio"))
     param, rate = b["Param"], scalar(b, "LearningRate")
     if b.attr("lr_ratio") != 1:
         rate = apply(b, np.multiply, rate, b.const(b.attr("lr_ratio"), rate.dtype))
@@ -200,11 +199,6 @@ def adamw(b: Binder) -> None:
         share = apply(b, np.multiply, rate, b.const(-b.attr("coeff"), rate.dtype))
         param = apply(b, np.multiply, param, apply(b, np.add, share, b.const(1, share.dtype)))
     emit_step(b, param, rate)
-
-
-@kernel("adamw", place="cuda", dtypes=FLOATS)
-def adamw_on_cuda(b: Binder) -> None:
-    emit_step_on_cuda(b, b.attr("coeff") if b.attr("with_decay") else 0.0, b.attr("lr_ratio"))
 
 
 @optimizer_op(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel
+from fluidnb.op import Attr, Binder, Context
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.optimizer.common import (
@@ -174,7 +174,7 @@ def _infer(c: Context) -> None:
     master=True,
     cost="7 * Param",
     infer=_infer,
-    alias={"MeanGradOut": "MeanGrad"},
+    alias={"MeanGradOut": "MeanGrad"}, cuda=FLOATS,
 )  # fmt: skip
 def rmsprop(b: Binder) -> None:
     """s' = decay s + (1 - decay) g²; v' = momentum v + lr g / √(s' - a'² + eps); p' = p - v'.
@@ -189,6 +189,14 @@ def rmsprop(b: Binder) -> None:
 
     Source: Tieleman, Hinton (lecture 6.5, 2012); Graves (2013) for the centered form; Fluid's rmsprop_op.
     """
+    if b.on_cuda:
+        states = [(b[slot], b[slot + "Out"]) for slot in ("MeanSquare", "Moment")]
+        numbers = b.attr("decay"), b.attr("epsilon"), b.attr("momentum"), b.has("MeanGrad")
+        if not b.wants("MeanGradOut") and not b.attr("centered"):
+            return emit_update(b, "rmsprop", states, numbers)
+        mean = b["MeanGrad"] if b.has("MeanGrad") else b["Param"]
+        states.append((mean, b["MeanGradOut"] if b.wants("MeanGradOut") else b.like(mean)))
+        return emit_update(b, "rmsprop_centered" if b.attr("centered") else "rmsprop_kept", states, numbers)
     g, rate, square, mean, moment, p = values(
         b, gradient(b), scalar(b, "LearningRate"), *(b[s] for s in ("MeanSquare", "MeanGrad", "Moment", "Param"))
     )
@@ -209,14 +217,3 @@ def rmsprop(b: Binder) -> None:
     moment = moment * b.attr("momentum") + step
     moment.into(b["MomentOut"])
     (p - moment).into(b["ParamOut"])
-
-
-@kernel("rmsprop", place="cuda", dtypes=FLOATS)
-def rmsprop_on_cuda(b: Binder) -> None:
-    states = [(b[slot], b[slot + "Out"]) for slot in ("MeanSquare", "Moment")]
-    numbers = b.attr("decay"), b.attr("epsilon"), b.attr("momentum"), b.has("MeanGrad")
-    if not b.wants("MeanGradOut") and not b.attr("centered"):
-        return emit_update(b, "rmsprop", states, numbers)
-    mean = b["MeanGrad"] if b.has("MeanGrad") else b["Param"]
-    states.append((mean, b["MeanGradOut"] if b.wants("MeanGradOut") else b.like(mean)))
-    return emit_update(b, "rmsprop_centered" if b.attr("centered") else "rmsprop_kept", states, numbers)

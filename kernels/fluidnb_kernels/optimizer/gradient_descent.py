@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel
+from fluidnb.op import Array, Attr, Binder, Context
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, optimizer_op, scalar, updates
@@ -51,6 +51,7 @@ def _sgd_infer(c: Context) -> None:
     master=True,
     cost="Param",
     infer=_sgd_infer,
+    cuda=FLOATS,
 )
 def sgd(b: Binder) -> None:
     """ParamOut = Param - LearningRate · Grad.
@@ -62,6 +63,15 @@ def sgd(b: Binder) -> None:
 
     Source: Fluid's sgd_op.
     """
+    if b.on_cuda:  # one launch; a sparse gradient changes its rows alone
+        if b.is_rows("Param"):
+            emit_held_update(b, "sgd")
+        elif b.is_rows("Grad"):
+            copied(b, b["Param"], b["ParamOut"])
+            emit_sparse_update(b, "sgd")
+        else:
+            emit_update(b, "sgd")
+        return None
     param, grad = b["Param"], b["Grad"]
     if b.is_rows("Param"):
         return b(step_held, param, grad, scalar(b, "LearningRate"))
@@ -72,18 +82,6 @@ def sgd(b: Binder) -> None:
     step = b.like(param)
     b(np.multiply, grad, scalar(b, "LearningRate"), out=step)
     return b(np.subtract, param, step, out=b["ParamOut"])
-
-
-@kernel("sgd", place="cuda", dtypes=FLOATS)
-def sgd_on_cuda(b: Binder) -> None:
-    """One launch; a sparse gradient changes its rows alone."""
-    if b.is_rows("Param"):
-        emit_held_update(b, "sgd")
-    elif b.is_rows("Grad"):
-        copied(b, b["Param"], b["ParamOut"])
-        emit_sparse_update(b, "sgd")
-    else:
-        emit_update(b, "sgd")
 
 
 @optimizer_op(
@@ -100,7 +98,7 @@ def sgd_on_cuda(b: Binder) -> None:
         "multi_precision": MULTI_PRECISION,
         "rescale_grad": Attr("float", 1.0, "factor of the gradient"),
     },
-    cost="2 * Param",
+    cost="2 * Param", cuda=FLOATS,
 )  # fmt: skip
 def momentum(b: Binder) -> None:
     """v' = mu · v + g; p' = p - lr · v', or p - lr · (g + mu · v') with Nesterov.
@@ -116,6 +114,10 @@ def momentum(b: Binder) -> None:
 
     Source: Fluid's momentum_op; Nesterov (1983) in the form of Sutskever et al. (ICML 2013).
     """
+    if b.on_cuda:
+        decay = b.attr("regularization_coeff") if b.attr("regularization_method") == "l2_decay" else 0.0
+        numbers = b.attr("mu"), b.attr("use_nesterov"), b.attr("rescale_grad"), decay
+        return emit_update(b, "momentum", [(b["Velocity"], b["VelocityOut"])], numbers)
     param, grad, velocity, rate = b["Param"], gradient(b), b["Velocity"], scalar(b, "LearningRate")
     dtype = param.dtype
     if b.attr("rescale_grad") != 1.0:
@@ -138,10 +140,3 @@ def momentum(b: Binder) -> None:
     else:
         b(np.multiply, new, rate, out=step)
     b(np.subtract, param, step, out=b["ParamOut"])
-
-
-@kernel("momentum", place="cuda", dtypes=FLOATS)
-def momentum_on_cuda(b: Binder) -> None:
-    decay = b.attr("regularization_coeff") if b.attr("regularization_method") == "l2_decay" else 0.0
-    numbers = b.attr("mu"), b.attr("use_nesterov"), b.attr("rescale_grad"), decay
-    emit_update(b, "momentum", [(b["Velocity"], b["VelocityOut"])], numbers)

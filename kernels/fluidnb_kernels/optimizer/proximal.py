@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, kernel
+from fluidnb.op import Array, Attr, Binder
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.emit import FLOATS
@@ -80,7 +80,7 @@ def step_rows(
         "l2": Attr("float", 0.0, "weight of the sum of squares; it counts twice"),
         "lr_power": Attr("float", -0.5, "how the learning rate falls with the squares"),
     },
-    cost="9 * Param",
+    cost="9 * Param", cuda=FLOATS,
 )  # fmt: skip
 def ftrl(b: Binder) -> None:
     """s' = s + g²; z' = z + g - (s'^q - s^q) / lr · p; p' = (sign(z') l1 - z') / (s'^q / lr + 2 l2).
@@ -95,6 +95,16 @@ def ftrl(b: Binder) -> None:
 
     Source: McMahan et al., Ad click prediction (KDD 2013); Fluid's ftrl_op.
     """
+    if b.on_cuda:  # one launch; a sparse gradient changes its rows alone
+        numbers = b.attr("l1") + TINY, 2 * (b.attr("l2") + TINY), -b.attr("lr_power")
+        if b.is_rows("Grad"):
+            for out, source in _UPDATES.items():
+                copied(b, b[source], b[out])
+            emit_sparse_update(b, "ftrl", [b["SquaredAccumOut"], b["LinearAccumOut"]], numbers)
+        else:
+            states = [(b[source], b[out]) for out, source in _UPDATES.items() if source != "Param"]
+            emit_update(b, "ftrl", states, numbers)
+        return None
     param, grad, square, linear = b["Param"], b["Grad"], b["SquaredAccumulator"], b["LinearAccumulator"]
     rate, l1, l2 = scalar(b, "LearningRate"), b.attr("l1") + TINY, b.attr("l2") + TINY
     if b.is_rows("Grad"):
@@ -119,16 +129,3 @@ def ftrl(b: Binder) -> None:
     ((limited - z) / divisor).into(b["ParamOut"])
     b(np.copyto, b["SquaredAccumOut"], total.array)
     b(np.copyto, b["LinearAccumOut"], z.array)
-
-
-@kernel("ftrl", place="cuda", dtypes=FLOATS)
-def ftrl_on_cuda(b: Binder) -> None:
-    """One launch; a sparse gradient changes its rows alone."""
-    numbers = b.attr("l1") + TINY, 2 * (b.attr("l2") + TINY), -b.attr("lr_power")
-    if b.is_rows("Grad"):
-        for out, source in _UPDATES.items():
-            copied(b, b[source], b[out])
-        emit_sparse_update(b, "ftrl", [b["SquaredAccumOut"], b["LinearAccumOut"]], numbers)
-    else:
-        states = [(b[source], b[out]) for out, source in _UPDATES.items() if source != "Param"]
-        emit_update(b, "ftrl", states, numbers)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, Stream, kernel, normal, op
+from fluidnb.op import Array, Attr, Binder, Context, Stream, normal, op
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import THREADS, Function, Source, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS, apply
@@ -110,6 +110,7 @@ def trust(param: Array, direction: Array, out: Array) -> None:
     cost="12 * Param",
     infer=updates(UPDATES | POWERS),
     alias=POWERS,
+    cuda=FLOATS,
 )
 def lamb(b: Binder) -> None:
     """r = (m' / (1 - Beta1Pow)) / (√(v' / (1 - Beta2Pow)) + eps) + decay · p; p' = p - lr · |p| / |r| · r.
@@ -125,6 +126,10 @@ def lamb(b: Binder) -> None:
 
     Source: You et al., Large batch optimization for deep learning (ICLR 2020); Fluid's lamb_op.
     """
+    if b.on_cuda:  # two launches, and one of a single thread that advances the powers
+        powers, betas = beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
+        emit_lamb(b, powers, betas, b.attr("epsilon"), b.attr("weight_decay"))
+        return advance(b, powers, betas)
     powers = {"Beta1Pow": b.attr("beta1"), "Beta2Pow": b.attr("beta2")}
     slots = "Param", "Moment1", "Moment2"
     g, p, m, v, *left = values(b, gradient(b), *(b[slot] for slot in slots), *(scalar(b, slot) for slot in powers))
@@ -141,14 +146,6 @@ def lamb(b: Binder) -> None:
     for slot, beta in powers.items():
         if b.wants(slot + "Out"):
             b(np.copyto, b[slot + "Out"], apply(b, np.multiply, b[slot], b.const(beta, b[slot].dtype)))
-
-
-@kernel("lamb", place="cuda", dtypes=FLOATS)
-def lamb_on_cuda(b: Binder) -> None:
-    """Two launches, and one of a single thread that advances the powers."""
-    powers, betas = beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
-    emit_lamb(b, powers, betas, b.attr("epsilon"), b.attr("weight_decay"))
-    advance(b, powers, betas)
 
 
 def _infer(c: Context) -> None:
@@ -197,6 +194,7 @@ def local_rate(param: Array, grad: Array, rate: Array, coeff: float, decay: floa
     inplace=True,
     dtype_slot="Param",
     side_effect=True,
+    cuda=FLOATS,
 )
 def lars_momentum(b: Binder) -> None:
     """r = lr · coeff · |p| / (|g| + decay · |p| + eps); v' = mu · v + r · (g + decay · p); p' = p - v'.
@@ -209,6 +207,11 @@ def lars_momentum(b: Binder) -> None:
 
     Source: You, Gitman, Ginsburg, Large batch training (2017); Fluid's lars_momentum_op.
     """
+    if b.on_cuda:  # two launches for each parameter
+        decays, rates = _decays(b), b.all("LearningRate")
+        for i in range(len(b.all("Param"))):
+            emit_lars(b, i, rates[min(i, len(rates) - 1)], decays[min(i, len(decays) - 1)])
+        return
     decays = _decays(b)
     for i, (param, grad, velocity) in enumerate(zip(b.all("Param"), b.all("Grad"), b.all("Velocity"), strict=True)):
         dtype, decay = param.dtype, decays[min(i, len(decays) - 1)]
@@ -228,14 +231,6 @@ def lars_momentum(b: Binder) -> None:
 def _decays(b: Binder) -> list[float]:
     decays = b.attr("lars_weight_decay")
     return decays if isinstance(decays, list) else [decays]  # Fluid wrote one number
-
-
-@kernel("lars_momentum", place="cuda", dtypes=FLOATS)
-def lars_momentum_on_cuda(b: Binder) -> None:
-    """Two launches for each parameter."""
-    decays, rates = _decays(b), b.all("LearningRate")
-    for i in range(len(b.all("Param"))):
-        emit_lars(b, i, rates[min(i, len(rates) - 1)], decays[min(i, len(decays) - 1)])
 
 
 def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, noise: float, out: Array) -> None:
@@ -260,6 +255,7 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
     cost="4 * Param",
     inplace=False,
     random=True,
+    cuda=FLOATS,
 )
 def dpsgd(b: Binder) -> None:
     """p' = p - lr · (g / max(1, |g| / clip) + noise / batch_size), one normal number of deviation sigma for all.
@@ -272,11 +268,7 @@ def dpsgd(b: Binder) -> None:
 
     Source: Abadi and others, "Deep Learning with Differential Privacy" (CCS 2016); Fluid's dpsgd_op.
     """
+    if b.on_cuda:  # the gradient's length in one pass, the step in another; the number is the host's
+        return emit_dpsgd(b, b.attr("clip"), b.attr("sigma") / b.attr("batch_size"))
     noise = b.attr("sigma") / b.attr("batch_size")
     b(step, b["Param"], b["Grad"], scalar(b, "LearningRate"), b.rng, b.attr("clip"), noise, b["ParamOut"])
-
-
-@kernel("dpsgd", place="cuda", dtypes=FLOATS)
-def dpsgd_on_cuda(b: Binder) -> None:
-    """The gradient's length in one pass, the step in another; the number is the host's."""
-    emit_dpsgd(b, b.attr("clip"), b.attr("sigma") / b.attr("batch_size"))

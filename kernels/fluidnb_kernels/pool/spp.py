@@ -54,6 +54,7 @@ def _levels(b: Binder, x: Array) -> Iterator[tuple[slice, tuple[int, ...], tuple
     cost="X * pyramid_height",
     infer=_infer,
     grad=default_grad("X", "Out", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def spp(b: Binder) -> None:
     """Out = X pooled into 2^k times 2^k parts for level k = 0, 1, …, each level flattened, side by side.
@@ -70,6 +71,15 @@ def spp(b: Binder) -> None:
     Source: He et al., "Spatial Pyramid Pooling in Deep Convolutional Networks" (2014); Fluid's spp_op.
     """
     x, out = b["X"], b["Out"]
+    if b.on_cuda:
+        for columns, shape, axes in _levels(b, x):
+            part, to = b.tmp(shape, x.dtype), lay(out)[:, columns]
+            if b.attr("pooling_type") == "max":
+                largest(b, x, part, None, axes)
+            else:
+                mean(b, x, part, axes)
+            move(b, out, part, to=to, of=lay(part, to.shape))
+        return
     for columns, shape, axes in _levels(b, x):
         part = b.tmp(shape, x.dtype)
         emit_pool(b, x, part, axes, b.attr("pooling_type") == "max")
@@ -93,18 +103,6 @@ def _level(b: Binder, columns: Array, shape: tuple[int, ...]) -> Array:
     part = b.tmp(columns.shape, columns.dtype)
     b(np.copyto, part, columns)
     return part.reshape(shape)
-
-
-@kernel("spp", place="cuda", dtypes=FLOATS)
-def _spp_on_cuda(b: Binder) -> None:
-    x, out = b["X"], b["Out"]
-    for columns, shape, axes in _levels(b, x):
-        part, to = b.tmp(shape, x.dtype), lay(out)[:, columns]
-        if b.attr("pooling_type") == "max":
-            largest(b, x, part, None, axes)
-        else:
-            mean(b, x, part, axes)
-        move(b, out, part, to=to, of=lay(part, to.shape))
 
 
 @kernel("spp_grad", place="cuda", dtypes=FLOATS)

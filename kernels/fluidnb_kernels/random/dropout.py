@@ -81,9 +81,17 @@ def dropout(b: Binder) -> None:
     return None
 
 
-@grad_op("dropout_grad", dtype_slot="Out@GRAD")
+@grad_op("dropout_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def dropout_grad(b: Binder) -> None:
     """dX = dOut times what the element of X was multiplied with."""
+    if b.on_cuda:
+        g, dx = b["Out@GRAD"], b["X@GRAD"]
+        if b.attr("is_test", False):
+            return _emit_test(b, g, dx)
+        mask = b["Mask"]
+        wide = _width(g, mask, dx)
+        name = f"masked<{ctype(g.dtype)}, {wide}>"
+        return each(b, CUDA, name, g.size, g, mask, dx, np.float64(_divisor(b)), per_thread=wide)
     g, dx, rate = b["Out@GRAD"], b["X@GRAD"], b.attr("dropout_prob", 0.5)
     upscale = b.attr("dropout_implementation", DOWNGRADE) == UPSCALE
     stays = b.const(1 - rate, g.dtype)
@@ -146,14 +154,3 @@ def dropout_on_cuda(b: Binder) -> None:
         function = CUDA[f"dropout<{ctype(x.dtype)}, {_width(x, mask, b['Out'])}>"]
         b(draw, function, stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
     return None
-
-
-@kernel("dropout_grad", place="cuda", dtypes=FLOATS)
-def dropout_grad_on_cuda(b: Binder) -> None:
-    g, dx = b["Out@GRAD"], b["X@GRAD"]
-    if b.attr("is_test", False):
-        return _emit_test(b, g, dx)
-    mask = b["Mask"]
-    wide = _width(g, mask, dx)
-    name = f"masked<{ctype(g.dtype)}, {wide}>"
-    return each(b, CUDA, name, g.size, g, mask, dx, np.float64(_divisor(b)), per_thread=wide)

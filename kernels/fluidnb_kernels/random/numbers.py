@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Stream, kernel, no_slope, op, uniform, values_of
+from fluidnb.op import Array, Attr, Binder, Stream, no_slope, op, uniform, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda import BLOCKS, ctype
 from fluidnb_kernels.emit import FLOATS
@@ -301,6 +301,7 @@ def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
     cost="X",
     infer=checked(lambda c: c.set("Out", c["X"].shape[:1], np.int64, c.lod("X"))),
     random=True,
+    cuda=FLOATS,
 )
 def sampling_id(b: Binder) -> None:
     """Out = a class for each row, drawn with the row's own probabilities.
@@ -312,15 +313,12 @@ def sampling_id(b: Binder) -> None:
 
     Source: Fluid's sampling_id_op.
     """
+    if b.on_cuda:  # draws a class for each row, with the numbers of the host
+        x, low, high = b["X"], b.attr("min"), b.attr("max")
+        rows, count = x.shape
+        if rows:
+            blocks, numbers = min(BLOCKS, -(-rows // _SIDE)), (np.float64(high - low), np.float64(low))
+            function = CUDA[f"classes<{ctype(x.dtype)}>"]
+            b(launch, function, b.rng, blocks, (_SIDE, _ABOVE), x, b["Out"], *numbers, np.int64(count), np.int64(rows))
+        return
     b(draw, b.rng, b["X"], b.attr("min"), b.attr("max"), b["Out"])
-
-
-@kernel("sampling_id", place="cuda", dtypes=FLOATS)
-def sampling_id_on_cuda(b: Binder) -> None:
-    """Draws a class for each row, with the numbers of the host."""
-    x, low, high = b["X"], b.attr("min"), b.attr("max")
-    rows, count = x.shape
-    if rows:
-        blocks, numbers = min(BLOCKS, -(-rows // _SIDE)), (np.float64(high - low), np.float64(low))
-        function = CUDA[f"classes<{ctype(x.dtype)}>"]
-        b(launch, function, b.rng, blocks, (_SIDE, _ABOVE), x, b["Out"], *numbers, np.int64(count), np.int64(rows))

@@ -139,10 +139,17 @@ def im2sequence(b: Binder) -> None:
     b(copy_all, _each(b, b["Out"], whole))
 
 
-@grad_op("im2sequence_grad", guard=values_of("Y"), dtype_slot="Out@GRAD")
+@grad_op("im2sequence_grad", guard=values_of("Y"), dtype_slot="Out@GRAD", cuda=FLOATS)
 def im2sequence_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
+    if b.on_cuda:
+        counts = [(down.out, across.out) for down, across in _sizes(b)]
+        first = np.cumsum([0, *(down * across for down, across in counts)])
+        table = np.array([(k, *count) for k, count in zip(first, counts, strict=False)], np.int64).reshape(-1, 3)
+        numbers = numbers_of(_windows(b, *dx.shape[2:]))[6:]
+        name = f"rows_as_windows<{ctype(dx.dtype)}>"
+        return each(b, CUDA, name, dx.size, g, b.table(table), dx, *numbers, np.int64(dx.shape[1]))
     whole, inside = padded(b, dx, _widest(b, *dx.shape[2:]), None, False)
     zeros(b, whole)
     b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
@@ -163,14 +170,3 @@ def _on_cuda(b: Binder) -> None:
     numbers = numbers_of(_windows(b, *x.shape[2:]))[6:]
     name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
     by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))
-
-
-@kernel("im2sequence_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    g, dx = b["Out@GRAD"], b["X@GRAD"]
-    counts = [(down.out, across.out) for down, across in _sizes(b)]
-    first = np.cumsum([0, *(down * across for down, across in counts)])
-    table = np.array([(k, *count) for k, count in zip(first, counts, strict=False)], np.int64).reshape(-1, 3)
-    numbers = numbers_of(_windows(b, *dx.shape[2:]))[6:]
-    name = f"rows_as_windows<{ctype(dx.dtype)}>"
-    each(b, CUDA, name, dx.size, g, b.table(table), dx, *numbers, np.int64(dx.shape[1]))

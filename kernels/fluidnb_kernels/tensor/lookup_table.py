@@ -123,6 +123,7 @@ def _define(type: str, ids: str, example: str) -> None:
         grad=default_grad("W", "Ids", "Out@GRAD", wrt=["W"]),
         dtypes=FLOATS,
         dtype_slot="W",
+        cuda=FLOATS,
         doc=f"""Out[i] = W[Ids[i]], and zeros where Ids[i] is padding_idx; Out inherits the LoD of Ids.
 
     Example:
@@ -136,6 +137,13 @@ def _define(type: str, ids: str, example: str) -> None:
     """,
     )
     def lookup(b: Binder) -> None:
+        if b.on_cuda:
+            w = b["W"]
+            b.require(
+                not b.is_rows("W"), f"{type} on a GPU takes a W that is a tensor.", expected="a tensor",
+                received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
+            )  # fmt: skip
+            return row_indexing.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
         w, out = b["W"], b["Out"]
         n, padding = b["Ids"].size, b.attr("padding_idx")
         ids, rows = reading(b, b["Ids"], (n,)), writing(b, out, (n, out.shape[-1]))
@@ -161,15 +169,6 @@ def _define(type: str, ids: str, example: str) -> None:
         dw = b.set("W@GRAD", shape, dtype)
         zeros(b, dw)
         return b(spread_gradient, dw, ids, g, padding)
-
-    @kernel(type, place="cuda", dtypes=FLOATS)
-    def lookup_on_cuda(b: Binder) -> None:
-        w = b["W"]
-        b.require(
-            not b.is_rows("W"), f"{type} on a GPU takes a W that is a tensor.", expected="a tensor",
-            received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
-        )  # fmt: skip
-        row_indexing.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
 
     @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
     def lookup_grad_on_cuda(b: Binder) -> None:

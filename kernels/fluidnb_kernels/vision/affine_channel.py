@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import by_rows, ctype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import Channels, vector
@@ -80,9 +80,20 @@ def _grad_infer(c: Context) -> None:
         c.set(slot, scale.shape, scale.dtype)
 
 
-@grad_op("affine_channel_grad", infer=_grad_infer)
+@grad_op("affine_channel_grad", infer=_grad_infer, cuda=FLOATS)
 def affine_channel_grad(b: Binder) -> None:
     """dX = dOut · Scale; dScale = Σ dOut · X and dBias = Σ dOut over everything but the channel."""
+    if b.on_cuda:
+        x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
+        if dx is not None:
+            _emit_affine(b, g, None, dx)
+        if b.wants("Scale@GRAD") or b.wants("Bias@GRAD"):
+            parts = _channels(b, x)
+            mean, inverse = (b.tmp((parts.channels,), wide_dtype(x.dtype)) for _ in range(2))
+            fill(b, mean, 0)
+            fill(b, inverse, 1)
+            parts.slopes(b, x, g, mean, inverse)
+        return
     x, g, dx = _images(b, "X", "Out@GRAD", "X@GRAD")
     if dx is not None:
         b(np.multiply, g, _vector(x, b["Scale"]), out=dx)
@@ -109,16 +120,3 @@ def _emit_affine(b: Binder, x: Array, bias: Array | None, out: Array) -> None:
         b, CUDA, f"affine<{ctype(x.dtype)}>", rows, width, x, scale, scale if bias is None else bias, out,
         np.int64(parts.channels), np.int64(width), np.int32(last), np.int32(bias is not None),
     )  # fmt: skip
-
-
-@kernel("affine_channel_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
-    if dx is not None:
-        _emit_affine(b, g, None, dx)
-    if b.wants("Scale@GRAD") or b.wants("Bias@GRAD"):
-        parts = _channels(b, x)
-        mean, inverse = (b.tmp((parts.channels,), wide_dtype(x.dtype)) for _ in range(2))
-        fill(b, mean, 0)
-        fill(b, inverse, 1)
-        parts.slopes(b, x, g, mean, inverse)
