@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 
@@ -49,6 +49,7 @@ def _apart(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     infer=_infer,
     grad=default_grad("X", "Out", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def maxout(b: Binder) -> None:
     """Out = the largest of every ``groups`` channels that follow each other.
@@ -60,6 +61,8 @@ def maxout(b: Binder) -> None:
 
     Source: Goodfellow et al., Maxout networks (2013); Fluid's maxout_op.
     """
+    if b.on_cuda:
+        return _emit_on_cuda(b, "largest_of", b["X"], b["Out"])
     inner, outer, axis = _apart(b)
     out = writing(b, b["Out"], outer)
     b(np.maximum.reduce, reading(b, b["X"], inner), axis, None, out, True)
@@ -92,8 +95,3 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
     inner = product(x.shape[_axis(b) + 1 :])
     rows = x.size // max(groups * inner, 1)
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, inner, *arrays, np.int64(groups), np.int64(inner))
-
-
-@kernel("maxout", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, "largest_of", b["X"], b["Out"])

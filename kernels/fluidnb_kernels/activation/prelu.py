@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
@@ -63,6 +63,7 @@ def _slopes(b: Binder) -> Array:
     grad=default_grad("X", "Alpha", "Out@GRAD"),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def prelu(b: Binder) -> None:
     """Out = X where X > 0, Alpha · X elsewhere; Out inherits X's LoD.
@@ -74,6 +75,8 @@ def prelu(b: Binder) -> None:
 
     Source: He et al., Delving deep into rectifiers (2015); Fluid's prelu_op.
     """
+    if b.on_cuda:
+        return _emit_on_cuda(b, "prelu", b["X"], b["Alpha"], b["Out"])
     x, slopes = values(b, b["X"], _slopes(b))
     t = np.minimum(x, 0)
     t *= slopes
@@ -128,8 +131,3 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
     width, of_rows = (inner, count) if inner > 1 or count == 1 else (count, 0)
     rows = x.size // max(width, 1)
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, width, *arrays, np.int64(of_rows), np.int64(width))
-
-
-@kernel("prelu", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, "prelu", b["X"], b["Alpha"], b["Out"])

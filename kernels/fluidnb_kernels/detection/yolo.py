@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Source, by_rows, ctype, each, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.rules import attributes
@@ -317,7 +317,7 @@ def _how(b: Binder) -> Any:
     grad=default_grad("X", "GTBox", "GTLabel", "GTScore", "ObjectnessMask", "GTMatchMask", "Loss@GRAD",
                       wrt=["X", "GTBox", "GTScore"]),
     dtypes=FLOATS,
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def yolov3_loss(b: Binder) -> None:
     """The loss of places, confidences and classes, object by object, at the anchor that is most like it in size.
@@ -337,6 +337,22 @@ def yolov3_loss(b: Binder) -> None:
 
     Source: Redmon and Farhadi, "YOLOv3: An Incremental Improvement" (2018); Fluid's yolov3_loss_op.
     """
+    if b.on_cuda:  # anchors, targets, and a block for each image's loss; NaN where an object is outside
+        launches, match, objects = _Launches(b), b["GTMatchMask"], b["ObjectnessMask"]
+        x, boxes, how = launches.x, launches.boxes, launches.how
+        match = b.tmp(boxes.shape[:2], np.int32) if match is None else match
+        objects = b.tmp((len(x), len(how.anchor_mask), *x.shape[2:]), x.dtype) if objects is None else objects
+        anchors = np.array(how.anchors, boxes.dtype)
+        place = b.table(_places(how))
+        numbers = np.int64(place.size), launches.input
+        each(b, CUDA, f"matched<{ctype(boxes.dtype)}>", match.size, boxes, b.table(anchors), place, match, *numbers)
+        operands = x, boxes, launches.rates, match, launches.anchors, objects, *launches.sizes, launches.input
+        limits = np.float64(how.scale_x_y), np.float64(how.ignore_thresh), launches.many
+        rows, width = objects.shape[0] * objects.shape[1], objects.shape[2] * objects.shape[3]
+        by_rows(b, CUDA, f"objects<{launches.ctype}>", rows, width, *operands, *limits)
+        if b["Loss"] is not None:
+            launches.by_blocks("yolo_loss", len(x), match, objects, b["Loss"])
+        return
     outs = (b["Loss"], b["ObjectnessMask"], b["GTMatchMask"])
     b(loss, b["X"], b["GTBox"], b["GTLabel"], b["GTScore"], _how(b), outs)
 
@@ -379,22 +395,3 @@ class _Launches:
             operands = self.x, self.boxes, labels, self.rates, match, self.anchors, sure, *args, *self.sizes
             numbers = self.input, np.float64(self.how.smooth), self.many, np.int64(blocks)
             self.b(CUDA[f"{name}<{self.ctype}>"], (min(blocks, BLOCKS),), (THREADS,), 0, *operands, *numbers)
-
-
-@kernel("yolov3_loss", place="cuda", dtypes=FLOATS)
-def yolov3_loss_on_cuda(b: Binder) -> None:
-    """Anchors, targets, and a block for each image's loss; NaN where an object is outside."""
-    launches, match, objects = _Launches(b), b["GTMatchMask"], b["ObjectnessMask"]
-    x, boxes, how = launches.x, launches.boxes, launches.how
-    match = b.tmp(boxes.shape[:2], np.int32) if match is None else match
-    objects = b.tmp((len(x), len(how.anchor_mask), *x.shape[2:]), x.dtype) if objects is None else objects
-    anchors = np.array(how.anchors, boxes.dtype)
-    place = b.table(_places(how))
-    numbers = np.int64(place.size), launches.input
-    each(b, CUDA, f"matched<{ctype(boxes.dtype)}>", match.size, boxes, b.table(anchors), place, match, *numbers)
-    operands = x, boxes, launches.rates, match, launches.anchors, objects, *launches.sizes, launches.input
-    limits = np.float64(how.scale_x_y), np.float64(how.ignore_thresh), launches.many
-    rows, width = objects.shape[0] * objects.shape[1], objects.shape[2] * objects.shape[3]
-    by_rows(b, CUDA, f"objects<{launches.ctype}>", rows, width, *operands, *limits)
-    if b["Loss"] is not None:
-        launches.by_blocks("yolo_loss", len(x), match, objects, b["Loss"])

@@ -110,21 +110,20 @@ def _define(name: str, row: Row) -> None:
         grad=_grad_maker(name, row),
         inplace=True,
         rows=as_x if name == "mul" else None,
+        cuda=NUMBERS,
         doc=_DOC.format(name=name, formula=row.formula, x=x, y=y, result=result),
     )
     def elementwise(b: Binder) -> None:
+        if b.on_cuda:
+            if b.is_rows("X"):
+                factor = of_dtype(b, _number(b, name), dtype_of(b["X"]))
+                return on_rows_on_cuda(b, scale_values, factor, b.const(1, wide_dtype(factor.dtype))[()])
+            return binary(b, CUDA, f"f::{name}", b["X"], b["Y"], b["Out"], joined(b))
         if b.is_rows("X"):
             return on_rows(b, np.multiply, _number(b, name).reshape(()))
         x, y = operands(b)
         whole = row.ufunc is np.divide and x.dtype.kind in "iu"
         return b(truncated_quotient if whole else row.ufunc, x, y, out=b["Out"])
-
-    @kernel("elementwise_" + name, place="cuda", dtypes=NUMBERS)
-    def on_cuda(b: Binder) -> None:
-        if b.is_rows("X"):
-            factor = of_dtype(b, _number(b, name), dtype_of(b["X"]))
-            return on_rows_on_cuda(b, scale_values, factor, b.const(1, wide_dtype(factor.dtype))[()])
-        return binary(b, CUDA, f"f::{name}", b["X"], b["Y"], b["Out"], joined(b))
 
     dx, dy = row.dx, row.dy
     if dx is None or dy is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import Operand
 from fluidnb_kernels.cuda import THREADS, by_rows, ctype, of_dtype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
@@ -94,7 +94,7 @@ def nll(x: Array, label: Array, weight: Array | None, ignored: int, reduction: s
     infer=_nll_infer,
     grad=default_grad("X", "Label", "Weight", "Total_weight", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def nll_loss(b: Binder) -> None:
     """Out = -Weight[Label] · X[Label], summed, divided by the sum of the weights, or for each label.
@@ -106,6 +106,20 @@ def nll_loss(b: Binder) -> None:
 
     Source: Paddle's nll_loss_op.
     """
+    if b.on_cuda:  # blocks that add up losses, and one that adds up those sums; NaN where a label is no class
+        x, out, reduction = b["X"], b["Out"], b.attr("reduction")
+        labels, weight, sizes = _labels_on_cuda(b, x)
+        n, each = labels.size, reduction == "none"
+        blocks = min(_BLOCKS, -(-n // THREADS))
+        parts, t = b.tmp((2 * max(blocks, 1),), wide_dtype(x.dtype)), ctype(x.dtype)
+        if n:
+            operands = x, labels, weight, out if each else NOTHING, parts, *sizes
+            b(LINES[f"nll_loss<{t}>"], (blocks,), (THREADS,), 0, *operands, np.int64(n))
+        if b.wants("Total_weight") or not each:
+            results = NOTHING if each else out, wanted(b, "Total_weight")
+            counts = np.int32(reduction == "mean"), np.int32(blocks)
+            b(LINES[f"nll_total<{t}>"], (1,), (THREADS,), 0, parts, *results, *counts)
+        return
     x = b["X"]
     total = b["Total_weight"] if b.wants("Total_weight") else b.tmp((1,), x.dtype)
     b(nll, x, b["Label"], b["Weight"], b.attr("ignore_index"), b.attr("reduction"), b["Out"], total)
@@ -140,20 +154,3 @@ def _labels_on_cuda(b: Binder, x: Array) -> tuple[Array, Array, list[np.int64]]:
     weight = of_dtype(b, b["Weight"], x.dtype) if b.has("Weight") else NOTHING
     sizes = b.attr("ignore_index"), x.shape[1], int(np.prod(x.shape[2:], dtype=np.int64))
     return of_dtype(b, b["Label"], np.int64), weight, [np.int64(n) for n in sizes]
-
-
-@kernel("nll_loss", place="cuda", dtypes=FLOATS)
-def nll_loss_on_cuda(b: Binder) -> None:
-    """Blocks that add up losses, and one that adds up those sums; NaN where a label is no class."""
-    x, out, reduction = b["X"], b["Out"], b.attr("reduction")
-    labels, weight, sizes = _labels_on_cuda(b, x)
-    n, each = labels.size, reduction == "none"
-    blocks = min(_BLOCKS, -(-n // THREADS))
-    parts, t = b.tmp((2 * max(blocks, 1),), wide_dtype(x.dtype)), ctype(x.dtype)
-    if n:
-        operands = x, labels, weight, out if each else NOTHING, parts, *sizes
-        b(LINES[f"nll_loss<{t}>"], (blocks,), (THREADS,), 0, *operands, np.int64(n))
-    if b.wants("Total_weight") or not each:
-        results = NOTHING if each else out, wanted(b, "Total_weight")
-        counts = np.int32(reduction == "mean"), np.int32(blocks)
-        b(LINES[f"nll_total<{t}>"], (1,), (THREADS,), 0, parts, *results, *counts)

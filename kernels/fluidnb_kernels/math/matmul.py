@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, is_view, reading, writing, written, zeros
 from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
@@ -123,9 +123,6 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     """
 
 
-@kernel("bmm", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
-@kernel("matmul", place="cuda", dtypes=FLOATS)
 @op(
     "bmm",
     inputs={"X: float[n, rows, k]": "", "Y: float[n, k, columns]": ""},
@@ -133,6 +130,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     cost="Out * X[2:]",
     infer=checked(_infer),
     grad=_GRAD,
+    cuda=FLOATS,
     doc=_BMM_DOC,
 )
 @op(
@@ -146,6 +144,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     cost=_products,
     infer=_infer,
     grad=_GRAD,
+    cuda=FLOATS,
     doc=_V2_DOC,
 )
 @op(
@@ -161,6 +160,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     cost=_products,
     infer=_infer,
     grad=_GRAD,
+    cuda=FLOATS,
 )
 def matmul(b: Binder) -> None:
     """Out = alpha · X · Y; batches broadcast as in numpy. A vector counts as a row of X and as a column of Y.
@@ -205,12 +205,9 @@ _V2_AGAIN = (
 )  # fmt: skip
 
 
-@kernel("bmm_grad", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2_grad", place="cuda", dtypes=FLOATS)
-@kernel("matmul_grad", place="cuda", dtypes=FLOATS)
-@grad_op("bmm_grad", grad=second_grad("bmm_grad_grad", *AGAIN))
-@grad_op("matmul_v2_grad", grad=second_grad("matmul_v2_grad_grad", *_V2_AGAIN))
-@grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN))
+@grad_op("bmm_grad", grad=second_grad("bmm_grad_grad", *AGAIN), cuda=FLOATS)
+@grad_op("matmul_v2_grad", grad=second_grad("matmul_v2_grad_grad", *_V2_AGAIN), cuda=FLOATS)
+@grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN), cuda=FLOATS)
 def matmul_grad(b: Binder) -> None:
     """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
     _slopes(b, b["Out@GRAD"], (b["X"], b["Y"]), (b["X@GRAD"], b["Y@GRAD"]))
@@ -280,9 +277,8 @@ def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) ->
     _slopes(b, b[g], (b[ddx], b[ddy]), (dx, dy))
 
 
-@kernel("matmul_grad_grad", place="cuda", dtypes=FLOATS)
 @grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
-@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
 def matmul_grad_grad(b: Binder) -> None:
     """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
     _again(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))

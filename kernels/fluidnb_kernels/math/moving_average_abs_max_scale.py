@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.axis_reduction import fold
@@ -58,7 +58,7 @@ def average(
     infer=_infer,
     grad=default_grad("Out@GRAD", wrt=["X"], type=_SLOPE),
     dtypes=FLOATS,
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def moving_average_abs_max_scale(b: Binder) -> None:
     """OutAccum = rate · InAccum + max |X|; OutState = rate · InState + 1; OutScale = OutAccum / OutState; Out = X.
@@ -73,6 +73,21 @@ def moving_average_abs_max_scale(b: Binder) -> None:
     moving_average_abs_max_scale_op.
     """
     x = b["X"]
+    if b.on_cuda:  # a fold finds the largest size; one thread does the rest
+        if b.wants("Out"):
+            move(b, b["Out"], x)
+        if b.attr("is_test"):
+            return
+        wide, slots = wide_dtype(x.dtype), ("OutAccum", "OutState", "OutScale")
+        largest = b.tmp((1,), wide)
+        fold(b, reduction_kernels.CUDA, reduction_kernels.LARGEST_SIZE, x, range(x.ndim), largest)
+        before = [of_dtype(b, b[slot], wide) for slot in ("InAccum", "InState")]
+        after = [writing_as(b, b[slot], wide) if b.wants(slot) else b.tmp((1,), wide) for slot in slots]
+        b(CUDA[f"moving<{ctype(wide)}>"], (1,), (1,), 0, largest, *before, *after, np.float64(b.attr("moving_rate")))
+        for slot, given in zip(slots, after, strict=True):
+            if b.wants(slot):
+                written_as(b, b[slot], given)
+        return
     if b.wants("Out"):
         b(np.copyto, b["Out"], x)
     if b.attr("is_test"):
@@ -86,22 +101,3 @@ def moving_average_abs_max_scale(b: Binder) -> None:
 def straight_through(b: Binder) -> None:
     """dX = dOut."""
     verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])
-
-
-@kernel("moving_average_abs_max_scale", place="cuda", dtypes=FLOATS)
-def moving_average_abs_max_scale_on_cuda(b: Binder) -> None:
-    """A fold finds the largest size; one thread does the rest."""
-    x = b["X"]
-    if b.wants("Out"):
-        move(b, b["Out"], x)
-    if b.attr("is_test"):
-        return
-    wide, slots = wide_dtype(x.dtype), ("OutAccum", "OutState", "OutScale")
-    largest = b.tmp((1,), wide)
-    fold(b, reduction_kernels.CUDA, reduction_kernels.LARGEST_SIZE, x, range(x.ndim), largest)
-    before = [of_dtype(b, b[slot], wide) for slot in ("InAccum", "InState")]
-    after = [writing_as(b, b[slot], wide) if b.wants(slot) else b.tmp((1,), wide) for slot in slots]
-    b(CUDA[f"moving<{ctype(wide)}>"], (1,), (1,), 0, largest, *before, *after, np.float64(b.attr("moving_rate")))
-    for slot, given in zip(slots, after, strict=True):
-        if b.wants(slot):
-            written_as(b, b[slot], given)

@@ -56,11 +56,6 @@ def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
     launch(b, kernel, arrays, given, *numbers)
 
 
-def signs(b: Binder) -> None:
-    """Emit Out = the sign of X."""
-    launch(b, "sign", [b["X"], b["Out"]], [])
-
-
 def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
     """Emit the sum of tensors, eight of them at a time."""
     left, between = list(terms), b.like(out) if len(terms) > _TERMS else out

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
+from fluidnb.op import EMPTY, GRAD, Attr, Binder, OpDef, OpDesc, grad_names, op, same
 from fluidnb_kernels.cuda import wide_dtype
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary
-from fluidnb_kernels.math.same_shape import scaled, signs
+from fluidnb_kernels.math.same_shape import launch, scaled
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 from fluidnb_kernels.rules import alike, checked
@@ -48,6 +48,7 @@ def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> l
     inplace=True,
     dtype_slot="X",
     rows=as_x,
+    cuda=NUMBERS,
 )
 def scale(b: Binder) -> None:
     """Out = scale · X + bias, or scale · (X + bias); Out inherits X's LoD. The gradient is a scale too.
@@ -59,15 +60,22 @@ def scale(b: Binder) -> None:
 
     Source: Fluid's scale_op.
     """
+    dtype = dtype_of(b["X"])
+    factor, bias = (int(b.attr(name)) if dtype.kind in "iu" else b.attr(name) for name in ("scale", "bias"))
     if b.is_rows("X"):
         b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
-        return on_rows(b, np.multiply, b.const(b.attr("scale"), dtype_of(b["X"])))
-    x, out = b["X"], b["Out"]
-    whole = x.dtype.kind in "iu"
-    factor, bias = (b.const(int(v) if whole else v, x.dtype) for v in (b.attr("scale"), b.attr("bias")))
+        if b.on_cuda:
+            return on_rows_on_cuda(b, scale_values, None, b.const(factor, wide_dtype(dtype))[()])
+        return on_rows(b, np.multiply, b.const(b.attr("scale"), dtype))
+    x, out, by = b["X"], b["Out"], b["ScaleTensor"] if b.has("ScaleTensor") else None
+    if b.on_cuda:
+        if x is not out or by is not None or (factor, bias) != (1, 0):
+            scaled(b, x, out, factor, bias, first=not b.attr("bias_after_scale"), by=by)
+        return None
+    factor, bias = b.const(factor, dtype), b.const(bias, dtype)
     steps: list[tuple[np.ufunc, Any]] = []
-    if b.has("ScaleTensor"):
-        steps.append((np.multiply, b["ScaleTensor"].reshape(())))
+    if by is not None:
+        steps.append((np.multiply, by.reshape(())))
     elif factor != 1:
         steps.append((np.multiply, factor))
     if bias != 0:
@@ -77,21 +85,6 @@ def scale(b: Binder) -> None:
     for function, operand in steps:
         b(function, x, operand, out=out)
         x = out
-    return None
-
-
-@kernel("scale", place="cuda", dtypes=NUMBERS)
-def scale_on_cuda(b: Binder) -> None:
-    if b.is_rows("X"):
-        b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
-        dtype = dtype_of(b["X"])
-        factor = int(b.attr("scale")) if dtype.kind in "iu" else b.attr("scale")
-        return on_rows_on_cuda(b, scale_values, None, b.const(factor, wide_dtype(dtype))[()])
-    x, out, by = b["X"], b["Out"], b["ScaleTensor"] if b.has("ScaleTensor") else None
-    whole = x.dtype.kind in "iu"
-    factor, bias = (int(v) if whole else v for v in (b.attr("scale"), b.attr("bias")))
-    if x is not out or by is not None or (factor, bias) != (1, 0):
-        scaled(b, x, out, factor, bias, first=not b.attr("bias_after_scale"), by=by)
     return None
 
 
@@ -168,6 +161,7 @@ def minus(b: Binder) -> None:
     infer=same(),
     grad=lambda desc, definition, no_grad: scaled_gradients(desc, 0.0, no_grad),
     inplace=True,
+    cuda=NUMBERS,
 )
 def sign(b: Binder) -> None:
     """Out = -1 where X < 0, 0 where X is 0, 1 where X > 0. The gradient is zero.
@@ -179,7 +173,6 @@ def sign(b: Binder) -> None:
 
     Source: Fluid's sign_op.
     """
-    b(np.sign, b["X"], out=b["Out"])
-
-
-kernel("sign", place="cuda", dtypes=NUMBERS)(signs)
+    if b.on_cuda:
+        return launch(b, "sign", [b["X"], b["Out"]], [])
+    return b(np.sign, b["X"], out=b["Out"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool.emit import emit_pool, emit_pool_grad
@@ -86,9 +86,23 @@ def spp(b: Binder) -> None:
         b(np.copyto, out[:, columns], part.reshape(len(x), -1))
 
 
-@grad_op("spp_grad")
+@grad_op("spp_grad", cuda=FLOATS)
 def spp_grad(b: Binder) -> None:
     """dX = the sum over the levels of the gradients of their poolings."""
+    if b.on_cuda:
+        x, dx = b["X"], b["X@GRAD"]
+        wide = wide_dtype(x.dtype)  # the levels are added up in it
+        g, total = of_dtype(b, b["Out@GRAD"], wide), writing_as(b, dx, wide)
+        for k, (columns, shape, axes) in enumerate(_levels(b, x)):
+            share, of, again = b.tmp(shape, wide), lay(g)[:, columns], ADD * bool(k)
+            move(b, share, g, to=lay(share, of.shape), of=of)
+            if b.attr("pooling_type") == "max":
+                where = b.tmp(shape, np.int32)
+                largest(b, x, None, where, axes)
+                largest_grad(b, share, where, total, axes, flags=again)
+            else:
+                mean_grad(b, share, total, axes, flags=EXCLUSIVE | again)
+        return written_as(b, dx, total)
     x, out, g, dx = b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"]
     for k, (columns, shape, axes) in enumerate(_levels(b, x)):
         pooled, share = (_level(b, v[:, columns], shape) for v in (out, g))
@@ -103,20 +117,3 @@ def _level(b: Binder, columns: Array, shape: tuple[int, ...]) -> Array:
     part = b.tmp(columns.shape, columns.dtype)
     b(np.copyto, part, columns)
     return part.reshape(shape)
-
-
-@kernel("spp_grad", place="cuda", dtypes=FLOATS)
-def _spp_grad_on_cuda(b: Binder) -> None:
-    x, dx = b["X"], b["X@GRAD"]
-    wide = wide_dtype(x.dtype)  # the levels are added up in it
-    g, total = of_dtype(b, b["Out@GRAD"], wide), writing_as(b, dx, wide)
-    for k, (columns, shape, axes) in enumerate(_levels(b, x)):
-        share, of, again = b.tmp(shape, wide), lay(g)[:, columns], ADD * bool(k)
-        move(b, share, g, to=lay(share, of.shape), of=of)
-        if b.attr("pooling_type") == "max":
-            where = b.tmp(shape, np.int32)
-            largest(b, x, None, where, axes)
-            largest_grad(b, share, where, total, axes, flags=again)
-        else:
-            mean_grad(b, share, total, axes, flags=EXCLUSIVE | again)
-    written_as(b, dx, total)

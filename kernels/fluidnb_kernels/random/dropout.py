@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
+from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import words_of
@@ -49,6 +49,7 @@ def check_rate(value: float) -> str | None:
     grad=default_grad("Mask", "Out@GRAD"),
     random=True,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def dropout(b: Binder) -> None:
     """Out = X · Mask while training and X · (1 - p) in the test; or X · Mask / (1 - p) and X with upscale_in_train.
@@ -60,6 +61,21 @@ def dropout(b: Binder) -> None:
 
     Source: Fluid's dropout_op.
     """
+    if b.on_cuda:  # one launch, whose numbers are those of the host
+        x, mask = b["X"], b["Mask"]
+        if b.attr("is_test"):
+            if mask is not None:
+                each(b, CUDA, "ones", mask.size, mask)
+            return _emit_test(b, x, b["Out"])
+        stream = b.rng
+        if not b.attr("fix_seed"):
+            stream.seed = 0
+        if mask is None:
+            mask = b.tmp(x.shape, np.uint8)
+        if x.size:
+            function = CUDA[f"dropout<{ctype(x.dtype)}, {_width(x, mask, b['Out'])}>"]
+            b(draw, function, stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
+        return None
     x, out, mask, rate = b["X"], b["Out"], b["Mask"], b.attr("dropout_prob")
     upscale = b.attr("dropout_implementation") == UPSCALE
     stays = b.const(1 - rate, x.dtype)
@@ -135,22 +151,3 @@ def _emit_test(b: Binder, x: Array, out: Array) -> None:
     factor = 1.0 if upscale else 1 - b.attr("dropout_prob", 0.5)
     wide = vector(x, out)
     each(b, CUDA, f"scaled<{ctype(x.dtype)}, {wide}>", x.size, x, out, np.float64(factor), per_thread=wide)
-
-
-@kernel("dropout", place="cuda", dtypes=FLOATS)
-def dropout_on_cuda(b: Binder) -> None:
-    """One launch, whose numbers are those of the host."""
-    x, mask = b["X"], b["Mask"]
-    if b.attr("is_test"):
-        if mask is not None:
-            each(b, CUDA, "ones", mask.size, mask)
-        return _emit_test(b, x, b["Out"])
-    stream = b.rng
-    if not b.attr("fix_seed"):
-        stream.seed = 0
-    if mask is None:
-        mask = b.tmp(x.shape, np.uint8)
-    if x.size:
-        function = CUDA[f"dropout<{ctype(x.dtype)}, {_width(x, mask, b['Out'])}>"]
-        b(draw, function, stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
-    return None

@@ -242,9 +242,21 @@ def row_conv(b: Binder) -> None:
     b(np.add.reduce, apply(b, np.multiply, rows, weight), 1, None, b["Out"])
 
 
-@grad_op("row_conv_grad", dtype_slot="X")
+@grad_op("row_conv_grad", dtype_slot="X", cuda=FLOATS)
 def row_conv_grad(b: Binder) -> None:
     """dFilter[k] = Σ over t of X[t + k] · dOut[t]; dX[t] = Σ over k of dOut[t - k] · Filter[k]."""
+    if b.on_cuda:
+        x, weight, g, offsets = b["X"], b["Filter"], b["Out@GRAD"], offsets_of(b)
+        name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
+        if b.wants("Filter@GRAD"):
+            dfilter = b["Filter@GRAD"]
+            counts = row_maps.on_device(b, _reach(offsets, depth))
+            each_line(b, CUDA, f"row_conv_filter<{name}>", dfilter.size, len(x), width, x, g, counts, dfilter)
+        if b.wants("X@GRAD"):
+            counts = row_maps.on_device(b, _reach(offsets, depth, back=True))
+            args = g, weight, counts, b["X@GRAD"], np.int64(-1), np.int64(width)
+            by_rows(b, CUDA, f"row_conv<{name}>", len(x), width, *args)
+        return
     x, weight, g = b["X"], b["Filter"], b["Out@GRAD"]
     around = _row_conv_neighbours(b)
     spread = np.broadcast_to(g[:, None], (len(x), *weight.shape))
@@ -262,17 +274,3 @@ def _reach(offsets: Any, depth: int, back: bool = False) -> Any:
     lengths, rows = np.diff(offsets), np.arange(offsets[-1])
     left = rows + 1 - np.repeat(offsets[:-1], lengths) if back else np.repeat(offsets[1:], lengths) - rows
     return np.minimum(left, depth)
-
-
-@kernel("row_conv_grad", place="cuda", dtypes=FLOATS)
-def row_conv_grad_on_cuda(b: Binder) -> None:
-    x, weight, g, offsets = b["X"], b["Filter"], b["Out@GRAD"], offsets_of(b)
-    name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
-    if b.wants("Filter@GRAD"):
-        dfilter = b["Filter@GRAD"]
-        counts = row_maps.on_device(b, _reach(offsets, depth))
-        each_line(b, CUDA, f"row_conv_filter<{name}>", dfilter.size, len(x), width, x, g, counts, dfilter)
-    if b.wants("X@GRAD"):
-        counts = row_maps.on_device(b, _reach(offsets, depth, back=True))
-        args = g, weight, counts, b["X@GRAD"], np.int64(-1), np.int64(width)
-        by_rows(b, CUDA, f"row_conv<{name}>", len(x), width, *args)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import Source, by_rows, ctype, each, typed
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
@@ -119,6 +119,7 @@ def add_all(pairs: list[tuple[Array, Array]]) -> None:
     grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),
     guard=values_of("Y"),
     check=_check,
+    cuda=FLOATS,
 )
 def im2sequence(b: Binder) -> None:
     """Out = the windows of each image, from left to right and from top to bottom, each flattened.
@@ -132,6 +133,18 @@ def im2sequence(b: Binder) -> None:
 
     Source: Fluid's im2sequence_op.
     """
+    if b.on_cuda:
+        x, rows = b["X"], b["Out"]
+        corners = [
+            np.moveaxis(np.indices((down.out, across.out)), 0, -1).reshape(-1, 2) * (down.stride, across.stride)
+            - (down.low, across.low)
+            for down, across in _sizes(b)
+        ]
+        images = np.repeat(np.arange(len(x)), [len(c) for c in corners])
+        table = np.column_stack([images, np.concatenate([np.zeros((0, 2), np.int64), *corners])]).astype(np.int32)
+        numbers = numbers_of(_windows(b, *x.shape[2:]))[6:]
+        name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
+        return by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))
     x = b["X"]
     whole, inside = padded(b, x, _widest(b, *x.shape[2:]), 0, False)
     if inside is not None:
@@ -155,18 +168,3 @@ def im2sequence_grad(b: Binder) -> None:
     b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
     if inside is not None:
         b(np.copyto, dx, inside)
-
-
-@kernel("im2sequence", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    x, rows = b["X"], b["Out"]
-    corners = [
-        np.moveaxis(np.indices((down.out, across.out)), 0, -1).reshape(-1, 2) * (down.stride, across.stride)
-        - (down.low, across.low)
-        for down, across in _sizes(b)
-    ]
-    images = np.repeat(np.arange(len(x)), [len(c) for c in corners])
-    table = np.column_stack([images, np.concatenate([np.zeros((0, 2), np.int64), *corners])]).astype(np.int32)
-    numbers = numbers_of(_windows(b, *x.shape[2:]))[6:]
-    name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
-    by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))

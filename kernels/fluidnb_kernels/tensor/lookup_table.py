@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
@@ -156,11 +156,20 @@ def _define(type: str, ids: str, example: str) -> None:
             b(blank, rows, ids, padding)
         return written(b, out, rows)
 
-    @grad_op(type + "_grad", infer=None, dtype_slot="W", rows=lambda c: bool(c.attr("is_sparse", False)))
+    @grad_op(type + "_grad", infer=None, dtype_slot="W", rows=lambda c: bool(c.attr("is_sparse", False)), cuda=FLOATS)
     def lookup_grad(b: Binder) -> None:
         """dW = the sum of dOut for each row of W; as SelectedRows, one for each id, with is_sparse."""
         if not b.wants("W@GRAD"):
             return
+        if b.on_cuda:
+            w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
+            if b.attr("is_sparse", False):
+                rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
+                values = b.memory.alloc_on("cuda", g.shape, g.dtype)  # the rows hold it longer than a workspace lives
+                return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
+            dw = b.set("W@GRAD", w.shape, w.dtype)
+            fill_all(b, dw)
+            return row_indexing.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
         w, n, padding = b["W"], b["Ids"].size, b.attr("padding_idx", NO_PADDING)
         shape, dtype = shape_of(w), dtype_of(w)
         ids, g = reading(b, b["Ids"], (n,)), reading(b, b["Out@GRAD"], (n, shape[1]))
@@ -169,19 +178,6 @@ def _define(type: str, ids: str, example: str) -> None:
         dw = b.set("W@GRAD", shape, dtype)
         zeros(b, dw)
         return b(spread_gradient, dw, ids, g, padding)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def lookup_grad_on_cuda(b: Binder) -> None:
-        if not b.wants("W@GRAD"):
-            return
-        w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
-        if b.attr("is_sparse", False):
-            rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
-            values = b.memory.alloc_on("cuda", g.shape, g.dtype)  # the rows hold it longer than a workspace lives
-            return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
-        dw = b.set("W@GRAD", w.shape, w.dtype)
-        fill_all(b, dw)
-        return row_indexing.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
 
 
 _define("lookup_table", "[…, 1]", "[[1], [0]]")

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, kernel, op, same
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, same
 from fluidnb.op.grad import default_grad, grad_desc, grad_names, linear_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
@@ -80,10 +80,8 @@ def _as_before(c: Context) -> None:
     c.set("X@GRAD", c["XShape"].shape[1:], c["Out@GRAD"].dtype, c.lod("XShape"))
 
 
-@kernel("transpose_grad", place="cuda")
-@kernel("transpose2_grad", place="cuda")
-@grad_op("transpose_grad", grad=linear_grad("transpose"))
-@grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"))
+@grad_op("transpose_grad", grad=linear_grad("transpose"), cuda=True)
+@grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"), cuda=True)
 def transpose_grad(b: Binder) -> None:
     """dX = dOut with the dimensions back in their order."""
     verbs.copy(b, b["X@GRAD"], b["Out@GRAD"], of=lambda v: v.transpose(_inverse(b.attr("axis"))))
