@@ -139,7 +139,19 @@ SELU = {
 }
 ALPHA = {"alpha": Attr("float", 1.0, "how far it goes below 0")}
 
-ACTIVATIONS = {
+def _root(x: Operand) -> Operand:
+    """√(1 - x²)."""
+    t = 1 - x * x
+    np.sqrt(t, out=t)
+    return t
+
+
+def _tan_grad(x: Operand, g: Operand) -> Operand:
+    cosine = np.cos(x)
+    return g / (cosine * cosine)
+
+
+ROWS = {
     "logsigmoid": Row("log(1 / (1 + exp(-X)))", lambda x: -np.logaddexp(-x, 0), "dOut / (1 + exp(X))", ("X",),
                       lambda x, g: g / (np.exp(x) + 1), ("[0.0, 40.0]", "[-0.6931, -0.    ]")),
     "softplus": Row(
@@ -192,25 +204,6 @@ ACTIVATIONS = {
         ("X",), _mish_grad, ("[0.0, 2.0]", "[0.   , 1.944]"),
         {"threshold": Attr("float", 20.0, "ignored (compatibility with Paddle 2)")}, source="Misra (2019)",
     ),
-}  # fmt: skip
-
-for _type, _row in ACTIVATIONS.items():
-    define(_type, _row)
-
-
-def _root(x: Operand) -> Operand:
-    """√(1 - x²)."""
-    t = 1 - x * x
-    np.sqrt(t, out=t)
-    return t
-
-
-def _tan_grad(x: Operand, g: Operand) -> Operand:
-    cosine = np.cos(x)
-    return g / (cosine * cosine)
-
-
-FUNCTIONS = {
     "tan": Row("tan(X)", np.tan, "dOut / cos²(X)", ("X",), _tan_grad, ("[0.0]", "[0.]")),
     "acos": Row("the angle in [0, π] whose cosine is X", np.arccos, "-dOut / √(1 - X²)", ("X",),
                 lambda x, g: -g / _root(x), ("[1.0, 0.0]", "[0.    , 1.5708]")),
@@ -238,5 +231,5 @@ FUNCTIONS = {
                  lambda x, g: g / (x * math.log(10)), ("[1.0, 100.0]", "[0., 2.]")),
 }  # fmt: skip
 
-for _type, _row in FUNCTIONS.items():
+for _type, _row in ROWS.items():
     define(_type, _row)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.conv.im2col import depth_of, to_columns, to_images
+from fluidnb_kernels.conv.host_products import depth_of, to_columns, to_images
 from fluidnb_kernels.cuda import THREADS, Source, ctype, each, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.sliding_windows import numbers_of

@@ -1,8 +1,4 @@
-"""The three products of a convolution: with the filter, and with the gradient of either side.
-
-Windows are unrolled into columns a few rows at a time, so that they stay in the cache. Where the batch is innermost in
-memory, one product serves the whole batch; otherwise there is a product for each image.
-"""
+"""Convolutions on the host: images unrolled into columns, and products of matrices."""
 
 from __future__ import annotations
 
@@ -14,8 +10,42 @@ import numpy as np
 
 from fluidnb.memory import strided
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.emit import reading, writing, written
+from fluidnb_kernels.cuda import Source, ctype, each, elements, wide_dtype
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
+from fluidnb_kernels.tensor.strided_copy import WORDS
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"columns<{WORDS[size]}>" for size in (2, 4, 8))
+    for dtype in elements(FLOATS):
+        for column in dict.fromkeys((dtype, wide_dtype(dtype))):
+            yield f"images<{ctype(column)}, {ctype(dtype)}>"
+
+
+CUDA = Source(__file__, "im2col.cu", _kernels)
+
+
+def depth_of(x: Array, axes: Sequence[Axis]) -> int:
+    """The number of rows of columns: elements of a window in all channels."""
+    return int(x.shape[1]) * prod(a.window for a in axes)
+
+
+def to_columns(b: Binder, x: Array, columns: Array, axes: Sequence[Axis], together: bool = False) -> None:
+    """Emit the windows of images as columns [n, depth, windows], or [depth, n, windows] with ``together``."""
+    n, channels, places = len(x), x.shape[1], prod(a.out for a in axes)
+    steps = (places, n * places) if together else (depth_of(x, axes) * places, places)
+    count = n * channels * places
+    kernel = f"columns<{WORDS[x.dtype.itemsize]}>"
+    each(b, CUDA, kernel, count, x, columns, *numbers_of(axes), *map(np.int64, (channels, *steps)))
+
+
+def to_images(b: Binder, columns: Array, x: Array, axes: Sequence[Axis]) -> None:
+    """Emit images whose elements are the sums of those of columns that came from them."""
+    kernel = f"images<{ctype(columns.dtype)}, {ctype(x.dtype)}>"
+    each(b, CUDA, kernel, x.size, columns, x, *numbers_of(axes))
+
 
 #: Bytes of columns that are made at once: what stays in the cache.
 COLUMNS = 1 << 19

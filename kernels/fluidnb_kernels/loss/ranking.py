@@ -11,9 +11,8 @@ from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
-from fluidnb_kernels.loss.cross_entropy import label_rule
+from fluidnb_kernels.loss.cross_entropy import label_places, label_rule, take
 from fluidnb_kernels.loss.launch import LINES, pointwise
-from fluidnb_kernels.loss.softmax_with_cross_entropy import label_places, take
 from fluidnb_kernels.rules import alike
 
 

@@ -10,8 +10,8 @@ from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.math import matrix_products
+from fluidnb_kernels.math.matmul import gemm
 from fluidnb_kernels.math.matrix_products import Side, multiplied
-from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import checked, one_axis, same_shape

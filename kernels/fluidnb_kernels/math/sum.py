@@ -13,8 +13,7 @@ from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.same_shape import added
 from fluidnb_kernels.math.scale import scaled_gradients
 from fluidnb_kernels.rows.device_rows import emit_sum_on_cuda
-from fluidnb_kernels.rows.sums import emit_sum
-from fluidnb_kernels.rows.values import as_x, dtype_of, or_rows, shape_of
+from fluidnb_kernels.rows.values import as_x, dtype_of, emit_sum, or_rows, shape_of
 from fluidnb_kernels.rules import agree, joint
 
 

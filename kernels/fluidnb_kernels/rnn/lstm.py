@@ -5,8 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
-from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
-from fluidnb_kernels.rnn.lstm_steps import Lstm
+from fluidnb_kernels.rnn.lstm_run import Lstm, emit, emit_back, network
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import one_dtype, require_lod
 

@@ -9,8 +9,7 @@ from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels.cuda import BLOCKS, THREADS, ctype
 from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
-from fluidnb_kernels.rows.sums import join
-from fluidnb_kernels.rows.values import as_x, dtype_of, fill, put_rows, shape_of, value_array
+from fluidnb_kernels.rows.values import as_x, dtype_of, fill, join, put_rows, shape_of, value_array
 
 
 def _require_rows(c: Context) -> None:

@@ -10,7 +10,7 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kern
 from fluidnb_kernels.cuda import Source, by_rows, ctype, each_line, typed
 from fluidnb_kernels.cuda.gemm import gemm as product_on_cuda
 from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.math.mul import gemm
+from fluidnb_kernels.math.matmul import gemm
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows, offsets_of, one_dtype, require_lod

@@ -10,7 +10,7 @@ from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree, checked, one_axis
 from fluidnb_kernels.tensor import row_indexing
-from fluidnb_kernels.tensor.gather import sides, sum_back
+from fluidnb_kernels.tensor.gather_scatter import sides, sum_back
 
 
 def _check(index: Array, size: int, type: str) -> None:

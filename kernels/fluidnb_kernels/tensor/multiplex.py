@@ -8,7 +8,7 @@ from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, joint
 from fluidnb_kernels.tensor import row_indexing
-from fluidnb_kernels.tensor.scatter import check_rows
+from fluidnb_kernels.tensor.gather_scatter import check_rows
 
 
 def _infer(c: Context) -> None:

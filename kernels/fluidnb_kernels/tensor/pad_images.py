@@ -12,7 +12,7 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, 
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import integers
-from fluidnb_kernels.tensor.gather import add_rows
+from fluidnb_kernels.tensor.gather_scatter import add_rows
 from fluidnb_kernels.tensor.pad import put_window, take_window
 from fluidnb_kernels.tensor.strided_copy import WORDS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels.conv.im2col import to_columns, to_images
+from fluidnb_kernels.conv.host_products import to_columns, to_images
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
 
