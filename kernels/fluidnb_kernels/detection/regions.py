@@ -273,7 +273,7 @@ def roi_pool_grad(b: Binder) -> None:
             regions, channels, oh, ow = g.shape
             sizes = [np.int64(n) for n in (channels, dx.shape[2] * dx.shape[3], oh * ow)]
             name = f"pool_grad<{ctype(g.dtype)}>"
-            by_rows(b, PART_MEANS, name, regions, channels * oh * ow, g, spots, owners(b, regions), total, *sizes)
+            by_rows(b, CUDA, name, regions, channels * oh * ow, g, spots, owners(b, regions), total, *sizes)
     return None
 
 

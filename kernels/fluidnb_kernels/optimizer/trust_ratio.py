@@ -127,9 +127,10 @@ def lamb(b: Binder) -> None:
     Source: You et al., Large batch optimization for deep learning (ICLR 2020); Fluid's lamb_op.
     """
     if b.on_cuda:  # two launches, and one of a single thread that advances the powers
-        powers, betas = beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
-        emit_lamb(b, powers, betas, b.attr("epsilon"), b.attr("weight_decay"))
-        return advance(b, powers, betas)
+        current, betas = beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
+        emit_lamb(b, current, betas, b.attr("epsilon"), b.attr("weight_decay"))
+        advance(b, current, betas)
+        return
     powers = {"Beta1Pow": b.attr("beta1"), "Beta2Pow": b.attr("beta2")}
     slots = "Param", "Moment1", "Moment2"
     g, p, m, v, *left = values(b, gradient(b), *(b[slot] for slot in slots), *(scalar(b, slot) for slot in powers))
