@@ -3,8 +3,6 @@
 A kernel binds once and its calls run many times, so a reshape that copies would freeze the data of the first run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arithmetic of whole arrays, emitted for numpy or as CUDA launches: for formulas that both places share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partialmethod

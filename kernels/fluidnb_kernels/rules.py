@@ -1,7 +1,5 @@
 """Checks that the shape rules of many operators share, and numbers that come as an attribute or as variables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -4,8 +4,6 @@ On the CPU each emits the numpy call that does it, on a GPU the launch. A part o
 takes an array and returns a view of it: numpy's view of the data on the CPU, a view of the layout on a GPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """pow: a power of each element."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

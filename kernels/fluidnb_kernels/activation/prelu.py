@@ -1,7 +1,5 @@
 """prelu: a rectifier whose slope below zero is learned."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product

@@ -1,7 +1,5 @@
 """Smooth activations and transcendental functions: one row for each operator, its gradient beside it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

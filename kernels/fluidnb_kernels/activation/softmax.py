@@ -1,7 +1,5 @@
 """softmax and log_softmax: elements along a dimension as shares of one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

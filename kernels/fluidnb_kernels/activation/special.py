@@ -1,7 +1,5 @@
 """erf, gelu, lgamma, digamma and logit: functions that numpy lacks, and those made of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

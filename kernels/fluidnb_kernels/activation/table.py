@@ -1,7 +1,5 @@
 """The rows of the tables of activations, and their registration as operators with gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 

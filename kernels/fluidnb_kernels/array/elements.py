@@ -1,7 +1,5 @@
 """Copies and sums of the elements of arrays of tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

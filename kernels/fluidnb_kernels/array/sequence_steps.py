@@ -1,7 +1,5 @@
 """lod_tensor_to_array, array_to_lod_tensor: a batch of sequences step by step, and sequences again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """tensor_array_to_tensor: the elements of an array as one tensor."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
 import numpy as np

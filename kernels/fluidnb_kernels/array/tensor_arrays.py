@@ -1,7 +1,5 @@
 """Writing, reading and measuring arrays of tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """beam_search, beam_search_decode and gather_tree: the best sentences, word by word."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

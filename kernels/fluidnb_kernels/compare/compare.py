@@ -1,7 +1,5 @@
 """Comparisons, logic, allclose and equal_all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """recurrent: runs a step net along time, with memories from one step to the next; and its gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

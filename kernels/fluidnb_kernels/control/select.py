@@ -1,7 +1,5 @@
 """select_input, select_output: one of several ways, by a number."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op

@@ -1,7 +1,5 @@
 """while, conditional_block and their gradients: a block that runs while, or if, a condition holds."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op

@@ -5,8 +5,6 @@ has already, of a gradient that arrives and one of the operands. A transposed co
 convolution's images.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -4,8 +4,6 @@ Columns are computed for a few images at a time, so that a large batch needs no 
 needs no columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any

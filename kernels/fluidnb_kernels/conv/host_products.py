@@ -1,7 +1,5 @@
 """Convolutions on the host: images unrolled into columns, and products of matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod

@@ -1,7 +1,5 @@
 """Slots, attributes and shape rules of convolutions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.op import Attr, Context, product

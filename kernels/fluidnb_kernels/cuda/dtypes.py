@@ -1,7 +1,5 @@
 """Operands in the dtype that a kernel takes, the dtype in which it computes, and outputs of another one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

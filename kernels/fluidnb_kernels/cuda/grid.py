@@ -1,7 +1,5 @@
 """Launches over elements, and over rows (``row_grid.cuh`` has the threads' layout)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Launches over lines of a tensor: elements at stride ``inner``, processed together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

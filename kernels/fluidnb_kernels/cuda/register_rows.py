@@ -1,7 +1,5 @@
 """Launches over rows that fit into the registers of a warp or of a block: see ``register_rows.cuh``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """iou_similarity, box_clip, box_coder, box_decoder_and_assign, polygon_box_transform: boxes as four numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op, product

@@ -1,7 +1,5 @@
 """generate_mask_labels: what the part of a network that draws objects shall learn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """bipartite_match, mine_hard_examples and target_assign: priors matched with boxes, and what they learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

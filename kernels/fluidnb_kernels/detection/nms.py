@@ -1,7 +1,5 @@
 """multiclass_nms, multiclass_nms2: of boxes that overlap, the one with the highest score of its class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

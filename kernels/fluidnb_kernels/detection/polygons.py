@@ -1,7 +1,5 @@
 """Polygons: clipping, areas, and the overlaps of one with another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """prior_box, density_prior_box, anchor_generator: boxes for every place of a feature map, known by its shape alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """generate_proposals, distribute_fpn_proposals and collect_fpn_proposals: regions that may hold objects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

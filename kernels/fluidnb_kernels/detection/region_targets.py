@@ -1,7 +1,5 @@
 """rpn_target_assign and generate_proposal_labels: which regions a network learns from, and what."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

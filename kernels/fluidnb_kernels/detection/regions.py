@@ -1,7 +1,5 @@
 """roi_align, roi_pool and psroi_pool: regions of feature maps as small images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any

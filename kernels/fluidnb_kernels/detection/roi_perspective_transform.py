@@ -1,7 +1,5 @@
 """roi_perspective_transform: quadrilaterals of images as upright rectangles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

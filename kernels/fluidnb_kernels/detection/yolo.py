@@ -1,7 +1,5 @@
 """yolo_box and yolov3_loss: boxes from the maps of YOLOv3, and the loss of those maps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

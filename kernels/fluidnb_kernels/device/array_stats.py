@@ -1,7 +1,5 @@
 """Statistics of device arrays, computed on the device; only results are copied to the host."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

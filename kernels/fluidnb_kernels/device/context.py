@@ -1,7 +1,5 @@
 """The context of a CUDA device: arrays in its pool, and waiting for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from math import prod

@@ -1,7 +1,5 @@
 """Copies between places, and the pinned buffers that they go through."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod

@@ -1,7 +1,5 @@
 """Arithmetic of two tensors: one row for each operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Broadcasting of Y to X as Fluid does it, and the dimensions of a launch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, NamedTuple

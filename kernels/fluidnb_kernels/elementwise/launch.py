@@ -1,7 +1,5 @@
 """Launches of functions of two tensors, and of the gradients of arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import prod
 

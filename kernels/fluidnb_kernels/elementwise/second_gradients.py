@@ -1,7 +1,5 @@
 """Gradients of the gradients of sums, differences, products and quotients of two tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import OpValueError

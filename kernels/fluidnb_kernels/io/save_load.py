@@ -1,7 +1,5 @@
 """save, save_combine, load and load_combine: variables to files and back."""
 
-from __future__ import annotations
-
 import os
 from typing import IO, Any
 

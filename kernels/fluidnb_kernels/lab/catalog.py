@@ -1,7 +1,5 @@
 """The kernels of each operator: dtypes, files, or the reason why it stays on the host."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

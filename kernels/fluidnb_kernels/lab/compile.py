@@ -1,7 +1,5 @@
 """A user's CUDA text compiled, by NVRTC where it is installed and for the emulator; what is said of its lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Costs of a kernel: times on the processor, launches and bytes on the emulator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """A user's CUDA text as a kernel that binds: slots and attributes become arguments, and its lines become launches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod

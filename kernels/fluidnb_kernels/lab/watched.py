@@ -1,7 +1,5 @@
 """Trial launches in a separate process, where a wrong index ends that process and not the notebook."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Rank tables: sequences from the longest to the shortest, and rows in that order."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """lod_reset: the same rows, cut into other sequences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.op import Attr, Binder, Context, ValuesOf, default_grad, grad_op, op

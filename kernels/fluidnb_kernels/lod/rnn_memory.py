@@ -1,7 +1,5 @@
 """shrink_rnn_memory, rnn_memory_helper: what a recurrent network remembers from one step to the next."""
 
-from __future__ import annotations
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, same
 from fluidnb.op.rules import like_forward
 from fluidnb.values.copies import on_host

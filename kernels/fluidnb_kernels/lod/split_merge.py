@@ -1,7 +1,5 @@
 """split_lod_tensor, merge_lod_tensor: split and merge rows or sequences by a mask."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

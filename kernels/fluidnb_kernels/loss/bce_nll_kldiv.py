@@ -1,7 +1,5 @@
 """bce_loss, nll_loss and kldiv_loss: losses of probabilities, and of their logarithms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

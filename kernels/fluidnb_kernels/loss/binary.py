@@ -1,7 +1,5 @@
 """Losses of two classes: log_loss, hinge_loss, sigmoid_cross_entropy_with_logits, teacher_student_sigmoid_loss."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op

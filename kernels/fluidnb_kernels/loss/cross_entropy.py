@@ -1,7 +1,5 @@
 """cross_entropy, cross_entropy2, softmax_with_cross_entropy: the logarithm of the right class."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet

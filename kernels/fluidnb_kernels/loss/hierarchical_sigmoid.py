@@ -1,7 +1,5 @@
 """hierarchical_sigmoid: a class as a path through a binary tree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

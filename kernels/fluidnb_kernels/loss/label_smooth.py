@@ -1,7 +1,5 @@
 """label_smooth: labels mixed with a less certain distribution."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, op

@@ -1,7 +1,5 @@
 """The CUDA kernels of losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """nce: noise-contrastive estimation, a choice among few classes instead of all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """rank_loss, margin_rank_loss and bpr_loss: losses of what should come before what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """huber_loss, modified_huber_loss and smooth_l1_loss: losses that grow like a square, then like a line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """sample_logits: of many classes the true ones and a few that are drawn, for a softmax over these alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op

@@ -1,7 +1,5 @@
 """Rows of x that meet a few rows of a tall table, on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """addmm, mv, kron and cross: products of two tensors in other ways than matmul's."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op

@@ -1,7 +1,5 @@
 """bilinear_tensor_product, conv_shift and fsp: results that are linear in each of two tensors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """clip: values held between two bounds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

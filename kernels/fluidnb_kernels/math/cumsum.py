@@ -1,7 +1,5 @@
 """cumsum: sums of all elements up to each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op

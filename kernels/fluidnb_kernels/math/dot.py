@@ -1,7 +1,5 @@
 """dot, cos_sim and squared_l2_distance: how alike the rows of two matrices are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """histogram: how many elements fall into each of several ranges."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, op

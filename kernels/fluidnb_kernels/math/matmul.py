@@ -1,7 +1,5 @@
 """mul, matmul, matmul_v2 and bmm: the product of matrices, of batches of matrices and of vectors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

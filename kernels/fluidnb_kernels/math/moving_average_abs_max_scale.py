@@ -1,7 +1,5 @@
 """moving_average_abs_max_scale: how large a tensor's elements are, averaged over the runs so far."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, op

@@ -1,7 +1,5 @@
 """norm, squared_l2_norm and clips by norm: sizes of tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, same

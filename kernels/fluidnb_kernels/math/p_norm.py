@@ -1,7 +1,5 @@
 """p_norm and dist: lengths of vectors by the sum of p-th powers, and distances of that kind."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

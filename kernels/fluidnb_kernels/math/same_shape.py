@@ -1,7 +1,5 @@
 """Launches of plain arithmetic of tensors of one shape."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

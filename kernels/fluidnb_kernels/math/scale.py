@@ -1,7 +1,5 @@
 """scale, increment, minus and sign: functions of each element."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

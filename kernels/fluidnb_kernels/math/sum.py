@@ -1,7 +1,5 @@
 """sum: the sum of several tensors, or of several arrays of tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

@@ -1,7 +1,5 @@
 """accuracy, auc and precision_recall: how often a classifier is right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

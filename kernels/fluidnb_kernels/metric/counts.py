@@ -1,7 +1,5 @@
 """Launches of metrics that count."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """mean_iou: mean intersection over union of all classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

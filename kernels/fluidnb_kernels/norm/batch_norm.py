@@ -1,7 +1,5 @@
 """batch_norm: each channel normalised over a batch, with running moments for the test."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product

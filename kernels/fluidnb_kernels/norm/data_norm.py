@@ -1,7 +1,5 @@
 """data_norm: rows normalised with counts, sums and squares gathered over all data so far."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

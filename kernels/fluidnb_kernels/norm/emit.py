@@ -1,7 +1,5 @@
 """Normalisation by moments along the axes of a view, and its gradient, for both places."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

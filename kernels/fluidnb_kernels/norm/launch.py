@@ -1,7 +1,5 @@
 """Normalisation as launches: over channels, and over lines that are normalised by themselves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """layer_norm, group_norm and instance_norm: normalisation within each sample."""
 
-from __future__ import annotations
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, normalise, normalise_grad

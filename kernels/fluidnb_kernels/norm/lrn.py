@@ -1,7 +1,5 @@
 """lrn: each element of an image against the squares of the channels around it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op

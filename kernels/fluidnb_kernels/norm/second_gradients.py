@@ -4,8 +4,6 @@ With x̂ the normalised values, r one over their deviation and P(v) = v - mean v
 dX = r · P(h) with h = dY · Scale. P is its own transpose, and x̂ changes by r · P of a change of X.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from fluidnb.op import Array, Binder, aliases, grad_op, second_grad

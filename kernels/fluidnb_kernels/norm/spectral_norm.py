@@ -1,7 +1,5 @@
 """spectral_norm: a weight over its largest singular value."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product

@@ -1,7 +1,5 @@
 """adam, adamw and adamax: steps along a running mean of the gradient, over its size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

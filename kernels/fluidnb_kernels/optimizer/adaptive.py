@@ -1,7 +1,5 @@
 """adagrad, decayed_adagrad, proximal_adagrad, adadelta and rmsprop: steps over the size of past gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """average_accumulates: sums of a parameter over its last values, from which ModelAverage takes the mean."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op

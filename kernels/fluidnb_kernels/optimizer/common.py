@@ -1,7 +1,5 @@
 """Shape rule and inputs that all optimizers share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

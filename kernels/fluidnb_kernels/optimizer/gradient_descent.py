@@ -1,7 +1,5 @@
 """sgd and momentum: gradient descent, without and with velocity."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context

@@ -1,7 +1,5 @@
 """Steps of optimizers as launches: one pass over parameter, gradient and state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

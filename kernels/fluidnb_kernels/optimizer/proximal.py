@@ -1,7 +1,5 @@
 """proximal_gd and ftrl: penalties that keep parameters of no use at zero."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder

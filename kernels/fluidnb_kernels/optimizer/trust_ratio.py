@@ -1,7 +1,5 @@
 """lamb, lars_momentum and dpsgd: steps scaled by the norms of parameter and gradient."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

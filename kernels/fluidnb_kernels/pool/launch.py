@@ -1,7 +1,5 @@
 """Pooling on a GPU: launches over windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

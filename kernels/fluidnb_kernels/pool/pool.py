@@ -1,7 +1,5 @@
 """Pooling of images and volumes: one row for each operator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

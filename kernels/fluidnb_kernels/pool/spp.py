@@ -1,7 +1,5 @@
 """spp: an image pooled into 1, 4, 16, … parts, side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

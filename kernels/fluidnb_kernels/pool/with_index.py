@@ -1,7 +1,5 @@
 """max_pool2d_with_index, max_pool3d_with_index: the largest element of each window, and where it was."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from math import prod

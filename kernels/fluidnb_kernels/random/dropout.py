@@ -1,7 +1,5 @@
 """dropout: elements left out at random."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

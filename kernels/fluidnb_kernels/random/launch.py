@@ -1,7 +1,5 @@
 """Random numbers on a GPU: what a kernel needs to draw those of the host, and numbers that only the host can draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

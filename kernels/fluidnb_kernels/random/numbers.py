@@ -1,7 +1,5 @@
 """Tensors of random numbers: uniform, normal, truncated normal and whole ones, and a random class for each row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """random_crop: a part of each instance, from a place that the seed chooses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

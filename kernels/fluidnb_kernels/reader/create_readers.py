@@ -1,7 +1,5 @@
 """The operators that open readers or decorate them, and the attributes that declare tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

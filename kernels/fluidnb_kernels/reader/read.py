@@ -1,7 +1,5 @@
 """read: the next batch of a reader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

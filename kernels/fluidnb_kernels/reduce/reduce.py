@@ -1,7 +1,5 @@
 """reduce_sum and the others that reduce dimensions, logsumexp and mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

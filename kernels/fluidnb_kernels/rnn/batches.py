@@ -4,8 +4,6 @@ Nothing is padded. Step t holds one row of each sequence that is longer than t; 
 one packed array, and row i of a step continues from row i of the step before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

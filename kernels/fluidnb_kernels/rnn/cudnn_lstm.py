@@ -1,7 +1,5 @@
 """cudnn_lstm: layers of LSTMs over a batch of sequences of one length, with all weights in one vector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

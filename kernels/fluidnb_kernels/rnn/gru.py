@@ -1,7 +1,5 @@
 """gru and gru_unit: gated recurrent units over sequences, and one step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

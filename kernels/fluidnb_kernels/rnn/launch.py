@@ -1,7 +1,5 @@
 """Recurrent networks as launches: rows in the order of time steps, and the operands of their steps."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """lstm and lstmp: a long short-term memory over sequences, without and with a projection."""
 
-from __future__ import annotations
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS

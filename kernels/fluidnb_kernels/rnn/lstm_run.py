@@ -1,7 +1,5 @@
 """The recurrence of lstm and lstmp: the steps on the host, and all sequences of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

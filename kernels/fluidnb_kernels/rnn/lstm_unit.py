@@ -1,7 +1,5 @@
 """lstm_unit: one step of an LSTM."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op

@@ -1,7 +1,5 @@
 """Views of arrays step by step, cached for arrays that are given again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref

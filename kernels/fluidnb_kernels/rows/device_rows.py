@@ -3,8 +3,6 @@
 The number of rows is known when a call runs, so calls take the object itself, read it and launch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

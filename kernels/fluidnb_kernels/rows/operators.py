@@ -1,7 +1,5 @@
 """merge_selected_rows and get_tensor_from_selected_rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, op

@@ -1,7 +1,5 @@
 """SelectedRows while a program runs: their values, sums and functions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """add_position_encoding: sines and cosines of the place in a sequence."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op

@@ -1,7 +1,5 @@
 """sequence_conv and row_conv: rows and their neighbours times a filter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

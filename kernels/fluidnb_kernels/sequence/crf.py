@@ -1,7 +1,5 @@
 """linear_chain_crf and crf_decoding: a conditional random field over tags."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, values_of

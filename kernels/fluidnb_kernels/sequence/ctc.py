@@ -1,7 +1,5 @@
 """warpctc and ctc_align: a label sequence that is shorter than its input."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of

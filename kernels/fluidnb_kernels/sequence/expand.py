@@ -1,7 +1,5 @@
 """sequence_expand and sequence_expand_as: rows or sequences repeated as often as another variable's sequences say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """hash: the bytes of each row as numbers below a bound, by XXH64."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, op

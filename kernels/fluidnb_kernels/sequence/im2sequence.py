@@ -1,7 +1,5 @@
 """im2sequence: the windows of each image, as a sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any

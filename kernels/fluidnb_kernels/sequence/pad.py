@@ -1,7 +1,5 @@
 """sequence_pad, sequence_unpad and sequence_mask: between sequences and rectangles of steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

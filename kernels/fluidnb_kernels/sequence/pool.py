@@ -1,7 +1,5 @@
 """sequence_pool: one row from each sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

@@ -1,7 +1,5 @@
 """sequence_concat, sequence_reshape and sequence_reverse: the same elements in another order or width."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

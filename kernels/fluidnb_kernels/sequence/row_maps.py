@@ -1,7 +1,5 @@
 """Rows on a GPU by maps that are computed while binding: moved, put in their places, summed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """sequence_scatter: sequences of updates, added to the rows of a matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op

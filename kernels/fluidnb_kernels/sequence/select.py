@@ -1,7 +1,5 @@
 """sequence_slice, sequence_erase and sequence_enumerate: parts of sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of

@@ -1,7 +1,5 @@
 """Whole numbers in sequences on a GPU: masks, windows, words that stay, numbers that name columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

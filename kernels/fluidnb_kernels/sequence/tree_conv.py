@@ -1,7 +1,5 @@
 """tree_conv: continuous convolution over the nodes of trees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

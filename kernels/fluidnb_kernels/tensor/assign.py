@@ -1,7 +1,5 @@
 """assign and cast: copies."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

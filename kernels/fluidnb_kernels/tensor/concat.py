@@ -1,7 +1,5 @@
 """concat, split, partial_concat and partial_sum: tensors one after another along a dimension, and parts of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from operator import itemgetter
 

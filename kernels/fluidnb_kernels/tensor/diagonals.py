@@ -1,7 +1,5 @@
 """tril_triu, diag_v2, diag_embed, trace and eye: diagonals and triangles."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """expand, tile, expand_v2 and expand_as_v2: a tensor repeated, by counts or up to a shape; a row for each operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

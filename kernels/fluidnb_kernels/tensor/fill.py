@@ -1,7 +1,5 @@
 """Tensors filled with constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

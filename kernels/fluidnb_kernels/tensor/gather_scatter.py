@@ -1,7 +1,5 @@
 """gather, gather_nd, scatter and scatter_nd_add: parts of a tensor by their numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """index_select, index_sample and masked_select: elements chosen by their numbers or by a mask."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet

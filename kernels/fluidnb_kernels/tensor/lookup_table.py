@@ -1,7 +1,5 @@
 """lookup_table: rows of a table by their numbers, with a dense or a sparse gradient."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

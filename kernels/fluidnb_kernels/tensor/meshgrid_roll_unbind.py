@@ -1,7 +1,5 @@
 """meshgrid, roll and unbind: elements rearranged."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import partial
 from itertools import product

@@ -1,7 +1,5 @@
 """multiplex: each row taken from one of several tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op

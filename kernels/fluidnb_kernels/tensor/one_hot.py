@@ -1,7 +1,5 @@
 """one_hot: whole numbers as rows with a single 1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet

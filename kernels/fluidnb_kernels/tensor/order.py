@@ -1,7 +1,5 @@
 """arg_max, arg_min, argsort, top_k and top_k_v2: elements by their size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

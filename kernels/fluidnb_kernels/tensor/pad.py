@@ -1,7 +1,5 @@
 """pad, pad_constant_like, crop and crop_tensor: a border around a tensor, and a piece out of one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import itemgetter
 

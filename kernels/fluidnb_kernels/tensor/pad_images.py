@@ -1,7 +1,5 @@
 """pad2d and pad3d: a border around images, of a value or of the image's elements."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """shape, size, is_empty and their like: what is so about a tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

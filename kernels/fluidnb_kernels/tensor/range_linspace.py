@@ -1,7 +1,5 @@
 """range and linspace: evenly spaced numbers. How many there are depends on values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

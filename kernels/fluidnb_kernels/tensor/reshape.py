@@ -1,7 +1,5 @@
 """reshape, squeeze, unsqueeze and flatten: the same elements in another shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows of tensors on a GPU by their numbers: taken, put, added up, and the places where a condition holds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

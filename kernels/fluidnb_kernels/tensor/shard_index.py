@@ -1,7 +1,5 @@
 """shard_index: numbers of a table that is shared out, as numbers of one share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet

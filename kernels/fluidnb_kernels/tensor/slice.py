@@ -1,7 +1,5 @@
 """slice and strided_slice: parts of a tensor."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of

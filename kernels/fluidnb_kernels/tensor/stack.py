@@ -1,7 +1,5 @@
 """stack and unstack: tensors of one shape laid along a new dimension, and taken apart again."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op

@@ -4,8 +4,6 @@ Which elements a part has is said by numpy: `lay` gives an array of the tensor's
 slices, transposes and broadcasts name elements of the tensor.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

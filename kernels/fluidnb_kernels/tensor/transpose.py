@@ -1,7 +1,5 @@
 """transpose, reverse and flip: dimensions in another order, or the other way round."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import partial
 

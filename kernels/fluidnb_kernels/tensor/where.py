@@ -1,7 +1,5 @@
 """where, where_index and diag: elements chosen by a condition, and a diagonal."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op

@@ -1,7 +1,5 @@
 """affine_channel: each channel of an image times a factor plus a summand."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

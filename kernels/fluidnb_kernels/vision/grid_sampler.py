@@ -1,7 +1,5 @@
 """affine_grid and grid_sampler: images sampled at the points of a grid."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

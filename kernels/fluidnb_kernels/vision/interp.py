@@ -1,7 +1,5 @@
 """bilinear_interp, nearest_interp: images made larger or smaller."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """pixel_shuffle, shuffle_channel, space_to_depth and temporal_shift: channels that move."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """unfold: the windows of images as columns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product

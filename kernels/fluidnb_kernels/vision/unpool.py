@@ -1,7 +1,5 @@
 """unpool: the largest elements of windows back where they came from."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
