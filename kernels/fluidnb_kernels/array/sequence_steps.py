@@ -9,7 +9,7 @@ from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import fill, put_rows, shapes_of
+from fluidnb_kernels.array.tensor_arrays import fill, put_rows, shapes_of
 from fluidnb_kernels.lod.rank_table import ranks, steps
 from fluidnb_kernels.lod.take_sequences import Offsets, cut
 from fluidnb_kernels.sequence import row_maps
@@ -170,7 +170,6 @@ def array_to_lod_tensor(b: Binder) -> None:
     out = b.set("Out", (sum(map(len, array)), *first.shape[1:]), first.dtype, (*table.coarse_lod, starts, *below))
     for t, rows in enumerate(dest):
         _put(b, array, t, rows, out)
-    return None
 
 
 def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:

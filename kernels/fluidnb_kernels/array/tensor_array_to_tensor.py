@@ -7,7 +7,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import copy_element, fill, put_part, shapes_of
+from fluidnb_kernels.array.tensor_arrays import copy_element, fill, put_part, shapes_of
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor.strided_copy import lay

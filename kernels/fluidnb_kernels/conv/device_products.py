@@ -76,7 +76,6 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
         if not _is_image(axes):
             to_columns(b, images, columns, axes)
         _products(b, weights, matrix, result)
-    return None
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -90,7 +89,6 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
         _products(b, weights, slopes, matrix, True)
         if not _is_image(axes):
             to_images(b, columns, images, axes)
-    return None
 
 
 def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -126,7 +124,6 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
         columns, slopes = (v.reshape(groups, len(v) // groups, -1) for v in (columns, slopes))
         gemm(b, slopes, columns, result, ty=True, beta=float(part.start > 0))
     written_as(b, dw, total)
-    return None
 
 
 def add(b: Binder, out: Array, more: Array) -> None:

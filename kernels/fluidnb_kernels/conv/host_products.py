@@ -158,7 +158,6 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
         b(np.matmul, weights, part.columns(whole, images, rows), out=part.matrix(result, images, rows))
     if result is not out:
         b(np.copyto, out, result)
-    return None
 
 
 def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -186,7 +185,6 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
     result = writing(b, dw, part.filters(dw))
     b(np.copyto, result, total.swapaxes(-1, -2))
     written(b, dw, result)
-    return None
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -217,7 +215,6 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
             b(np.add, view, columns[(slice(None), slice(None), *taps)], out=view)
     if total is not dx:
         b(np.copyto, dx, total if inside is None else inside)
-    return None
 
 
 def _widened(

@@ -314,4 +314,3 @@ def box_decoder_and_assign(b: Binder) -> None:
     if best is not None:
         score = of_dtype(b, score, code.dtype)
         by_rows(b, BOX_CLASSES, f"best<{dtype}>", len(code), 4, *operands, score, best, *numbers)
-    return None

@@ -281,4 +281,3 @@ def target_assign(b: Binder) -> None:
     if image is not None and chosen.size:
         chosen, image = of_dtype(b, chosen, np.dtype(np.int32)), b.table(image.astype(np.int32))
         each(b, CUDA, f"negatives<{ctype(x.dtype)}>", len(chosen), chosen, image, *outs, value, *sizes[1:])
-    return None

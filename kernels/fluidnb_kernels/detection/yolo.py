@@ -131,7 +131,6 @@ def yolo_box(b: Binder) -> None:
         counts = [np.int64(v) for v in (places, groups, tiles)]
         name, grid, block = CUDA[f"yolo_scores<{ctype(x.dtype)}>"], (min(tiles, BLOCKS),), (_TILE, _STRIPE)
         b(name, grid, block, 0, x, scores, *sizes, least, *aware, *counts)
-    return None
 
 
 def _overlaps(one: Array, other: Array) -> Array:

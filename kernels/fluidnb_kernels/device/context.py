@@ -13,7 +13,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
 from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
 from fluidnb.values.device_context import provide_cuda
-from fluidnb_kernels.array.elements import add_to
+from fluidnb_kernels.array.tensor_arrays import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
 from fluidnb_kernels.device.stream import ThreadStream

@@ -142,7 +142,6 @@ def load_file(path: str, *outs: Any) -> None:
                 fill(out, np.array(header.rows, np.int64), data.astype(dtype_of(out)))
             else:
                 np.copyto(out, data, casting="unsafe")
-    return None
 
 
 def _kinds(b: Binder) -> tuple[bool, ...]:

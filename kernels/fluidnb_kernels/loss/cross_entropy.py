@@ -287,7 +287,6 @@ def cross_entropy(b: Binder) -> None:
     b(np.negative, p, out=loss)
     _drop_ignored(b, labels, classes, loss)
     written(b, y, loss)
-    return None
 
 
 @grad_op("cross_entropy_grad", dtype_slot="X", cuda=FLOATS)
@@ -316,7 +315,6 @@ def cross_entropy_grad(b: Binder) -> None:
     b(np.copyto, target, b.const(0, x.dtype))
     b(put, target, at, p)
     written(b, dx, target)
-    return None
 
 
 def take_losses(b: Binder, x: Array, y: Array, match: Array) -> None:

@@ -270,7 +270,6 @@ def addmm_grad_on_cuda(b: Binder) -> None:
         strided_copy.fold(b, of_dtype(b, g, sums.dtype), sums, g.shape, axes)
         scaled(b, sums, sums, beta)
         written_as(b, to, sums)
-    return None
 
 
 def _down(x: Array) -> Side:

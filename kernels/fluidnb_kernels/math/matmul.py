@@ -31,7 +31,6 @@ def emit_sum_of_products(b: Binder, pairs: Any, out: Any) -> None:
         more = b.like(out)
         gemm(b, x, y, more)
         b(np.add, out, more, out=out)
-    return None
 
 
 def matrix(shape: tuple[int, ...], columns: int) -> tuple[int, int]:

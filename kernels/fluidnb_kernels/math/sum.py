@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, OpDef, OpDesc, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
-from fluidnb_kernels.array.elements import add_arrays_on_cuda
+from fluidnb_kernels.array.tensor_arrays import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.same_shape import added
 from fluidnb_kernels.math.scale import scaled_gradients

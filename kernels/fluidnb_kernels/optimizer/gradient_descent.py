@@ -39,7 +39,6 @@ def _sgd_infer(c: Context) -> None:
         expected=list(shape_of(param)[1:]), received=list(shape_of(grad)[1:]),
     )  # fmt: skip
     c.put("ParamOut", param)
-    return None
 
 
 @optimizer_op(

@@ -92,7 +92,6 @@ def dropout(b: Binder) -> None:
     b(np.multiply, x, mask.view(bool), out=out)
     if upscale and rate < 1:
         b(np.divide, out, stays, out=out)
-    return None
 
 
 @grad_op("dropout_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
@@ -114,7 +113,6 @@ def dropout_grad(b: Binder) -> None:
     b(np.multiply, g, b["Mask"].view(bool), out=dx)
     if upscale and rate < 1:
         b(np.divide, dx, stays, out=dx)
-    return None
 
 
 def _kernels() -> Iterator[str]:

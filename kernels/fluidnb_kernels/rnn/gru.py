@@ -11,9 +11,8 @@ from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wid
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, Activation
-from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
+from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
-from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 
@@ -287,7 +286,6 @@ def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: s
     for out, view in ((dx, into), (dweight, flat)):
         if view is not None:
             written(b, out, view)
-    return None
 
 
 def _gru(b: Binder, batches: Batches, gate: str, candidate: str) -> Gru:

@@ -12,9 +12,8 @@ from fluidnb_kernels.cuda import allocate, by_rows, ctype, each, of_dtype, settl
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, Activation, Squash
-from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
+from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
-from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.sequences import offsets_of
 
 

@@ -85,7 +85,6 @@ def emit_sum_on_cuda(b: Binder, terms: Sequence[Any]) -> None:
     for x in terms:
         if isinstance(x, SelectedRows):
             b(add_on_device, b["Out"], x)
-    return None
 
 
 def transform_on_device(

@@ -100,7 +100,6 @@ def sequence_pool(b: Binder) -> None:
     emit_reduce(b, np.add, x, offsets, out, pad)
     if kind != "SUM":
         b(np.divide, out, column(_divisor(lengths, kind), out), out=out)
-    return None
 
 
 def _ends(offsets: Array, kind: str) -> Array:

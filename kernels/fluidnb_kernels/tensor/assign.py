@@ -7,7 +7,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import copy_array_on_cuda
+from fluidnb_kernels.array.tensor_arrays import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.cuda import cast as emit_cast
 from fluidnb_kernels.tensor.strided_copy import move

@@ -106,7 +106,6 @@ def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: A
     for parts in product(*ways):
         of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
         move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
-    return None
 
 
 @op(

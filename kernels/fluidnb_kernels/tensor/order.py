@@ -260,7 +260,6 @@ def top_k(b: Binder) -> None:
         b(np.maximum.reduce, x, -1, None, out, True)
     if indices is not None:
         b(x.argmax, -1, indices.reshape(x.shape[:-1]))
-    return None
 
 
 @op(

@@ -86,7 +86,6 @@ def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any)
         whole = writing(b, out, x.shape)
         b(np.copyto, whole, x)
         written(b, out, whole)
-    return None
 
 
 #: The gradient of the gradient of every operator that keeps the elements and changes the shape.

@@ -186,4 +186,3 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
         numbers = (np.int64(length), np.int64(parts), np.int64(inner))
         each(b, CUDA, f"folded<{ctype(x.dtype)}, {ctype(y.dtype)}>", count, x, y, *numbers)
         x = y
-    return None

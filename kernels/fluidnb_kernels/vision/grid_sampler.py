@@ -235,7 +235,6 @@ def grid_sampler_grad(b: Binder) -> None:
         slopes = writing_as(b, dgrid, wide)
         _launch(b, "point_grad", False, x, x, g, grid, slopes)
         written_as(b, dgrid, slopes)
-    return None
 
 
 #: Flags of the kernels, and channels of a thread, as ``grid_sampler.cu`` numbers them.
