@@ -95,13 +95,13 @@ class Formulas:
         if not self.on_cuda or part.shape[1] == x.shape[1]:
             return part
         out = self.b.tmp(part.shape, x.dtype)
-        strided_copy.move(self.b, out, x, of=strided_copy.lay(x)[rows, columns])
+        strided_copy.move(self.b, out, x, of=strided_copy.layout_of(x)[rows, columns])
         return out
 
     def put(self, out: Array, rows: slice, columns: slice, value: Array) -> None:
         """Emit a write to part of a matrix."""
         if self.on_cuda:
-            strided_copy.move(self.b, out, value, to=strided_copy.lay(out)[rows, columns])
+            strided_copy.move(self.b, out, value, to=strided_copy.layout_of(out)[rows, columns])
         else:
             self.b(np.copyto, out[rows, columns], value)
 

@@ -36,7 +36,7 @@ def parts_along(axis: int, sizes: Sequence[int]) -> list[View]:
 def copy(b: Binder, out: Array, x: Array, to: View = _whole, of: View = _whole) -> None:
     """Emit ``to(out) = of(x)``; what is read is broadcast to the shape of what is written."""
     if b.on_cuda:
-        strided_copy.move(b, out, x, to(strided_copy.lay(out)), of(strided_copy.lay(x)))
+        strided_copy.move(b, out, x, to(strided_copy.layout_of(out)), of(strided_copy.layout_of(x)))
     else:
         b(np.copyto, to(out), of(x))
 

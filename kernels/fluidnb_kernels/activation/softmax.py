@@ -26,11 +26,7 @@ ROWS = Source(__file__, "softmax_rows.cu", lambda: [
 
 
 def emit_softmax(b: Binder, x: Any, out: Any, axis: int) -> tuple[Any, Any]:
-    """Emit ``out = softmax(x)``.
-
-    Returns:
-        x less its maximum (not below LOWEST), and the sums of exponentials, for what a loss makes of them.
-    """
+    """Emit ``out = softmax(x)``; gives x less its maximum (not below LOWEST), and the sums of exponentials."""
     v, result = values(b, x, out)
     t = v - v.reduced(np.maximum, axis)
     np.maximum(t, LOWEST, out=t)
@@ -91,11 +87,7 @@ def softmax_grad(b: Binder) -> None:
 
 
 def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
-    """Emit a kernel of ``softmax.cu`` over the lines along an axis.
-
-    Args:
-        operands: what it gets; the first one is an array and says shape and dtype.
-    """
+    """Emit a kernel of ``softmax.cu`` over the lines along an axis; the first operand has their shape and dtype."""
     x, (lines, n, inner) = operands[0], lines_along(operands[0].shape, axis)
     if name in _OF_ROWS and inner == 1 and held_rows(b, ROWS, name, lines, n, operands, *operands):
         return
@@ -103,11 +95,7 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
 
 
 def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
-    """Emit ``out = x - max - log(sum(exp(x - max)))``.
-
-    Args:
-        out: of the same shape; not the memory of ``x``.
-    """
+    """Emit ``out = x - max - log(sum(exp(x - max)))``; ``out`` is not the memory of ``x``."""
     v, result = values(b, x, out)
     (v - v.reduced(np.maximum, axis)).into(out)
     (result - np.log(np.exp(result).sum(axis))).into(out)

@@ -10,7 +10,7 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.array.tensor_arrays import copy_element, fill, put_part, shapes_of
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.strided_copy import lay
+from fluidnb_kernels.tensor.strided_copy import layout_of
 
 
 def _infer(c: Context) -> None:
@@ -85,7 +85,7 @@ def tensor_array_to_tensor(b: Binder) -> None:
     out = b["Out"]
     for i, part in enumerate(_parts(b, sizes, axis)):
         if b.on_cuda:
-            b(put_part, b["X"], i, part(lay(out)), out)
+            b(put_part, b["X"], i, part(layout_of(out)), out)
         else:
             b(copy_element, b["X"], i, part(out))
     if index is not None:

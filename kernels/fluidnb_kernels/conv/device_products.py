@@ -19,7 +19,7 @@ from fluidnb_kernels.elementwise.launch import CUDA as ELEMENTWISE
 from fluidnb_kernels.elementwise.launch import binary
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import Axis
-from fluidnb_kernels.tensor.strided_copy import fill, lay, move
+from fluidnb_kernels.tensor.strided_copy import fill, layout_of, move
 
 #: Convolutions whose channels are a group each.
 CUDA = Source(__file__, "depthwise.cu", typed(("apart apart_images apart_filter", FLOATS)))
@@ -117,10 +117,10 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
             room[: depth * n * places].reshape(depth, n, places) for room, depth in zip(rooms, depths, strict=True)
         )
         if _is_image(axes):
-            move(b, columns, x[part], of=lay(x[part], (n, depths[0], places)).swapaxes(0, 1))
+            move(b, columns, x[part], of=layout_of(x[part], (n, depths[0], places)).swapaxes(0, 1))
         else:
             to_columns(b, x[part], columns, axes, together=True)
-        move(b, slopes, g[part], of=lay(g[part], (n, depths[1], places)).swapaxes(0, 1))
+        move(b, slopes, g[part], of=layout_of(g[part], (n, depths[1], places)).swapaxes(0, 1))
         columns, slopes = (v.reshape(groups, len(v) // groups, -1) for v in (columns, slopes))
         gemm(b, slopes, columns, result, ty=True, beta=float(part.start > 0))
     written_as(b, dw, total)

@@ -253,7 +253,7 @@ def _joined_on_cuda(b: Binder, ddx: Array | None, ddy: Array | None, name: str) 
         if only is None:
             strided_copy.fill(b, out)
         else:
-            strided_copy.move(b, out, only, of=strided_copy.lay(only, _shape(b, only)))
+            strided_copy.move(b, out, only, of=strided_copy.layout_of(only, _shape(b, only)))
         return
     if ddx is None:
         ddx = b.tmp((1,), out.dtype)

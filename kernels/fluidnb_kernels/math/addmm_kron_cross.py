@@ -57,7 +57,7 @@ def addmm(b: Binder) -> None:
     """
     if b.on_cuda:  # Input is laid out as Out, and the product added to it
         out, extra = b["Out"], b["Input"]
-        strided_copy.move(b, out, extra, of=strided_copy.lay(extra, aligned(out.shape, extra.shape, -1)[1]))
+        strided_copy.move(b, out, extra, of=strided_copy.layout_of(extra, aligned(out.shape, extra.shape, -1)[1]))
         return multiplied(b, Side(b["X"]), Side(b["Y"]), out, b.attr("Alpha"), b.attr("Beta"))
     out = b["Out"]
     product = b.tmp(out.shape, out.dtype)

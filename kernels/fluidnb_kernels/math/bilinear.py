@@ -134,7 +134,7 @@ def bilinear_tensor_product_grad_on_cuda(b: Binder) -> None:
         by_rows(b, CUDA, f"bilinear_outer<{t}>", n * size, e, g, y, outer, *numbers)
     if "X@GRAD" in slopes:
         table = b.tmp((d, size * e), x.dtype)
-        to, of = strided_copy.lay(table, (d, size, e)), strided_copy.lay(weight).transpose(1, 0, 2)
+        to, of = strided_copy.layout_of(table, (d, size, e)), strided_copy.layout_of(weight).transpose(1, 0, 2)
         strided_copy.move(b, table, weight, to, of)
         _product(b, outer.reshape(n, size * e), table, slopes["X@GRAD"], ty=True)
     if "Weight@GRAD" in slopes:

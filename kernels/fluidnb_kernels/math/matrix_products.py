@@ -81,11 +81,7 @@ def _which(dims: list[Dim]) -> tuple[list[bool], list[bool]]:
 
 
 def summed_product(b: Binder, x: Side, y: Side, out: Array, shape: Shape, alpha: float) -> None:
-    """Emit ``out = alpha · x · y``, added up over the batches that ``out`` does not have.
-
-    Args:
-        shape: the shape in which to look at ``out``, [..., rows, columns].
-    """
+    """Emit ``out = alpha · x · y``, added up over batches that ``out``, of a shape [..., rows, columns], lacks."""
     one, other = _aligned(x, y)
     batch = tuple(m if n == 1 else n for n, m in zip(one, other, strict=True))
     padded = (1,) * (len(batch) + 2 - len(shape)) + shape

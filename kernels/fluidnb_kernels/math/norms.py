@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op, same
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import THREADS, Source, ctype, each, each_line, lines_along, typed, wide_dtype
@@ -297,12 +297,16 @@ def p_norm(b: Binder) -> None:
     emit_norm(b, reading(b, b["X"], shape), b.attr("porder"), axis, b["Out"].reshape(kept))
 
 
-@grad_op("p_norm_grad")
+@grad_op("p_norm_grad", cuda=FLOATS)
 def p_norm_grad(b: Binder) -> None:
     """dX = dOut · sign(X) · (|X| / Out)^(p-1); for an infinite p dOut · sign(X) where |X| is Out."""
-    kept = [1] * b["X"].ndim if b.attr("asvector", False) else _lines(b)[2]
-    norm, g = b["Out"].reshape(kept), b["Out@GRAD"].reshape(kept)
-    emit_norm_grad(b, b["X"], b.attr("porder", 2.0), b.attr("epsilon", _TINY), norm, g, b["X@GRAD"])
+    x, out, g, dx, whole = b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"], b.attr("asvector", False)
+    p, tiny = float(b.attr("porder", 2.0)), float(b.attr("epsilon", _TINY))
+    if b.on_cuda:
+        gone = range(x.ndim) if whole else [_lines(b)[1]]
+        return spread(b, reduction_kernels.CUDA, f"s::{_fold(p)[1]}", gone, x, out, g, dx, (tiny, p))
+    kept = [1] * x.ndim if whole else _lines(b)[2]
+    return emit_norm_grad(b, x, p, tiny, out.reshape(kept), g.reshape(kept), dx)
 
 
 #: p -> the fold and its gradient; all other p come last.
@@ -315,14 +319,6 @@ _FOLDS = {
 
 def _fold(p: float) -> tuple[Fold, str]:
     return _FOLDS.get(p, (reduction_kernels.POWER_LENGTH, "power"))
-
-
-@kernel("p_norm_grad", place="cuda", dtypes=FLOATS)
-def p_norm_grad_on_cuda(b: Binder) -> None:
-    p, dx = float(b.attr("porder", 2.0)), b["X@GRAD"]
-    gone = range(dx.ndim) if b.attr("asvector", False) else [_lines(b)[1]]
-    tiny = float(b.attr("epsilon", _TINY))
-    spread(b, reduction_kernels.CUDA, f"s::{_fold(p)[1]}", gone, b["X"], b["Out"], b["Out@GRAD"], dx, (tiny, p))
 
 
 def _both(c: Context) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

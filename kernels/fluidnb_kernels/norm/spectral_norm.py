@@ -10,7 +10,7 @@ from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import dot
 from fluidnb_kernels.rules import fits, one_axis
-from fluidnb_kernels.tensor.strided_copy import lay, move
+from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 CUDA = Source(__file__, "spectral_norm.cu", typed(("unit divided spectral_slope", ("float32", "float64"))))
 
@@ -123,8 +123,8 @@ def _largest_on_cuda(b: Binder, w: Array) -> tuple[Array, Array, Array]:
     h, n, rows = u.size, v.size, w
     if axis:
         rows = b.tmp((h, n), w.dtype)
-        turned = np.moveaxis(lay(w), axis, 0)
-        move(b, rows, w, lay(rows, turned.shape), turned)
+        turned = np.moveaxis(layout_of(w), axis, 0)
+        move(b, rows, w, layout_of(rows, turned.shape), turned)
     rows, of_u, of_v = rows.reshape(h, n), b.tmp((h, 1), w.dtype), b.tmp((n, 1), w.dtype)
 
     one_u, one_v = b.tmp((h,), w.dtype), b.tmp((n,), w.dtype)

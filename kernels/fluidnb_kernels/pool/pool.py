@@ -12,7 +12,7 @@ from fluidnb_kernels.pool.emit import emit_pool, emit_pool_grad
 from fluidnb_kernels.pool.launch import ADD, ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared, taken
 from fluidnb_kernels.pool.rules import pool_attrs, pool_axes, pool_cost, pool_infer, shares_out
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape
-from fluidnb_kernels.tensor.strided_copy import lay, move
+from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 #: type -> (axes of the image, default layout)
 ROWS = {"pool2d": (2, "NCHW"), "pool3d": (3, "NCDHW")}
@@ -201,12 +201,12 @@ def spp(b: Binder) -> None:
     x, out = b["X"], b["Out"]
     if b.on_cuda:
         for columns, shape, axes in _levels(b, x):
-            part, to = b.tmp(shape, x.dtype), lay(out)[:, columns]
+            part, to = b.tmp(shape, x.dtype), layout_of(out)[:, columns]
             if b.attr("pooling_type") == "max":
                 largest(b, x, part, None, axes)
             else:
                 mean(b, x, part, axes)
-            move(b, out, part, to=to, of=lay(part, to.shape))
+            move(b, out, part, to=to, of=layout_of(part, to.shape))
         return
     for columns, shape, axes in _levels(b, x):
         part = b.tmp(shape, x.dtype)
@@ -222,8 +222,8 @@ def spp_grad(b: Binder) -> None:
         wide = wide_dtype(x.dtype)  # the levels are added up in it
         g, total = of_dtype(b, b["Out@GRAD"], wide), writing_as(b, dx, wide)
         for k, (columns, shape, axes) in enumerate(_levels(b, x)):
-            share, of, again = b.tmp(shape, wide), lay(g)[:, columns], ADD * bool(k)
-            move(b, share, g, to=lay(share, of.shape), of=of)
+            share, of, again = b.tmp(shape, wide), layout_of(g)[:, columns], ADD * bool(k)
+            move(b, share, g, to=layout_of(share, of.shape), of=of)
             if b.attr("pooling_type") == "max":
                 where = b.tmp(shape, np.int32)
                 largest(b, x, None, where, axes)

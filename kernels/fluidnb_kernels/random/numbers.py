@@ -12,7 +12,7 @@ from fluidnb_kernels.random.launch import CUDA, host_numbers, launch, normal_num
 from fluidnb_kernels.rows.values import values_of_output
 from fluidnb_kernels.rules import SHAPE_SLOTS, checked
 from fluidnb_kernels.tensor.fill import batch_size_like, fixed_shape, fixed_shape_or_rows
-from fluidnb_kernels.tensor.strided_copy import lay, move
+from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 _SEED = Attr("int", 0, "0 for other numbers in every run; else the same in every run")
 _DTYPE = Attr("dtype", "float32", "dtype of Out")
@@ -80,7 +80,7 @@ def uniform_random(b: Binder) -> None:
         return
     if b.on_cuda:
         value = b.table(np.array([b.attr("diag_val")]).astype(out.dtype))
-        move(b, out, value, lay(out, (out.size,))[:: out.shape[1] + 1 + step][:number])
+        move(b, out, value, layout_of(out, (out.size,))[:: out.shape[1] + 1 + step][:number])
     else:
         b(set_diagonal, out, number, step, b.attr("diag_val"))
 

@@ -13,7 +13,7 @@ from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
 from fluidnb_kernels.rules import checked, one_axis
 from fluidnb_kernels.tensor.row_indexing import word
-from fluidnb_kernels.tensor.strided_copy import WORDS, lay
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of
 
 CUDA = Source(__file__, "diagonals.cu", typed(("triangle", [word for size, word in WORDS.items() if size <= 8])))
 
@@ -57,7 +57,7 @@ def _take(b: Binder, x: Array, out: Array, at: tuple[int, ...]) -> None:
 def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0.0) -> None:
     """Emit ``x`` on diagonals of ``out``, one element for all of a diagonal or one each, and a number beside them."""
     verbs.fill(b, out, np.asarray(beside).astype(out.dtype).item())
-    *others, length = diagonal_view(lay(out), *at).shape
+    *others, length = diagonal_view(layout_of(out), *at).shape
     if length and all(others):
         x = x.reshape(*others, x.size // math.prod(others))
         verbs.copy(b, out, x, to=lambda v: diagonal_view(v, *at))
@@ -235,7 +235,7 @@ def trace(b: Binder) -> None:
     if not b.on_cuda:
         view = diagonal_view(x, *at)
         return b(np.add.reduce, view, -1, None, out.reshape(view.shape[:-1]))
-    line = b.tmp(diagonal_view(lay(x), *at).shape, x.dtype)
+    line = b.tmp(diagonal_view(layout_of(x), *at).shape, x.dtype)
     _take(b, x, line, at)
     return fold(b, REDUCE, TOTAL, line, [line.ndim - 1], out)
 

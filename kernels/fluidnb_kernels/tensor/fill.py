@@ -91,7 +91,7 @@ def fill_constant(b: Binder) -> None:
     if not b.on_cuda:
         return b(np.copyto, out, value.reshape(()))
     value = of_dtype(b, value, out.dtype)  # it stays on the device
-    return strided_copy.move(b, out, value, of=strided_copy.lay(value, ()))
+    return strided_copy.move(b, out, value, of=strided_copy.layout_of(value, ()))
 
 
 def batch_size_like(c: Context) -> None:

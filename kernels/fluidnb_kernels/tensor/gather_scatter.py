@@ -28,11 +28,7 @@ def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
 
 
 def row(x: Array, index: Array, out: Array) -> None:
-    """Copy one row; for a number or a few of them numpy needs a third of the time of ``take``.
-
-    Args:
-        index: int [], which row; negative ones count from the end.
-    """
+    """Copy one row; for a number or a few of them numpy needs a third of the time of ``take``."""
     out[()] = x[index]
 
 

@@ -12,7 +12,7 @@ from fluidnb.op.grad import default_grad, grad_desc, grad_names
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import integers, one_axis
-from fluidnb_kernels.tensor.strided_copy import fold, lay, move
+from fluidnb_kernels.tensor.strided_copy import fold, layout_of, move
 
 
 def _grid_infer(c: Context) -> None:
@@ -105,7 +105,7 @@ def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: A
         ways[axis] = [(slice(0, n - far), slice(far, n)), (slice(n - far, n), slice(0, far))]
     for parts in product(*ways):
         of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
-        move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
+        move(b, out, x, layout_of(out, shape)[to], layout_of(x, shape)[of])
 
 
 @op(

@@ -11,7 +11,7 @@ from fluidnb_kernels.cuda import CTYPES, Source, ctype, each_line, lines_along, 
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import integer, one_axis
 from fluidnb_kernels.tensor.gather_scatter import put_back
-from fluidnb_kernels.tensor.strided_copy import lay, move
+from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 #: The dtypes that have an order here.
 ORDERED = (*FLOATS, "int32", "int64")
@@ -84,7 +84,7 @@ def _sort_across(b: Binder, x: Array, axis: int, descending: bool, out: Array | 
     """Sort long lines of strided elements: copied to contiguous workspaces, and back."""
 
     def aside(like: Array) -> Array:
-        return np.moveaxis(lay(like), axis, -1)
+        return np.moveaxis(layout_of(like), axis, -1)
 
     shape = aside(x).shape
     lines = b.tmp(shape, x.dtype)

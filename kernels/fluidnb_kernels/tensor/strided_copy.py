@@ -1,6 +1,6 @@
 """Moving elements on a GPU: from any part of a tensor to any part of another, in as few launches as that takes.
 
-Which elements a part has is said by numpy: `lay` gives an array of the tensor's shape with nothing behind it, whose
+Numpy says which elements a part has: `layout_of` gives an array of the tensor's shape with nothing behind it, whose
 slices, transposes and broadcasts name elements of the tensor.
 """
 
@@ -46,15 +46,8 @@ def _kernels() -> Iterator[str]:
 CUDA = Source(__file__, "strided_copy.cu", _kernels)
 
 
-def lay(array: Array, shape: Sequence[int] | None = None) -> Array:
-    """The memory layout of a tensor, as a numpy array without data: for slicing, never for reading.
-
-    Args:
-        shape: sizes with the same product, to look at it in another shape.
-
-    Returns:
-        An array of bytes whose strides count elements.
-    """
+def layout_of(array: Array, shape: Sequence[int] | None = None) -> Array:
+    """The memory layout of a tensor, in its shape or another: bytes without data, whose strides count elements."""
     return _LAYOUTS(array.shape if shape is None else shape, np.uint8)
 
 
@@ -62,11 +55,11 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
     """Emit a copy of a part of a tensor to a part of another.
 
     Args:
-        to: which elements of ``out``, a view of ``lay(out)``; all of them by default.
-        of: which elements of ``x``, a view of ``lay(x)`` that numpy broadcasts to the shape of ``to``.
+        to: which elements of ``out``, a view of ``layout_of(out)``; all of them by default.
+        of: which elements of ``x``, a view of ``layout_of(x)`` that numpy broadcasts to the shape of ``to``.
     """
-    to = lay(out) if to is None else to
-    of = np.broadcast_to(lay(x) if of is None else of, to.shape)
+    to = layout_of(out) if to is None else to
+    of = np.broadcast_to(layout_of(x) if of is None else of, to.shape)
     if out.dtype.itemsize != x.dtype.itemsize:
         raise OpValueError("A move is between tensors of one dtype.", expected=out.dtype, received=x.dtype)
     if to.size:
@@ -75,7 +68,7 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
 
 
 def _begin(view: Array, tensor: Array) -> int:
-    """The number of the first element of a view of `lay`, which must be of a tensor of that size."""
+    """The number of the first element of a view of `layout_of`, which must be of a tensor of that size."""
     whole = view
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
@@ -161,11 +154,7 @@ def fill(b: Binder, out: Array, value: Any = 0) -> None:
 
 
 def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[int]) -> None:
-    """Emit sums over some dimensions.
-
-    Args:
-        shape: the shape in which to look at ``x``.
-    """
+    """Emit sums over some dimensions of ``x``, seen in a shape."""
     sizes = list(shape)
     if not math.prod(sizes):
         return fill(b, out)
@@ -177,7 +166,7 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
             sizes[axis] = -(-length // _RUN) if length > _RUN and rest < _BUSY else 1
             steps.append((length, sizes[axis], inner))
     if not steps:
-        return move(b, out, x, lay(out, (out.size,)), lay(x, (x.size,)))
+        return move(b, out, x, layout_of(out, (out.size,)), layout_of(x, (x.size,)))
     count = x.size
     for i, (length, parts, inner) in enumerate(steps):
         count = count // length * parts

@@ -8,15 +8,15 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import by_rows, vector
 from fluidnb_kernels.emit import of_paddle2, reading, writing, written
 from fluidnb_kernels.sliding import shape_in, split_shape
-from fluidnb_kernels.tensor.strided_copy import WORDS, lay, move
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of, move
 from fluidnb_kernels.vision.launch import CUDA
 
 
 def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
     """Emit x in a shape of more dimensions, in another order of these, into out."""
     if b.on_cuda:
-        of = lay(x, shape).transpose(order)
-        return move(b, out, x, to=lay(out, of.shape), of=of)
+        of = layout_of(x, shape).transpose(order)
+        return move(b, out, x, to=layout_of(out, of.shape), of=of)
     whole = reading(b, x, shape).transpose(order)
     view = writing(b, out, whole.shape)
     b(np.copyto, view, whole)
