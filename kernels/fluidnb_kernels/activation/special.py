@@ -1,4 +1,4 @@
-"""erf, gelu, lgamma, digamma and logit: functions that numpy lacks, and those made of them."""
+"""erf, gelu, lgamma, digamma and logit: functions that numpy lacks; one row for each operator."""
 
 import math
 from collections.abc import Callable, Sequence

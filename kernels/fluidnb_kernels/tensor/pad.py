@@ -344,7 +344,7 @@ def _define(type: str, row: Row) -> None:
         return {a: np.pad(np.arange(shape[a]), sides, mode) for a, sides in borders(b).items() if any(sides)}
 
     def starts(b: Binder) -> list[int]:
-        """Where X begins in Out along each dimension."""
+        """The indices at which X begins in Out, one for each dimension."""
         sides = borders(b)
         return [sides.get(i, (0, 0))[0] for i in range(rank)]
 
