@@ -1,4 +1,8 @@
-"""erf, gelu, lgamma, digamma and logit: functions that numpy lacks; one row for each operator."""
+"""erf, gelu, lgamma, digamma and logit: functions that numpy lacks; one row for each operator.
+
+Numpy has no gamma function. The functions here move X up to numbers where Stirling's series is exact, and use the
+reflection at 1/2 for those below it; they compute in float64 whatever the dtype.
+"""
 
 import math
 from collections.abc import Callable, Sequence

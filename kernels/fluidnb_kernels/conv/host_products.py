@@ -1,4 +1,8 @@
-"""Convolutions on the host: images unrolled into columns, and products of matrices."""
+"""Convolutions on the host: images unrolled into columns, and products of matrices.
+
+Windows are unrolled into columns a few rows at a time, so that they stay in the cache. Where the batch is innermost in
+memory, one product serves the whole batch; otherwise there is a product for each image.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product

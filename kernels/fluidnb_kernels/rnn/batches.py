@@ -1,4 +1,8 @@
-"""Sequences in packed order, and the views of each step."""
+"""Sequences in packed order, and the views of each step.
+
+Nothing is padded. Step t holds one row of each sequence that is longer than t; its rows follow those of step t - 1 in
+one packed array, and row i of a step continues from row i of the step before.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise

@@ -1,4 +1,8 @@
-"""gru and gru_unit: gated recurrent units over sequences, and one step."""
+"""gru and gru_unit: gated recurrent units over sequences, and one step.
+
+All arrays are packed (see `batches`). Columns of gates are update, reset, candidate. The weight's memory holds a matrix
+[width, 2 · width] for update and reset, and then one [width, width] for the candidate.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

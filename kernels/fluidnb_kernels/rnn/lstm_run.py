@@ -1,4 +1,8 @@
-"""The recurrence of lstm and lstmp: the steps on the host, and all sequences of a batch."""
+"""The recurrence of lstm and lstmp: the steps on the host, and all sequences of a batch.
+
+All arrays are packed (see `batches`). Columns of gates are candidate, input, forget, output. A step is one product of
+matrices, and one call for each function of all its sequences.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

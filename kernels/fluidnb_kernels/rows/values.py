@@ -1,4 +1,8 @@
-"""SelectedRows while a program runs: their values, sums and functions of them."""
+"""SelectedRows while a program runs: their values, sums and functions of them.
+
+The number of rows may change from run to run, so calls take the object itself and read it when they run.
+While it binds, a kernel knows the height, the shape of a row and the dtype.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any

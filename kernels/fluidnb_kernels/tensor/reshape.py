@@ -1,4 +1,7 @@
-"""reshape, squeeze, unsqueeze and flatten: the same elements in another shape."""
+"""reshape, squeeze, unsqueeze and flatten: the same elements in another shape.
+
+Most have a second form, with a 2, whose gradient needs the shape of X alone, which XShape keeps.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
