@@ -256,6 +256,7 @@ def fill(b: Binder) -> None:
 
 
 #: The dtypes of the SPACED kernels.
+#: The dtypes of the CUDA kernels.
 _WHOLE = ("int32", "int64")
 NUMBERS = (*FLOATS, *_WHOLE)
 
