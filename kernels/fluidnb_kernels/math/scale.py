@@ -1,17 +1,17 @@
-"""scale, increment, minus and sign: functions of each element."""
+"""scale, increment and sign: functions of each element."""
 
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, OpDef, OpDesc, grad_names, op, same
+from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, op, same
 from fluidnb_kernels.cuda import wide_dtype
-from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary
+from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.same_shape import launch, scaled
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
-from fluidnb_kernels.rules import alike, checked
+from fluidnb_kernels.rules import checked
 
 
 def scale_desc(x: str, out: str, factor: float) -> OpDesc:
@@ -117,38 +117,6 @@ def increment(b: Binder) -> None:
         return scaled(b, b["X"], b["Out"], bias=b.attr("step"))
     x = b["X"]
     b(np.add, x, b.const(b.attr("step"), x.dtype), out=b["Out"])
-
-
-def _minus_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    g = desc.outs["Out"][0] + GRAD
-    sides = ((grad_names(desc, "X", no_grad)[0], 1.0), (grad_names(desc, "Y", no_grad)[0], -1.0))
-    return [scale_desc(g, name, sign) for name, sign in sides if name != EMPTY]
-
-
-@op(
-    "minus",
-    inputs={"X": "any shape", "Y": "same shape"},
-    outputs={"Out": "X - Y"},
-    cost="Out",
-    infer=alike("X Y", "Out"),
-    grad=_minus_grad,
-    inplace=True,
-    cuda=NUMBERS,
-)
-def minus(b: Binder) -> None:
-    """Out = X - Y; Out inherits X's LoD. The gradients are scales by 1 and -1.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("minus", {"X": [3.0], "Y": [1.0]})["Out"]
-        array([2.])
-
-    Source: Fluid's minus_op.
-    """
-    if b.on_cuda:
-        out = b["Out"]
-        return binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)
-    b(np.subtract, b["X"], b["Y"], out=b["Out"])
 
 
 @op(
