@@ -205,13 +205,14 @@ def _models(folder: Path, kind: str, other: str) -> list[Path]:
 
         module = get_op(other).module
         types = [d.type for d in all_ops() if d.module == module and not d.is_grad]
-        if types != [other] or not module.startswith("fluidnb_kernels."):
+        path = folder / "kernels" / f"{module.replace('.', '/')}.py"
+        if not module.startswith("fluidnb_kernels.") or types != [other] and not _op_part(path.read_text(), other):
             raise FluidError(
                 f"{module} defines {len(types)} operators, so it cannot be copied for one.",
-                expected="an operator with a separate file", received=", ".join(types[:8]),
+                expected="an operator with separate functions", received=", ".join(types[:8]),
                 hint=f"add a row in {', '.join(_mentions(folder, module, other))}, or choose another operator.",
             )  # fmt: skip
-        return [folder / "kernels" / f"{module.replace('.', '/')}.py"]
+        return [path]
     if kind == "layer":
         return [_module_of(folder / "fluidnb/layers", other)]
     files = [path for path in KINDS[kind].files if not Path(path).name.startswith("test_")]
@@ -263,7 +264,7 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
             return re.sub(rf'\b{other}\b(?!",? ?\{{)', name, text)
         return re.sub(rf"\b{other}", name, text)
     if kind == "op":
-        return _renamed_op(text, other, name)
+        return _renamed_op(_op_part(text, other) or text, other, name)
     lines = text.splitlines(keepends=True)
     return "".join(
         line if line.startswith(("from ", "import "))
@@ -299,6 +300,50 @@ def _renamed_op(text: str, other: str, name: str) -> str:
     text = "".join(renamed(line, i in bodies) for i, line in enumerate(text.splitlines(keepends=True), 1))
     source = _template("op").split("    Source: ")[1].splitlines()[0]
     return re.sub(r'(?<=\n    Source: )(?:(?!\n\n|\n    """).)*', source, text, flags=re.DOTALL)
+
+
+def _op_part(text: str, name: str) -> str:
+    """An operator of a file with several: its functions and what they use; empty where it shares a function."""
+    tree, lines = ast.parse(text), text.splitlines()
+    own = re.compile(rf"{re.escape(name)}(_\w*grad\w*)?")
+    kept: set[ast.stmt] = set()
+    for node in tree.body:
+        calls = getattr(node, "decorator_list", [node.value] if isinstance(node, ast.Expr) else [])
+        first = [d.args[0] for d in calls if isinstance(d, ast.Call) and d.args]
+        types = {a.value for a in first if isinstance(a, ast.Constant) and " " not in str(a.value)}
+        if any(own.fullmatch(str(type)) for type in types):
+            kept.add(node)
+            if not all(own.fullmatch(str(type)) for type in types):
+                return ""
+    if not kept:
+        return ""
+    used: set[str] = set()
+    while True:
+        words = {n.id for node in kept for n in ast.walk(node) if isinstance(n, ast.Name)}
+        if words == used:
+            break
+        used = words
+        kept |= {node for node in tree.body if _names_of(node) & used}
+    imports = (ast.Import, ast.ImportFrom)
+    out = [f'"""{name}: FILL IN."""', ""]
+    for node in tree.body:
+        if isinstance(node, imports):
+            names = [a for a in node.names if (a.asname or a.name).partition(".")[0] in used]
+            if names:
+                node.names = names
+                out.append(ast.unparse(node))
+        elif node in kept:
+            start = min(d.lineno for d in [*getattr(node, "decorator_list", []), node])
+            out += ["", "", *lines[start - 1 : node.end_lineno]]
+    return "\n".join(out) + "\n"
+
+
+def _names_of(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines, imports aside."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def _part(path: Path, text: str, name: str) -> str:

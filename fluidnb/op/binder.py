@@ -107,6 +107,11 @@ class Binder(Context):
 
     # ---- reading
 
+    @property
+    def on_cuda(self) -> bool:
+        """Whether the kernel that is bound computes on a GPU."""
+        return self.kernel_place == "cuda"
+
     def __getitem__(self, slot: str) -> Any:
         outputs = self._outputs.get(slot)
         if outputs is not None:

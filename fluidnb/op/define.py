@@ -129,8 +129,9 @@ def op(
     check: Callable[[Mapping[str, Any]], str | None] | None = None, guard: Callable[[Any], object] | None = None,
     inplace: bool = False, alias: Mapping[str, str] | None = None, unset: Sequence[str] = (), side_effect: bool = False,
     random: bool = False, host_only: str = "", data_shape: bool = False, control: bool = False, dtype_slot: str = "",
-    dtypes: Sequence[str] | None = None, rows: Callable[[Context], bool | Collection[str]] | None = None,
-    cost: CostRule | None = None, replace: bool = False, doc: str = "",
+    dtypes: Sequence[str] | None = None, cuda: bool | Sequence[str] = False,
+    rows: Callable[[Context], bool | Collection[str]] | None = None, cost: CostRule | None = None,
+    replace: bool = False, doc: str = "",
 ) -> Callable[[KernelFunction], KernelFunction]:  # fmt: skip
     """Defines an operator; the function below it is its kernel for the CPU. Arguments not listed here: see `OpDef`.
 
@@ -141,6 +142,7 @@ def op(
         outputs: slot -> phrase. A slot ``XShape~`` is for the gradient alone.
         attrs: name -> `Attr`.
         dtypes: dtypes that the kernel takes; None for all.
+        cuda: whether the function is the CUDA kernel too, or the dtypes that it takes there.
         replace: whether it may replace a registered operator.
         doc: documentation, where the kernel's docstring does not serve (tables of operators).
 
@@ -161,12 +163,19 @@ def op(
         _register(OpDef(
             type, _slots(inputs or {}), _slots(outputs or {}), dict(attrs or {}), infer, grad, check, guard, inplace,
             dict(alias or {}), tuple(unset), side_effect, random, host_only, data_shape, control, False, dtype_slot,
-            doc or function.__doc__ or "", function.__module__, [Kernel(function, dtypes=dtype_names(dtypes))],
-            rows, cost,
+            doc or function.__doc__ or "", function.__module__, _kernels(function, dtypes, cuda), rows, cost,
         ), replace)  # fmt: skip
         return function
 
     return register
+
+
+def _kernels(function: KernelFunction, dtypes: Sequence[str] | None, cuda: bool | Sequence[str]) -> list[Kernel]:
+    """The kernels that one function is: for the CPU, and for CUDA too where wanted."""
+    kernels = [Kernel(function, dtypes=dtype_names(dtypes))]
+    if cuda:
+        kernels.append(Kernel(function, "cuda", None if isinstance(cuda, bool) else dtype_names(cuda)))
+    return kernels
 
 
 def _register(definition: OpDef, replace: bool) -> None:
@@ -184,6 +193,7 @@ def grad_op(
     type: str, *, infer: Rule | None = like_forward, guard: Callable[[Any], object] | None = None,
     inplace: bool = False, unset: Sequence[str] = (), control: bool = False, dtype_slot: str = "",
     rows: Callable[[Context], bool | Collection[str]] | None = None, grad: GradMaker | None = None, host_only: str = "",
+    cuda: bool | Sequence[str] = False,
     replace: bool = False,
 ) -> Callable[[KernelFunction], KernelFunction]:  # fmt: skip
     """Defines a gradient operator: without a proto, with the attributes of the forward operator. See `op` and `OpDef`.
@@ -207,7 +217,7 @@ def grad_op(
         _register(OpDef(
             type, infer=infer, grad=grad, guard=guard, inplace=inplace, unset=tuple(unset), control=control,
             is_grad=True, dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__,
-            kernels=[Kernel(function)], rows=rows, host_only=host_only,
+            kernels=_kernels(function, None, cuda), rows=rows, host_only=host_only,
         ), replace)  # fmt: skip
         return function
 

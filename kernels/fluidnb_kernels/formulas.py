@@ -1,7 +1,5 @@
 """Arithmetic of whole arrays, emitted for numpy or as CUDA launches: for formulas that both places share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partialmethod
@@ -11,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda.cast import cast, of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda import cast, of_dtype, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.elementwise.launch import CUDA, binary
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading
 
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
@@ -98,13 +95,13 @@ class Formulas:
         if not self.on_cuda or part.shape[1] == x.shape[1]:
             return part
         out = self.b.tmp(part.shape, x.dtype)
-        strided_copy.move(self.b, out, x, of=strided_copy.lay(x)[rows, columns])
+        strided_copy.move(self.b, out, x, of=strided_copy.layout_of(x)[rows, columns])
         return out
 
     def put(self, out: Array, rows: slice, columns: slice, value: Array) -> None:
         """Emit a write to part of a matrix."""
         if self.on_cuda:
-            strided_copy.move(self.b, out, value, to=strided_copy.lay(out)[rows, columns])
+            strided_copy.move(self.b, out, value, to=strided_copy.layout_of(out)[rows, columns])
         else:
             self.b(np.copyto, out[rows, columns], value)
 

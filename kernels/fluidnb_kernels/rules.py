@@ -1,6 +1,4 @@
-"""Checks that the shape rules of many operators share."""
-
-from __future__ import annotations
+"""Checks that the shape rules of many operators share, and numbers that come as an attribute or as variables."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -11,8 +9,15 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Context, get_op
 from fluidnb.op.rules import Rule
+from fluidnb.values.copies import on_host
 
 Shape = Sequence[int]
+
+#: Slots that give a shape as one variable, or as a list of sizes.
+SHAPE_SLOTS = {
+    "ShapeTensor?": "the sizes as a variable, instead of the attribute",
+    "ShapeTensorList*?": "each size as a variable of one element",
+}
 
 
 def attributes(c: Context) -> Any:
@@ -127,6 +132,16 @@ def class_numbers_hint(c: Context) -> str:
     return f'declare {c.name("Label")} with dtype="int64"; soft_label=True takes a probability for each class instead.'
 
 
+def checked(rule: Rule, *slots: str) -> Rule:
+    """Rule: inputs, by default all, are as their slots declare them, and outputs as another rule says."""
+
+    def infer(c: Context) -> None:
+        c.check_inputs(*slots)
+        rule(c)
+
+    return infer
+
+
 def whole_numbers(c: Context, slot: str) -> None:
     """Require that an input holds integers."""
     dtype: Any = np.dtype(c[slot].dtype)
@@ -134,3 +149,27 @@ def whole_numbers(c: Context, slot: str) -> None:
         dtype.kind in "iu", f"Input({slot}) of {c.definition.type} must hold integers.",
         expected="int32 or int64", received=dtype.name, hint=f'layers.cast({c.name(slot)}, "int64") converts it.',
     )  # fmt: skip
+
+
+def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: int = -1) -> list[int]:
+    """Whole numbers of an attribute, or of variables; an operator that reads them needs ``guard=values_of(...)``."""
+    for slot in (whole, each):
+        if slot and c.has(slot):
+            values = c.all(slot)
+            if not c.runtime:
+                return [unknown] * (len(values) if slot == each else max(values[0].size, 0))
+            return [int(n) for v in values for n in on_host(v).reshape(-1)]
+    value = c.attr(attr, 0)
+    return list(value) if isinstance(value, list) else [value]
+
+
+def integer(c: Context, attr: str, whole: str) -> int:
+    """The whole number that an operator is given; -1 while it is unknown; see `integers`."""
+    if not c.has(whole):
+        return int(integers(c, attr)[0])
+    size = c[whole].size
+    c.require(
+        size == 1 or size <= 0 and not c.runtime, f"Input({whole}) of {c.definition.type} must hold one number.",
+        expected="shape [1]", received=list(c[whole].shape),
+    )  # fmt: skip
+    return int(on_host(c[whole]).reshape(-1)[0]) if c.runtime else -1

@@ -4,8 +4,6 @@ The LoD is part of what a binding is made for, so whatever follows from it (offs
 binding and goes into the calls as constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

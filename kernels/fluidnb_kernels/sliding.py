@@ -1,7 +1,5 @@
 """Windows that slide along the axes of an image: what convolution and pooling share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ On the CPU each emits the numpy call that does it, on a GPU the launch. A part o
 takes an array and returns a view of it: numpy's view of the data on the CPU, a view of the layout on a GPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
@@ -23,11 +21,6 @@ from fluidnb_kernels.tensor import strided_copy
 
 #: Takes an array, returns a view of it.
 View = Callable[[Array], Array]
-
-
-def on_cuda(b: Binder) -> bool:
-    """Whether the kernel that is bound computes on a GPU."""
-    return b.kernel_place == "cuda"
 
 
 def _whole(array: Array) -> Array:
@@ -42,15 +35,15 @@ def parts_along(axis: int, sizes: Sequence[int]) -> list[View]:
 
 def copy(b: Binder, out: Array, x: Array, to: View = _whole, of: View = _whole) -> None:
     """Emit ``to(out) = of(x)``; what is read is broadcast to the shape of what is written."""
-    if on_cuda(b):
-        strided_copy.move(b, out, x, to(strided_copy.lay(out)), of(strided_copy.lay(x)))
+    if b.on_cuda:
+        strided_copy.move(b, out, x, to(strided_copy.layout_of(out)), of(strided_copy.layout_of(x)))
     else:
         b(np.copyto, to(out), of(x))
 
 
 def fill(b: Binder, out: Array, value: Any = 0) -> None:
     """Emit ``out = value``."""
-    if on_cuda(b):
+    if b.on_cuda:
         strided_copy.fill(b, out, value)
     else:
         b(np.copyto, out, value if isinstance(value, np.ndarray) else b.const(value, out.dtype))
@@ -67,7 +60,7 @@ def summing(b: Binder, out: Array) -> Iterator[Array]:
 
 def write(b: Binder, out: Array, numbers: Array) -> None:
     """Emit ``out = numbers``."""
-    if on_cuda(b):
+    if b.on_cuda:
         strided_copy.move(b, out, b.table(numbers))
     else:
         b(np.copyto, out, numbers)
@@ -75,12 +68,12 @@ def write(b: Binder, out: Array, numbers: Array) -> None:
 
 def gather(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[i] = x[rows[i]]``; the rows are known while binding."""
-    (row_maps.gather if on_cuda(b) else emit_rows)(b, x, rows, out)
+    (row_maps.gather if b.on_cuda else emit_rows)(b, x, rows, out)
 
 
 def scatter(b: Binder, x: Array, rows: Array, out: Array, clear: bool = False) -> None:
     """Emit ``out[rows[i]] = x[i]``; the rows are known while binding, no number twice."""
-    if on_cuda(b):
+    if b.on_cuda:
         if clear:
             row_maps.gather(b, x, row_maps.inverse(rows, len(out)), out)
         else:
@@ -93,4 +86,4 @@ def scatter(b: Binder, x: Array, rows: Array, out: Array, clear: bool = False) -
 
 def scatter_add(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[r] = the sum of all x[i] with rows[i] == r``, floats on a GPU: the gradient of `gather`."""
-    (row_maps.add_up if on_cuda(b) else emit_sum_rows)(b, x, rows, out)
+    (row_maps.add_up if b.on_cuda else emit_sum_rows)(b, x, rows, out)

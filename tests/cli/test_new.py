@@ -299,3 +299,15 @@ def test_checks_of_one_operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert "no file in tests/ops" in shown and "no kernel and no host_only= reason" in shown
     assert not has_op("check_me") and main(["check-op", "rleu"]) == 1
     assert "new" in COMMANDS and sys.modules["fluidnb.cli.check_op"] is check_op
+
+
+def test_a_copy_of_one_operator_of_several_in_a_file(checkout: Path) -> None:
+    assert main(["new", "op", "my_squares", "--like", "squared_l2_norm"]) == 0
+    try:
+        file = checkout / "kernels/fluidnb_kernels/math/my_squares.py"
+        text = file.read_text()
+        assert 'launch("my_squares"' in text and "clip_by_norm" not in text
+        load(file)
+        assert get_op("my_squares").grad is not None
+    finally:
+        remove_op("my_squares"), remove_op("my_squares_grad")

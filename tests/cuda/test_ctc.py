@@ -11,7 +11,7 @@ import pytest
 from fluidnb.testing.values import value_of
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import grid, row_grid
+from fluidnb_kernels.cuda import grid
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.emulator.raw import EmulatorError
 from tests.cuda.operands import emulated, numbers, twins
@@ -55,7 +55,7 @@ def test_a_label_that_is_the_blank(blank: int) -> None:
 
 
 def test_threads_go_round_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_grid, "BLOCKS", 1)
+    monkeypatch.setattr(grid, "BLOCKS", 1)
     monkeypatch.setattr(grid, "THREADS", 32)
     words = np.random.default_rng(1).integers(1, 6, (70, 1))
     x = value_of((numbers(160, 60), [[90, 70]]))

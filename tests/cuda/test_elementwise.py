@@ -13,7 +13,7 @@ from fluidnb.op import OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
-from fluidnb_kernels.elementwise.dims import alike, band, merged
+from fluidnb_kernels.elementwise.broadcast import alike, band, merged
 from tests.cuda.twins import has_kernel, run_twins
 from tests.tools.sampling import sample
 

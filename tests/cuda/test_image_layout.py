@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.testing import run_op
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import grid, row_grid
+from fluidnb_kernels.cuda import grid
 from fluidnb_kernels.emulator.raw import EmulatorError
 from tests.cuda.operands import emulated, numbers, twins
 
@@ -112,8 +112,7 @@ def test_windows_as_sequences(dtype: Any, real: Any) -> None:
 
 
 def test_threads_go_round_and_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (grid, row_grid):
-        monkeypatch.setattr(module, "BLOCKS", 1)
+    monkeypatch.setattr(grid, "BLOCKS", 1)
     x = numbers(2, 3, 17, 18)
     result("unfold", {"X": x}, UNFOLD, "Y")
     result("im2sequence", {"X": x}, {"kernels": [3, 3]})

@@ -14,7 +14,7 @@ from fluidnb.values import LoDTensor, SelectedRows
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.bce_nll import _BLOCKS
+from fluidnb_kernels.loss.bce_nll_kldiv import _BLOCKS
 from tests.cuda.devices import OnDevice
 from tests.cuda.operands import emulated, numbers, twins
 from tests.cuda.twins import _run

@@ -11,7 +11,7 @@ import pytest
 from fluidnb.testing.values import value_of
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import row_grid
+from fluidnb_kernels.cuda import grid
 from fluidnb_kernels.emit import FLOATS
 from tests.cuda.operands import numbers, twins
 from tests.ops.test_cudnn_lstm import operands as lstm_operands
@@ -102,7 +102,7 @@ def test_units(dtype: str, batch: int) -> None:
 
 
 def test_threads_go_round_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_grid, "BLOCKS", 1)
+    monkeypatch.setattr(grid, "BLOCKS", 1)
     test_lstm("float64", 40, True, False)
     test_lstmp("float64", "tanh")
     test_gru("float64", False, 37)

@@ -13,7 +13,7 @@ from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import row_grid
+from fluidnb_kernels.cuda import grid
 from fluidnb_kernels.emulator.raw import EmulatorError
 from tests.cuda.test_strided_copy import both, some
 from tests.cuda.twins import OnDevice
@@ -37,7 +37,7 @@ def test_rows_that_meet(width: int, dtype: Any) -> None:
 
 
 def test_threads_go_round_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_grid, "BLOCKS", 1)
+    monkeypatch.setattr(grid, "BLOCKS", 1)
     x, ids = some(3, 1300), np.array([2, 0, 2, 1, 1])
     out = both("gather", {"X": x, "Index": ids})["Out"][0]
     both("gather_grad", {"X": x, "Index": ids, "Out@GRAD": out}, ["X@GRAD"])

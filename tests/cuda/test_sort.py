@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fluidnb_kernels import emulator
-from fluidnb_kernels.tensor.sort import TILE
+from fluidnb_kernels.tensor.order import TILE
 from tests.cuda.operands import numbers, twins
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())

@@ -10,7 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.memory.buddy import BuddyAllocator
-from fluidnb_kernels.cuda.source import Function, sources
+from fluidnb_kernels.cuda import Function, sources
 from fluidnb_kernels.cuda_emulator_backend import runtime
 from fluidnb_kernels.cuda_emulator_backend.module import RawKernel, RawModule
 from fluidnb_kernels.cuda_emulator_backend.streams import Graph, Stream

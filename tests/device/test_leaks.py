@@ -17,7 +17,7 @@ from fluidnb.memory import Block, OutOfMemory
 from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.replay.specialization import Specialization
 from fluidnb.values import LoDTensor
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda import Function
 from fluidnb_kernels.cuda_emulator_backend.module import RawKernel, RawModule
 from fluidnb_kernels.cuda_emulator_backend.streams import Event, Graph, Stream
 from tests.device.faults import no_memory, nth

@@ -12,7 +12,7 @@ from fluidnb.op import Binder, Clock, OpDesc
 from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
-from fluidnb_kernels.tensor.strided_copy import lay, move
+from fluidnb_kernels.tensor.strided_copy import layout_of, move
 from tests.cuda.devices import OnDevice
 
 ROWS = np.ones((6, 2), "float32")
@@ -92,7 +92,8 @@ def test_a_move_stays_in_its_tensors() -> None:
 
     x, out = np.ones(6, "float32"), np.ones(6, "float32")
     move(emit, out, x)  # type: ignore[arg-type]
-    for wrong in (lambda: move(emit, out, x, of=lay(np.ones(7))[:6]), lambda: move(emit, out, x.astype("float64"))):  # type: ignore[arg-type]
+    outside = layout_of(np.ones(7))[:6]
+    for wrong in (lambda: move(emit, out, x, of=outside), lambda: move(emit, out, x.astype("float64"))):  # type: ignore[arg-type]
         with pytest.raises(FluidError):
             wrong()
     assert len(calls) == 1

@@ -5,7 +5,7 @@ import pytest
 
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
-from fluidnb_kernels.detection.polygon_overlaps import areas, polygon_overlaps, shared_areas
+from fluidnb_kernels.detection.polygons import areas, polygon_overlaps, shared_areas
 
 ATTRS = {"score_threshold": 0.1, "nms_top_k": -1, "keep_top_k": -1, "background_label": -1}
 

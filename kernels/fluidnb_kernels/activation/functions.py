@@ -4,8 +4,6 @@ Gradients are written against Out where that saves keeping X, against X elsewher
 carry.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

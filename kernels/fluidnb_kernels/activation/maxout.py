@@ -1,14 +1,10 @@
 """maxout: the largest of groups of channels."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.views import reading, writing, written
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 
 
 def _axis(c: Context) -> int:
@@ -51,6 +47,7 @@ def _apart(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     infer=_infer,
     grad=default_grad("X", "Out", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def maxout(b: Binder) -> None:
     """Out = the largest of every ``groups`` channels that follow each other.
@@ -62,6 +59,8 @@ def maxout(b: Binder) -> None:
 
     Source: Goodfellow et al., Maxout networks (2013); Fluid's maxout_op.
     """
+    if b.on_cuda:
+        return _emit_on_cuda(b, "largest_of", b["X"], b["Out"])
     inner, outer, axis = _apart(b)
     out = writing(b, b["Out"], outer)
     b(np.maximum.reduce, reading(b, b["X"], inner), axis, None, out, True)
@@ -73,9 +72,11 @@ def first_only(hits: Array, axis: int) -> None:
     hits &= np.cumsum(hits, axis) == 1
 
 
-@grad_op("maxout_grad")
+@grad_op("maxout_grad", cuda=FLOATS)
 def maxout_grad(b: Binder) -> None:
     """dX = dOut at the first of the largest channels of each group, 0 elsewhere."""
+    if b.on_cuda:
+        return _emit_on_cuda(b, "largest_of_grad", b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"])
     inner, outer, axis = _apart(b)
     hits = apply(b, np.equal, reading(b, b["X"], inner), reading(b, b["Out"], outer))
     b(first_only, hits, axis)
@@ -92,13 +93,3 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
     inner = product(x.shape[_axis(b) + 1 :])
     rows = x.size // max(groups * inner, 1)
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, inner, *arrays, np.int64(groups), np.int64(inner))
-
-
-@kernel("maxout", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, "largest_of", b["X"], b["Out"])
-
-
-@kernel("maxout_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, "largest_of_grad", b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"])

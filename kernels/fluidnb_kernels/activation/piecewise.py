@@ -4,8 +4,6 @@ The gradient is that of the piece in which X lies; at a corner it is that of Flu
 of the two pieces.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Attr

@@ -1,16 +1,12 @@
 """pow: a power of each element."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.tensor.strided_copy import fill
@@ -28,6 +24,7 @@ _NUMBERS = (*FLOATS, "int32", "int64")
     grad=default_grad("X", "FactorTensor", "Out@GRAD", wrt=["X"]),
     inplace=True,
     dtype_slot="X",
+    cuda=_NUMBERS,
 )
 def pow(b: Binder) -> None:
     """Out = X to the power of factor, element by element; Out inherits X's LoD.
@@ -40,6 +37,8 @@ def pow(b: Binder) -> None:
     Source: Fluid's activation_op.
     """
     x = b["X"]
+    if b.on_cuda:
+        return each(b, CUDA, f"powers<{ctype(x.dtype)}>", x.size, x, b["Out"], *_given(b, x.dtype))
     if not b.has("FactorTensor") and b.attr("factor") == 2:
         return b(np.multiply, x, x, out=b["Out"])
     return b(np.power, x, _factor(b, x.dtype), out=b["Out"])
@@ -59,9 +58,13 @@ _AGAIN = second_grad(
 )  # fmt: skip
 
 
-@grad_op("pow_grad", dtype_slot="X", grad=_AGAIN)
+@grad_op("pow_grad", dtype_slot="X", grad=_AGAIN, cuda=FLOATS)
 def pow_grad(b: Binder) -> None:
     """dX = dOut · factor · X^(factor - 1), and 0 where factor is 0."""
+    if b.on_cuda:
+        if _without(b, 0):
+            return fill(b, b["X@GRAD"])
+        return _slopes(b, b["Out@GRAD"], b["X@GRAD"], *_given(b, b["X"].dtype))
     x, factor = b["X"], None if _without(b, 0) else _factor(b, b["X"].dtype)
     _slope(b, x, b["Out@GRAD"], b["X@GRAD"], factor)
 
@@ -98,19 +101,6 @@ def _given(b: Binder, dtype: Any) -> tuple[Array | None, np.float64]:
     """The variable of one element that holds the power, or None; and the attribute."""
     given = of_dtype(b, b["FactorTensor"], dtype) if b.has("FactorTensor") else None
     return given, np.float64(b.attr("factor", 1.0))
-
-
-@kernel("pow", place="cuda", dtypes=_NUMBERS)
-def _on_cuda(b: Binder) -> None:
-    x = b["X"]
-    each(b, CUDA, f"powers<{ctype(x.dtype)}>", x.size, x, b["Out"], *_given(b, x.dtype))
-
-
-@kernel("pow_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    if _without(b, 0):
-        return fill(b, b["X@GRAD"])
-    return _slopes(b, b["Out@GRAD"], b["X@GRAD"], *_given(b, b["X"].dtype))
 
 
 def _slopes(b: Binder, g: Array, dx: Array, given: Array | None, factor: np.float64) -> None:

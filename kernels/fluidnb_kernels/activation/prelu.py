@@ -1,16 +1,12 @@
 """prelu: a rectifier whose slope below zero is learned."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.views import reading
+from fluidnb_kernels.emit import FLOATS, apply, reading
 
 MODES = ("all", "channel", "element")
 
@@ -65,6 +61,7 @@ def _slopes(b: Binder) -> Array:
     grad=default_grad("X", "Alpha", "Out@GRAD"),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def prelu(b: Binder) -> None:
     """Out = X where X > 0, Alpha · X elsewhere; Out inherits X's LoD.
@@ -76,16 +73,26 @@ def prelu(b: Binder) -> None:
 
     Source: He et al., Delving deep into rectifiers (2015); Fluid's prelu_op.
     """
+    if b.on_cuda:
+        return _emit_on_cuda(b, "prelu", b["X"], b["Alpha"], b["Out"])
     x, slopes = values(b, b["X"], _slopes(b))
     t = np.minimum(x, 0)
     t *= slopes
     (np.maximum(x, 0) + t).into(b["Out"])
 
 
-@grad_op("prelu_grad", dtype_slot="X")
+@grad_op("prelu_grad", dtype_slot="X", cuda=FLOATS)
 def prelu_grad(b: Binder) -> None:
     """dX = dOut where X > 0, Alpha · dOut elsewhere; dAlpha = X · dOut where X <= 0, summed."""
     x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
+    if b.on_cuda:
+        if dx is not None:
+            _emit_on_cuda(b, "prelu_grad", x, b["Alpha"], g, dx)
+        if dalpha is not None:
+            count, inner = _lie(b)
+            shape = x.size // max(count * inner, 1), count, inner
+            fold(b, CUDA, _SLOPES, x.reshape(shape), [0, 2], dalpha, y=g.reshape(shape))
+        return
     slopes = _slopes(b)
     if dx is not None:
         v, to, slope = values(b, x, g, slopes)
@@ -122,19 +129,3 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
     width, of_rows = (inner, count) if inner > 1 or count == 1 else (count, 0)
     rows = x.size // max(width, 1)
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, width, *arrays, np.int64(of_rows), np.int64(width))
-
-
-@kernel("prelu", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, "prelu", b["X"], b["Alpha"], b["Out"])
-
-
-@kernel("prelu_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
-    if dx is not None:
-        _emit_on_cuda(b, "prelu_grad", x, b["Alpha"], g, dx)
-    if dalpha is not None:
-        count, inner = _lie(b)
-        shape = x.size // max(count * inner, 1), count, inner
-        fold(b, CUDA, _SLOPES, x.reshape(shape), [0, 2], dalpha, y=g.reshape(shape))

@@ -1,15 +1,12 @@
-"""softmax: exponentials that sum to one."""
-
-from __future__ import annotations
+"""softmax and log_softmax: elements along a dimension as shares of one."""
 
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, elements, typed
-from fluidnb_kernels.cuda.line_grid import each_line, split
+from fluidnb_kernels.cuda import Source, ctype, each_line, elements, lines_along, typed
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS
 
@@ -29,11 +26,7 @@ ROWS = Source(__file__, "softmax_rows.cu", lambda: [
 
 
 def emit_softmax(b: Binder, x: Any, out: Any, axis: int) -> tuple[Any, Any]:
-    """Emit ``out = softmax(x)``.
-
-    Returns:
-        x less its maximum (not below LOWEST), and the sums of exponentials, for what a loss makes of them.
-    """
+    """Emit ``out = softmax(x)``; gives x less its maximum (not below LOWEST), and the sums of exponentials."""
     v, result = values(b, x, out)
     t = v - v.reduced(np.maximum, axis)
     np.maximum(t, LOWEST, out=t)
@@ -65,6 +58,7 @@ def softmax_shape(c: Context) -> None:
     cost="5 * X",
     infer=softmax_shape,
     grad=default_grad("Out", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def softmax(b: Binder) -> None:
     """Out = exp(X - max X) / sum(exp(X - max X)) along an axis.
@@ -76,12 +70,16 @@ def softmax(b: Binder) -> None:
 
     Source: Fluid's softmax_op; differences to the maximum are not taken below -64, as in Paddle's CPU kernel.
     """
+    if b.on_cuda:
+        return along(b, "softmax", b.attr("axis"), b["X"], b["Out"])
     emit_softmax(b, b["X"], b["Out"], b.attr("axis"))
 
 
-@grad_op("softmax_grad")
+@grad_op("softmax_grad", cuda=FLOATS)
 def softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - sum(dOut · Out)) along the axis."""
+    if b.on_cuda:
+        return along(b, "softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])
     out, g = values(b, b["Out"], b["Out@GRAD"])
     t = out * g
     np.subtract(g, t.sum(b.attr("axis", -1)), out=t)
@@ -89,22 +87,51 @@ def softmax_grad(b: Binder) -> None:
 
 
 def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
-    """Emit a kernel of ``softmax.cu`` over the lines along an axis.
-
-    Args:
-        operands: what it gets; the first one is an array and says shape and dtype.
-    """
-    x, (lines, n, inner) = operands[0], split(operands[0].shape, axis)
+    """Emit a kernel of ``softmax.cu`` over the lines along an axis; the first operand has their shape and dtype."""
+    x, (lines, n, inner) = operands[0], lines_along(operands[0].shape, axis)
     if name in _OF_ROWS and inner == 1 and held_rows(b, ROWS, name, lines, n, operands, *operands):
         return
     each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", lines, n, inner, *operands)
 
 
-@kernel("softmax", place="cuda", dtypes=FLOATS)
-def softmax_on_cuda(b: Binder) -> None:
-    along(b, "softmax", b.attr("axis"), b["X"], b["Out"])
+def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
+    """Emit ``out = x - max - log(sum(exp(x - max)))``; ``out`` is not the memory of ``x``."""
+    v, result = values(b, x, out)
+    (v - v.reduced(np.maximum, axis)).into(out)
+    (result - np.log(np.exp(result).sum(axis))).into(out)
 
 
-@kernel("softmax_grad", place="cuda", dtypes=FLOATS)
-def softmax_grad_on_cuda(b: Binder) -> None:
-    along(b, "softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])
+@op(
+    "log_softmax",
+    inputs={"X: float[…, classes]": "logits"},
+    outputs={"Out": "logarithms of probabilities, of the shape of X"},
+    attrs={"axis": Attr("int", -1, "the dimension along which probabilities sum to one")},
+    cost="5 * X",
+    infer=softmax_shape,
+    grad=default_grad("Out", "Out@GRAD"),
+    dtypes=FLOATS,
+    cuda=FLOATS,
+)
+def log_softmax(b: Binder) -> None:
+    """Out = X - log(sum(exp(X))) along an axis.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("log_softmax", {"X": [[0.0, 0.0]]})["Out"].round(4)
+        array([[-0.6931, -0.6931]])
+
+    Source: Paddle's log_softmax_op.
+    """
+    if b.on_cuda:
+        return along(b, "log_softmax", b.attr("axis"), b["X"], b["Out"])
+    emit_log_softmax(b, b["X"], b["Out"], b.attr("axis"))
+
+
+@grad_op("log_softmax_grad", cuda=FLOATS)
+def log_softmax_grad(b: Binder) -> None:
+    """dX = dOut - exp(Out) · sum(dOut) along the axis."""
+    if b.on_cuda:
+        return along(b, "log_softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])
+    out, g = values(b, b["Out"], b["Out@GRAD"])
+    total = g.sum(b.attr("axis", -1))
+    (g - np.exp(out) * total).into(b["X@GRAD"])

@@ -1,7 +1,5 @@
 """The rows of the tables of activations, and their registration as operators with gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -10,8 +8,7 @@ import numpy as np
 from fluidnb.op import GRAD, Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb.op.grad import GradMaker
 from fluidnb_kernels.arithmetic import Operand, Value, values
-from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.grid import each, elementwise
+from fluidnb_kernels.cuda import Source, ctype, each, elements, elementwise, vector, widths
 from fluidnb_kernels.emit import FLOATS, zeros
 
 #: The function as a formula of X; Out may be the memory of X, so the last call alone writes it.

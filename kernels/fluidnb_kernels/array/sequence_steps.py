@@ -1,19 +1,16 @@
 """lod_tensor_to_array, array_to_lod_tensor: a batch of sequences step by step, and sequences again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import fill, put_rows, shapes_of
-from fluidnb_kernels.lod.rank_table import steps
-from fluidnb_kernels.lod.reorder import ranks
+from fluidnb_kernels.array.tensor_arrays import fill, put_rows, shapes_of
+from fluidnb_kernels.lod.rank_table import ranks, steps
 from fluidnb_kernels.lod.take_sequences import Offsets, cut
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import as_level
@@ -44,7 +41,6 @@ def _to_array_infer(c: Context) -> None:
         c.set("Out", (-1, *x.shape[1:]), x.dtype, c.lod("X")[1:])
 
 
-@kernel("lod_tensor_to_array", place="cuda")
 @op(
     "lod_tensor_to_array",
     inputs={"X: any lod": "sequences", **_TABLE},
@@ -53,6 +49,7 @@ def _to_array_infer(c: Context) -> None:
     grad=_grad("array_to_lod_tensor", "X_W"),
     guard=ranks,
     dtype_slot="X",
+    cuda=True,
 )
 def lod_tensor_to_array(b: Binder) -> None:
     """Out[t] = the t-th rows of the sequences of X that have one, the longest sequence first.
@@ -118,7 +115,7 @@ def _from_array_infer(c: Context) -> None:
 
 def _put(b: Binder, array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
     """Emit an element's rows to where they belong."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         b(put_rows, array, step, row_maps.on_device(b, rows), out)
     else:
         b(place, array, step, rows, out)
@@ -137,7 +134,6 @@ def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
         _put(b, array, t, rows, out)
 
 
-@kernel("array_to_lod_tensor", place="cuda")
 @op(
     "array_to_lod_tensor",
     inputs={
@@ -148,7 +144,7 @@ def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
     infer=_from_array_infer,
     grad=_grad("lod_tensor_to_array"),
     guard=_elements,
-    unset=("X",),
+    unset=("X",), cuda=True,
 )  # fmt: skip
 def array_to_lod_tensor(b: Binder) -> None:
     """Out = the sequences whose t-th rows are in X[t]: lod_tensor_to_array the other way, which is its gradient too.
@@ -174,7 +170,6 @@ def array_to_lod_tensor(b: Binder) -> None:
     out = b.set("Out", (sum(map(len, array)), *first.shape[1:]), first.dtype, (*table.coarse_lod, starts, *below))
     for t, rows in enumerate(dest):
         _put(b, array, t, rows, out)
-    return None
 
 
 def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:

@@ -1,18 +1,16 @@
 """tensor_array_to_tensor: the elements of an array as one tensor."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import copy_element, fill, put_part, shapes_of
+from fluidnb_kernels.array.tensor_arrays import copy_element, fill, put_part, shapes_of
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.strided_copy import lay
+from fluidnb_kernels.tensor.strided_copy import layout_of
 
 
 def _infer(c: Context) -> None:
@@ -59,7 +57,6 @@ def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
     return elements, axis, [1 if stack else x.shape[axis] for x in elements]
 
 
-@kernel("tensor_array_to_tensor", place="cuda")
 @op(
     "tensor_array_to_tensor",
     inputs={"X: array": "tensors that differ in one size at most"},
@@ -71,6 +68,7 @@ def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
     infer=_infer,
     grad=default_grad("X", "Out@GRAD"),
     guard=shapes_of,
+    cuda=True,
 )
 def tensor_array_to_tensor(b: Binder) -> None:
     """Out = the elements of X one after another along ``axis``; OutIndex says where each ends.
@@ -86,8 +84,8 @@ def tensor_array_to_tensor(b: Binder) -> None:
     sizes, axis, index = _outputs(b)
     out = b["Out"]
     for i, part in enumerate(_parts(b, sizes, axis)):
-        if verbs.on_cuda(b):
-            b(put_part, b["X"], i, part(lay(out)), out)
+        if b.on_cuda:
+            b(put_part, b["X"], i, part(layout_of(out)), out)
         else:
             b(copy_element, b["X"], i, part(out))
     if index is not None:
@@ -109,8 +107,7 @@ def _outputs(b: Binder) -> tuple[list[int], int, Array]:
     return sizes, axis, b.set("OutIndex", (len(sizes),), np.int32)
 
 
-@kernel("tensor_array_to_tensor_grad", place="cuda")
-@grad_op("tensor_array_to_tensor_grad", infer=None, guard=shapes_of)
+@grad_op("tensor_array_to_tensor_grad", infer=None, guard=shapes_of, cuda=True)
 def tensor_array_to_tensor_grad(b: Binder) -> None:
     """dX[i] = the part of dOut that is X[i]."""
     sizes, axis, tensors = _gradients(b)

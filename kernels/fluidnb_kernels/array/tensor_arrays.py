@@ -1,6 +1,4 @@
-"""Writing, reading and measuring arrays of tensors."""
-
-from __future__ import annotations
+"""Arrays of tensors: written, read, measured, and copied between places."""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,11 +6,116 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
-from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, Place
-from fluidnb.values.copies import on_host
+from fluidnb.op import Array, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.values import CPUPlace, DeviceContext, LoDTensor, LoDTensorArray, Place
+from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import add_to, array_now, beside, copied
+from fluidnb_kernels.cuda import ctype, elementwise
+from fluidnb_kernels.cuda.immediate import NOW
+from fluidnb_kernels.cuda.upload import uploaded
+from fluidnb_kernels.elementwise.launch import CUDA
+from fluidnb_kernels.sequence import row_maps
+from fluidnb_kernels.tensor.strided_copy import move
+
+
+def array_now(b: Binder) -> LoDTensorArray | None:
+    """The array X as a guard must see it, created after the binder perhaps; None where there is none yet."""
+    array: LoDTensorArray | None = b["X"]
+    if array is None:
+        array = b.scope.cell(b.inputs["X"][0])[0].value
+    b.require(
+        array is None or isinstance(array, LoDTensorArray),
+        f"Input(X) of {b.definition.type} must be an array of tensors.",
+        expected="a LoDTensorArray", received=type(array).__name__, hint="array_write makes one.",
+    )  # fmt: skip
+    return array
+
+
+def shapes_of(b: Binder) -> Any:
+    """The guard of operators that read the array X: shape, dtype and LoD of each element, None if never written."""
+    array = array_now(b)
+    if array is None:
+        return None
+    return tuple((t.array.shape, t.array.dtype, t.lod_) if t.array is not None else None for t in array)
+
+
+def fill(array: LoDTensorArray, tensors: list[LoDTensor]) -> None:
+    """Let an array hold these tensors and no others."""
+    array[:] = tensors
+
+
+def copied(source: Array, target: Array) -> None:
+    """Copy an array to another one, of the host or of a device."""
+    if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
+        np.copyto(target, source)
+    else:
+        copy_between(_kind(source), _kind(target))(source, target)
+
+
+def _kind(array: Array) -> str:
+    return "cpu" if isinstance(array, np.ndarray) else "cuda"
+
+
+def beside(x: Array, place: Place) -> Array:
+    """New memory for a copy of an array, its content undefined."""
+    if _kind(x) == place.kind:
+        return DeviceContext.get(place).empty(x.shape, x.dtype)
+    return type(x)(x.shape, x.dtype)
+
+
+def within_reach(x: Array, kernel_reads: Array) -> Array:
+    """An element of an array where a kernel can read it."""
+    return uploaded(x, kernel_reads) if _kind(x) != _kind(kernel_reads) else x
+
+
+def copy_element(array: LoDTensorArray, index: int, out: Array) -> None:
+    """Copy an element of an array."""
+    np.copyto(out, np.asarray(array[index]))
+
+
+def add_to(total: Array, x: Array) -> None:
+    """Add an array to another one, of the host or of a device."""
+    if isinstance(total, np.ndarray):
+        np.add(total, x, total)
+    else:
+        elementwise(NOW, CUDA, f"binary<f::add, {ctype(total.dtype)}", total, within_reach(x, total), total)
+
+
+def add_arrays_on_cuda(out: LoDTensorArray, arrays: list[LoDTensorArray], place: Place) -> None:
+    """Sum arrays of tensors element by element; one that has no value at an index counts as zero there."""
+    sums: list[LoDTensor] = []
+    for i in range(max(map(len, arrays))):
+        there = [a[i] for a in arrays if i < len(a) and a[i].array is not None]
+        if not there:
+            sums.append(LoDTensor())
+            continue
+        parts = [t.array for t in there]
+        total = beside(next((x for x in parts if not isinstance(x, np.ndarray)), parts[0]), place)
+        copied(parts[0], total)
+        for part in parts[1:]:
+            add_to(total, part)
+        sums.append(LoDTensor(total, there[0].lod_, place))
+    out[:] = sums
+
+
+def copy_array_on_cuda(source: LoDTensorArray, target: LoDTensorArray, place: Place) -> None:
+    """Make one array of tensors a copy of another."""
+    made = [LoDTensor(None if t.array is None else beside(t.array, place), t.lod_, place) for t in source]
+    for old, new in zip(source, made, strict=True):
+        if old.array is not None:
+            copied(old.array, new.array)
+    target[:] = made
+
+
+def put_rows(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
+    """Copy an element's rows to where they belong."""
+    row_maps.place(NOW, within_reach(array[step].array, out), rows, out)
+
+
+def put_part(array: LoDTensorArray, index: int, part: Array, out: Array) -> None:
+    """Copy an element to a part of a tensor."""
+    move(NOW, out, within_reach(array[index].array, out), to=part)
+
 
 _CPU = CPUPlace()
 
@@ -45,7 +148,6 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if target == "@EMPTY@" else [OpDesc("read_from_array", ins, {"Out": [target]})]
 
 
-@kernel("write_to_array", place="cuda")  # an element has memory of the place of X
 @op(
     "write_to_array",
     inputs={"X": "a tensor", "I: int64[1]": "the index, from 0"},
@@ -53,6 +155,7 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     infer=_item_infer,
     grad=_write_grad,
     dtype_slot="X",
+    cuda=True,  # an element has memory of the place of X
 )
 def write_to_array(b: Binder) -> None:
     """Out[I] = X, with its LoD. The gradient reads the array of gradients at I.
@@ -97,7 +200,6 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     return [] if target == "@EMPTY@" else [OpDesc("write_to_array", ins, {"Out": [target]})]
 
 
-@kernel("read_from_array", place="cuda")
 @op(
     "read_from_array",
     inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "what an unwritten element is like"},
@@ -106,6 +208,7 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     grad=_read_grad,
     guard=_element,
     unset=("X",),
+    cuda=True,
 )
 def read_from_array(b: Binder) -> None:
     """Out = X[I], with its LoD; zeros like X_W where nothing has been written, as backward through time begins.

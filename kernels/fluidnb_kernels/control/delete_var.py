@@ -1,7 +1,5 @@
 """delete_var: drops the values of variables before the run ends."""
 
-from __future__ import annotations
-
 from fluidnb.op import Binder, op
 
 

@@ -1,7 +1,5 @@
 """py_func: a Python function in the place of an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -1,27 +1,12 @@
 """recurrent: runs a step net along time, with memories from one step to the next; and its gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import (
-    GRAD,
-    Array,
-    Attr,
-    Backward,
-    Binder,
-    Context,
-    Control,
-    OpDef,
-    OpDesc,
-    grad_desc,
-    grad_names,
-    grad_op,
-    op,
-    sums_of,
-)
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, op
+from fluidnb.op.control import Backward, Control, sums_of
+from fluidnb.op.grad import grad_desc, grad_names
 from fluidnb.values import LoDTensor
 from fluidnb.values.copies import put
 

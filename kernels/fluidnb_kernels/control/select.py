@@ -1,10 +1,8 @@
 """select_input, select_output: one of several ways, by a number."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 
@@ -66,7 +64,6 @@ def _input_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if all(n == EMPTY for n in targets) else [OpDesc("select_output", ins, {"Out": targets})]
 
 
-@kernel("select_input", place="cuda")
 @op(
     "select_input",
     inputs={"X*": "tensors; those that are not chosen may hold nothing", **_MASK},
@@ -76,6 +73,7 @@ def _input_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     guard=_which,
     unset=("X",),
     dtype_slot="X",
+    cuda=True,
 )
 def select_input(b: Binder) -> None:
     """Out = X[Mask], with its LoD. The gradient goes to that X alone, the others get none.
@@ -104,7 +102,6 @@ def _output_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     return [] if target == EMPTY else [OpDesc("select_input", ins, {"Out": [target]})]
 
 
-@kernel("select_output", place="cuda")
 @op(
     "select_output",
     inputs={"X": "a tensor", **_MASK},
@@ -113,6 +110,7 @@ def _output_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     grad=_output_grad,
     guard=_which,
     dtype_slot="X",
+    cuda=True,
 )
 def select_output(b: Binder) -> None:
     """Out[Mask] = X, with its LoD; the others stay without a value.

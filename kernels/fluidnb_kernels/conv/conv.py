@@ -5,15 +5,13 @@ has already, of a gradient that arrives and one of the operands. A transposed co
 convolution's images.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, op, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.conv import device_products, host_products
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of, transposed_axes, transposed_infer
@@ -66,7 +64,7 @@ _BACK = """Output = the gradient that a convolution with Filter would give to it
 def _read(b: Binder, slot: str) -> Array:
     """An input as images [n, c, …]: a view, or on a GPU a copy where the channels are last; None if it is missing."""
     x, layout = b[slot], layout_of(b)
-    if x is None or not verbs.on_cuda(b) or layout not in CHANNEL_LAST:
+    if x is None or not b.on_cuda or layout not in CHANNEL_LAST:
         return x if x is None else channel_first(x, layout)
     first = b.tmp((len(x), x.shape[-1], *x.shape[1:-1]), x.dtype)
     verbs.copy(b, first, x, of=lambda v: np.moveaxis(v, -1, 1))
@@ -77,7 +75,7 @@ def _read(b: Binder, slot: str) -> Array:
 def _writing(b: Binder, slot: str) -> Iterator[Array]:
     """An output as images [n, c, …]: a view, or on a GPU a workspace that is copied where the channels are last."""
     out, layout = b[slot], layout_of(b)
-    if not verbs.on_cuda(b) or layout not in CHANNEL_LAST:
+    if not b.on_cuda or layout not in CHANNEL_LAST:
         yield channel_first(out, layout)
     else:
         first = b.tmp((len(out), out.shape[-1], *out.shape[1:-1]), out.dtype)
@@ -87,7 +85,7 @@ def _writing(b: Binder, slot: str) -> Iterator[Array]:
 
 def _products(b: Binder, transposed: bool) -> tuple[Product, Product, Product]:
     """Products of images with the filter, of a gradient with the filter, and of images with a gradient."""
-    on: Any = device_products if verbs.on_cuda(b) else host_products
+    on: Any = device_products if b.on_cuda else host_products
     axes = (transposed_axes if transposed else conv_axes)(
         b, split_shape(b["Input"].shape, layout_of(b))[2], b["Filter"].shape[2:]
     )
@@ -113,7 +111,7 @@ def _sum_of(b: Binder, product: Product, pairs: Sequence[tuple[Array | None, Arr
     for i, pair in enumerate(pairs):
         term = b.like(out) if i else out
         product(*pair, term)
-        if i and verbs.on_cuda(b):
+        if i and b.on_cuda:
             device_products.add(b, out, term)
         elif i:
             b(np.add, out, term, out=out)
@@ -128,7 +126,6 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
     }
     doc = _BACK if transposed else _DOC
 
-    @kernel(type, place="cuda", dtypes=FLOATS)
     @op(
         type,
         inputs={
@@ -141,6 +138,7 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
         cost="Input * Filter[1:]" if transposed else "Output * Filter[1:]",
         infer=transposed_infer if transposed else conv_infer,
         grad=default_grad("Input", "Filter", "Output@GRAD", wrt=["Input", "Filter"]),
+        cuda=FLOATS,
         doc=doc.format(
             type=type, special=special, image=image, filter=window, size=3**rank, shape=(1, 1) + (4,) * rank,
             sum=6**rank,
@@ -157,8 +155,7 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
         {"grad_out@GRAD": "Output@GRAD", "Input@GRAD": "Input", "Filter@GRAD": "Filter"},
     )  # fmt: skip
 
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    @grad_op(type + "_grad", grad=second)
+    @grad_op(type + "_grad", grad=second, cuda=FLOATS)
     def conv_grad(b: Binder) -> None:
         """dInput = dOutput with Filter by the other kind of convolution; dFilter = Input · dOutput over all windows."""
         _, image_gradient, filter_gradient = _products(b, transposed)
@@ -171,8 +168,7 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
 
     like = aliases({"grad_out@GRAD": "grad_out", "Input@GRAD": "Input", "Filter@GRAD": "Filter"})
 
-    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
-    @grad_op(type + "_grad_grad", infer=like, dtype_slot="Input")
+    @grad_op(type + "_grad_grad", infer=like, dtype_slot="Input", cuda=FLOATS)
     def conv_grad_grad(b: Binder) -> None:
         """d(dOutput) = ddInput with Filter + Input with ddFilter; dInput is of ddFilter, and dFilter of ddInput."""
         forward, image_gradient, filter_gradient = _products(b, transposed)

@@ -4,8 +4,6 @@ Columns are computed for a few images at a time, so that a large batch needs no 
 needs no columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
@@ -13,18 +11,15 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.conv.im2col import depth_of, to_columns, to_images
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.conv.host_products import depth_of, to_columns, to_images
+from fluidnb_kernels.cuda import THREADS, Source, ctype, each, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.elementwise.launch import CUDA as ELEMENTWISE
 from fluidnb_kernels.elementwise.launch import binary
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import Axis
-from fluidnb_kernels.tensor.strided_copy import fill, lay, move
+from fluidnb_kernels.tensor.strided_copy import fill, layout_of, move
 
 #: Convolutions whose channels are a group each.
 CUDA = Source(__file__, "depthwise.cu", typed(("apart apart_images apart_filter", FLOATS)))
@@ -81,7 +76,6 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
         if not _is_image(axes):
             to_columns(b, images, columns, axes)
         _products(b, weights, matrix, result)
-    return None
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -95,7 +89,6 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
         _products(b, weights, slopes, matrix, True)
         if not _is_image(axes):
             to_images(b, columns, images, axes)
-    return None
 
 
 def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -124,14 +117,13 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
             room[: depth * n * places].reshape(depth, n, places) for room, depth in zip(rooms, depths, strict=True)
         )
         if _is_image(axes):
-            move(b, columns, x[part], of=lay(x[part], (n, depths[0], places)).swapaxes(0, 1))
+            move(b, columns, x[part], of=layout_of(x[part], (n, depths[0], places)).swapaxes(0, 1))
         else:
             to_columns(b, x[part], columns, axes, together=True)
-        move(b, slopes, g[part], of=lay(g[part], (n, depths[1], places)).swapaxes(0, 1))
+        move(b, slopes, g[part], of=layout_of(g[part], (n, depths[1], places)).swapaxes(0, 1))
         columns, slopes = (v.reshape(groups, len(v) // groups, -1) for v in (columns, slopes))
         gemm(b, slopes, columns, result, ty=True, beta=float(part.start > 0))
     written_as(b, dw, total)
-    return None
 
 
 def add(b: Binder, out: Array, more: Array) -> None:

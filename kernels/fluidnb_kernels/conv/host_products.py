@@ -1,10 +1,8 @@
-"""The three products of a convolution: with the filter, and with the gradient of either side.
+"""Convolutions on the host: images unrolled into columns, and products of matrices.
 
 Windows are unrolled into columns a few rows at a time, so that they stay in the cache. Where the batch is innermost in
 memory, one product serves the whole batch; otherwise there is a product for each image.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
@@ -14,8 +12,42 @@ import numpy as np
 
 from fluidnb.memory import strided
 from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda import Source, ctype, each, elements, wide_dtype
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
-from fluidnb_kernels.views import reading, writing, written
+from fluidnb_kernels.tensor.strided_copy import WORDS
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"columns<{WORDS[size]}>" for size in (2, 4, 8))
+    for dtype in elements(FLOATS):
+        for column in dict.fromkeys((dtype, wide_dtype(dtype))):
+            yield f"images<{ctype(column)}, {ctype(dtype)}>"
+
+
+CUDA = Source(__file__, "im2col.cu", _kernels)
+
+
+def depth_of(x: Array, axes: Sequence[Axis]) -> int:
+    """The number of rows of columns: elements of a window in all channels."""
+    return int(x.shape[1]) * prod(a.window for a in axes)
+
+
+def to_columns(b: Binder, x: Array, columns: Array, axes: Sequence[Axis], together: bool = False) -> None:
+    """Emit the windows of images as columns [n, depth, windows], or [depth, n, windows] with ``together``."""
+    n, channels, places = len(x), x.shape[1], prod(a.out for a in axes)
+    steps = (places, n * places) if together else (depth_of(x, axes) * places, places)
+    count = n * channels * places
+    kernel = f"columns<{WORDS[x.dtype.itemsize]}>"
+    each(b, CUDA, kernel, count, x, columns, *numbers_of(axes), *map(np.int64, (channels, *steps)))
+
+
+def to_images(b: Binder, columns: Array, x: Array, axes: Sequence[Axis]) -> None:
+    """Emit images whose elements are the sums of those of columns that came from them."""
+    kernel = f"images<{ctype(columns.dtype)}, {ctype(x.dtype)}>"
+    each(b, CUDA, kernel, x.size, columns, x, *numbers_of(axes))
+
 
 #: Bytes of columns that are made at once: what stays in the cache.
 COLUMNS = 1 << 19
@@ -130,7 +162,6 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
         b(np.matmul, weights, part.columns(whole, images, rows), out=part.matrix(result, images, rows))
     if result is not out:
         b(np.copyto, out, result)
-    return None
 
 
 def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -158,7 +189,6 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
     result = writing(b, dw, part.filters(dw))
     b(np.copyto, result, total.swapaxes(-1, -2))
     written(b, dw, result)
-    return None
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -189,7 +219,6 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
             b(np.add, view, columns[(slice(None), slice(None), *taps)], out=view)
     if total is not dx:
         b(np.copyto, dx, total if inside is None else inside)
-    return None
 
 
 def _widened(

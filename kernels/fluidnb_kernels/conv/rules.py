@@ -1,7 +1,5 @@
 """Slots, attributes and shape rules of convolutions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reductions over any axes as folds of lines, one launch after the other, and how a result is spread again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod

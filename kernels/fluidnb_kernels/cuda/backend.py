@@ -1,7 +1,5 @@
 """The CUDA backend of kernels: cupy, or the emulator backend."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

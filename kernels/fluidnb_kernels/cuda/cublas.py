@@ -1,7 +1,5 @@
 """Products by cuBLAS."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products of matrices on a device."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

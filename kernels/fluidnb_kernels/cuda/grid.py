@@ -1,6 +1,4 @@
-"""Launches over elements: blocks and threads."""
-
-from __future__ import annotations
+"""Launches over elements, and over rows (``row_grid.cuh`` has the threads' layout)."""
 
 from typing import Any
 
@@ -31,3 +29,16 @@ def elementwise(b: Binder, source: Source, kernel: str, *arrays: Any, numbers: t
     wide = vector(*arrays)
     name = f"{kernel}, {ctype(arrays[-1].dtype)}, {wide}>"
     each(b, source, name, arrays[-1].size, *arrays, *numbers, per_thread=wide)
+
+
+def by_rows(b: Binder, source: Source, kernel: str, rows: int, width: int, *args: Any) -> None:
+    """Emit a launch in which threads take rows, and elements along them."""
+    if rows and width:
+        b(source[kernel], *threads_of(rows, width), 0, *args, np.int64(rows))
+
+
+def threads_of(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The grid and the block in which threads take rows, and elements along them."""
+    x = min(THREADS, 1 << (width - 1).bit_length())
+    down = min(BLOCKS, -(-rows * x // THREADS))
+    return (down, max(1, min(-(-width // x), BLOCKS // down))), (x, THREADS // x)

@@ -1,7 +1,5 @@
 """Launches that are made at once, in a call of a run: what they are about is known only then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The library is the one that cupy is linked with; handles are cupy's.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 from functools import cache

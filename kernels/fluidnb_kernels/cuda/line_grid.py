@@ -1,7 +1,5 @@
 """Launches over lines of a tensor: elements at stride ``inner``, processed together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -40,7 +38,7 @@ def each_line(b: Binder, source: Source, kernel: str, lines: int, n: int, inner:
         )  # fmt: skip
 
 
-def split(shape: Any, axis: int) -> tuple[int, int, int]:
+def lines_along(shape: Any, axis: int) -> tuple[int, int, int]:
     """The number of lines along an axis, their length, and the distance of their elements."""
     axis %= max(len(shape), 1)
     inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))

@@ -1,7 +1,5 @@
 """NVRTC: kernels compiled for an architecture, with or without a GPU, and what the compiler says of them."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Sequence

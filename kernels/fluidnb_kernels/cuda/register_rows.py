@@ -1,14 +1,12 @@
 """Launches over rows that fit into the registers of a warp or of a block: see ``register_rows.cuh``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda.dtypes import wide_dtype
 from fluidnb_kernels.cuda.line_grid import BLOCKS, TEAM, WARPS, at_once
 from fluidnb_kernels.cuda.source import Source
 from fluidnb_kernels.cuda.types import ctype, vector, widths

@@ -1,7 +1,5 @@
 """Windows that slide along the axes of an image, as kernels take them: see ``sliding_windows.cuh``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dtypes as CUDA C++ calls them, and how many elements fit into one load."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Numbers of the host that come to a device while a program runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

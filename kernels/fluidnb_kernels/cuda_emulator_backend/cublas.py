@@ -1,7 +1,5 @@
 """Products of matrices with cuBLAS's names, made by the project's own kernel on the emulator."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 

@@ -1,7 +1,5 @@
 """The names under ``cupy.cuda``."""
 
-from __future__ import annotations
-
 from fluidnb_kernels.cuda_emulator_backend import device, runtime
 from fluidnb_kernels.cuda_emulator_backend.device import Device
 from fluidnb_kernels.cuda_emulator_backend.memory import MemoryPointer, UnownedMemory

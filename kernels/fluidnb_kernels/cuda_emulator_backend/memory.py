@@ -1,7 +1,5 @@
 """Device memory: mappings that the host cannot touch but while a device works."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import threading

@@ -1,7 +1,5 @@
 """CUDA's runtime: memory, copies, devices."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 from typing import Any

@@ -1,18 +1,12 @@
-"""box_coder, box_clip, iou_similarity, polygon_box_transform: arithmetic with boxes."""
-
-from __future__ import annotations
+"""iou_similarity, box_clip, box_coder, box_decoder_and_assign, polygon_box_transform: boxes as four numbers."""
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb.op import Array, Attr, Binder, Context, op, product
+from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import fits
+from fluidnb_kernels.rules import checked, fits
 from fluidnb_kernels.sequences import offsets_of, one_sequence_each, owners, require_lod
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "boxes.cu", typed(("encoded decoded overlaps clipped corners", FLOATS)))
 
@@ -37,20 +31,15 @@ def write_overlaps(x: Array, y: Array, normalized: bool, out: Array) -> None:
     out[...] = overlaps(x, y, normalized)
 
 
-def _iou_infer(c: Context) -> None:
-    c.check_inputs()
-    c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))
-
-
-@kernel("iou_similarity", place="cuda", dtypes=FLOATS)
 @op(
     "iou_similarity",
     inputs={"X: float[n, 4]": "boxes: left, top, right, bottom", "Y: float[m, 4]": "boxes"},
     outputs={"Out": "[n, m]"},
     attrs={"box_normalized": Attr("bool", True, "whether boxes end at right and bottom, or behind the pixel there")},
     cost="8 * Out",
-    infer=_iou_infer,
+    infer=checked(lambda c: c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def iou_similarity(b: Binder) -> None:
     """Out[i, j] = the area that X[i] and Y[j] share over the area that they cover together.
@@ -63,7 +52,7 @@ def iou_similarity(b: Binder) -> None:
     Source: Fluid's iou_similarity_op.
     """
     x, y, out, normalized = b["X"], b["Y"], b["Out"], b.attr("box_normalized")
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(write_overlaps, x, y, normalized, out)
     operands = x, of_dtype(b, y, x.dtype), out, np.float64(not normalized), np.int64(len(y))
     return by_rows(b, CUDA, f"overlaps<{ctype(x.dtype)}>", len(x), len(y), *operands)
@@ -86,7 +75,6 @@ def clip(x: Array, info: Array, images: Array, out: Array) -> None:
     np.copyto(out, np.maximum(np.minimum(x, last), 0))
 
 
-@kernel("box_clip", place="cuda", dtypes=FLOATS)
 @op(
     "box_clip",
     inputs={
@@ -96,6 +84,7 @@ def clip(x: Array, info: Array, images: Array, out: Array) -> None:
     outputs={"Output": "the shape of Input"},
     infer=_clip_infer,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def box_clip(b: Binder) -> None:
     """Output = Input held between 0 and the last pixel of its image, which is ``round(size / scale) - 1``.
@@ -109,7 +98,7 @@ def box_clip(b: Binder) -> None:
     Source: Fluid's box_clip_op.
     """
     x, out, images = b["Input"], b["Output"], owners(np.diff(offsets_of(b, "Input")))
-    if not on_cuda(b):
+    if not b.on_cuda:
         b(clip, x, b["ImInfo"], images, out)
     elif out.size:
         info, width = of_dtype(b, b["ImInfo"], wide_dtype(x.dtype)), np.int64(x.size // len(x))
@@ -126,13 +115,13 @@ def _polygon_infer(c: Context) -> None:
     c.set("Output", x.shape, x.dtype, c.lod("Input"))
 
 
-@kernel("polygon_box_transform", place="cuda", dtypes=FLOATS)
 @op(
     "polygon_box_transform",
     inputs={"Input: float[n, 2 · corners, h, w]": "by how much each place is right of and below its corners"},
     outputs={"Output": "the shape of Input"},
     infer=_polygon_infer,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def polygon_box_transform(b: Binder) -> None:
     """Output[n, 2k, y, x] = 4 · x - Input and Output[n, 2k + 1, y, x] = 4 · y - Input.
@@ -146,7 +135,7 @@ def polygon_box_transform(b: Binder) -> None:
     """
     x, out = b["Input"], b["Output"]
     n, planes, h, w = x.shape
-    if on_cuda(b):
+    if b.on_cuda:
         return by_rows(b, CUDA, f"corners<{ctype(x.dtype)}>", n * planes * h, w, x, out, np.int64(h), np.int64(w))
     b(np.subtract, np.arange(w, dtype=x.dtype) * 4, x[:, ::2], out=out[:, ::2])
     return b(np.subtract, np.arange(h, dtype=x.dtype).reshape(-1, 1) * 4, x[:, 1::2], out=out[:, 1::2])
@@ -198,7 +187,6 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
     out[...] = np.concatenate([middle - half, middle + half - target.dtype.type(more)], -1)
 
 
-@kernel("box_coder", place="cuda", dtypes=FLOATS)
 @op(
     "box_coder",
     inputs={
@@ -218,7 +206,7 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
     },
     cost="8 * OutputBox",
     infer=_coder_infer,
-    dtypes=FLOATS,
+    dtypes=FLOATS, cuda=FLOATS,
 )  # fmt: skip
 def box_coder(b: Binder) -> None:
     """Boxes as seen from priors: the way between their middles over the prior's size, and logarithms of sizes.
@@ -241,7 +229,7 @@ def box_coder(b: Binder) -> None:
     prior, spread, target, out = (b[slot] for slot in ("PriorBox", "PriorBoxVar", "TargetBox", "OutputBox"))
     encodes, axis, fixed = b.attr("code_type") == "encode_center_size", b.attr("axis"), b.attr("variance")
     more = 0.0 if b.attr("box_normalized") else 1.0
-    if not on_cuda(b):
+    if not b.on_cuda:
         spread = np.array(fixed, target.dtype) if spread is None and fixed else spread
         function, how = (encode, ()) if encodes else (decode, (axis,))
         return b(function, prior, spread, target, more, *how, out)
@@ -251,3 +239,78 @@ def box_coder(b: Binder) -> None:
     operands = of_dtype(b, prior, wide), spread, *numbers, target, out, np.float64(more)
     name, sizes = ("encoded", ()) if encodes else ("decoded", (np.int32(axis),))
     return by_rows(b, CUDA, f"{name}<{ctype(out.dtype)}>", rows, 4 * m, *operands, *sizes, np.int64(m))
+
+
+BOX_CLASSES = Source(__file__, "box_classes.cu", typed(("boxes best", FLOATS)))
+
+
+def _infer(c: Context) -> None:
+    c.check_inputs()
+    prior, target, width = c["PriorBox"], c["TargetBox"], product((4, c["BoxScore"].shape[1]))
+    fits(c, "TargetBox", (-1, width), "Input(TargetBox) of box_decoder_and_assign has four columns for each class.")
+    c.set("DecodeBox", target.shape, target.dtype, c.lod("TargetBox"))
+    c.set("OutputAssignBox", prior.shape, prior.dtype, c.lod("PriorBox"))
+
+
+def decode_classes(
+    prior: Array, spread: Array, code: Array, score: Array, most: float, out: Array | None, best: Array | None
+) -> None:
+    """Write the box of each class [n, 4 · classes], and that of the class with the highest score [n, 4]; or None."""
+    one, two = prior.dtype.type(1), prior.dtype.type(2)
+    size = (prior[:, 2:] - prior[:, :2] + one)[:, None]
+    middle = prior[:, None, :2] + size / two
+    moved = code.reshape(len(code), -1, 4) * spread
+    place = moved[..., :2] * size + middle
+    reach = np.exp(np.minimum(moved[..., 2:], prior.dtype.type(most))) * size / two
+    boxes = np.concatenate([place - reach, place + reach - one], -1)
+    if out is not None:
+        out[...] = boxes.reshape(out.shape)
+    if best is not None:
+        best[...] = prior
+        if score.shape[1] > 1 and len(score):
+            likeliest = score[:, 1:].argmax(1) + 1
+            rows = np.flatnonzero(score[np.arange(len(score)), likeliest] > -1)
+            best[rows] = boxes[rows, likeliest[rows]]
+
+
+@op(
+    "box_decoder_and_assign",
+    inputs={
+        "PriorBox: float[n, 4]": "left, top, right, bottom",
+        "PriorBoxVar: float[4]": "factors of the codes",
+        "TargetBox: float[n, 4 · classes]": "codes of the box of each class",
+        "BoxScore: float[n, classes]": "how likely each class is; class 0 is that of no object",
+    },
+    outputs={
+        "DecodeBox": "[n, 4 · classes]: the boxes",
+        "OutputAssignBox": "[n, 4]: the box of the likeliest class, or the prior where there is none",
+    },
+    attrs={"box_clip": Attr("float", 4.135, "the largest logarithm by which a box may grow")},
+    infer=_infer,
+    dtypes=FLOATS,
+    cuda=FLOATS,
+)
+def box_decoder_and_assign(b: Binder) -> None:
+    """DecodeBox = what TargetBox means for each class; OutputAssignBox = the box of the class with the highest score.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> given = {"PriorBox": [[0.0, 0.0, 3.0, 3.0]], "PriorBoxVar": [0.5, 0.5, 1.0, 1.0]}
+        >>> given |= {"TargetBox": [[0.0] * 4 + [1.0, 0.0, 0.0, 0.0]], "BoxScore": [[0.7, 0.3]]}
+        >>> run_op("box_decoder_and_assign", given)["OutputAssignBox"]
+        array([[2., 0., 5., 3.]])
+
+    Source: Dai et al., "R-FCN" (2016); Fluid's box_decoder_and_assign_op.
+    """
+    prior, spread, code, score = (b[s] for s in ("PriorBox", "PriorBoxVar", "TargetBox", "BoxScore"))
+    out, best, most = b["DecodeBox"], b["OutputAssignBox"], b.attr("box_clip")
+    if not b.on_cuda:
+        return b(decode_classes, prior, spread, code, score, most, out, best)
+    operands = *(of_dtype(b, v, wide_dtype(code.dtype)) for v in (prior, spread)), code
+    classes, dtype = score.shape[1], ctype(code.dtype)
+    numbers = np.float64(most), np.int64(classes)
+    if out is not None:
+        by_rows(b, BOX_CLASSES, f"boxes<{dtype}>", len(code), 4 * classes, *operands, out, *numbers)
+    if best is not None:
+        score = of_dtype(b, score, code.dtype)
+        by_rows(b, BOX_CLASSES, f"best<{dtype}>", len(code), 4, *operands, score, best, *numbers)

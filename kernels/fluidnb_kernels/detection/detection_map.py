@@ -1,7 +1,5 @@
 """detection_map: the mean average precision of the boxes that a detector finds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,14 +1,12 @@
 """multiclass_nms, multiclass_nms2: of boxes that overlap, the one with the highest score of its class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.detection.boxes import overlaps
-from fluidnb_kernels.detection.polygon_overlaps import polygon_overlaps
+from fluidnb_kernels.detection.polygons import polygon_overlaps
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import attributes
 from fluidnb_kernels.sequences import all_given, require_lod, sized, slices

@@ -1,7 +1,5 @@
 """prior_box, density_prior_box, anchor_generator: boxes for every place of a feature map, known by its shape alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS
 
 CUDA = Source(__file__, "priors.cu", typed(("priors", FLOATS)))

@@ -1,7 +1,5 @@
 """Allocators of device memory and of pinned memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet

@@ -1,7 +1,5 @@
 """Statistics of device arrays, computed on the device; only results are copied to the host."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,8 +8,7 @@ import numpy as np
 from fluidnb.op import Array
 from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext
 from fluidnb.values.array_stats import BINS, ArrayStats, Numbers, Spread, Totals, register_array_stats, step_of
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.cuda import BLOCKS, CTYPES, THREADS, Source, ctype, typed
 from fluidnb_kernels.tensor.row_indexing import word
 from fluidnb_kernels.tensor.strided_copy import WORDS
 

@@ -1,7 +1,5 @@
 """The context of a CUDA device: arrays in its pool, and waiting for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +13,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
 from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
 from fluidnb.values.device_context import provide_cuda
-from fluidnb_kernels.array.elements import add_to
+from fluidnb_kernels.array.tensor_arrays import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
 from fluidnb_kernels.device.stream import ThreadStream

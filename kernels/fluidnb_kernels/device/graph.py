@@ -1,7 +1,5 @@
 """CUDA graphs: consecutive asynchronous calls are captured and launched as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any

@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from fluidnb_kernels.cuda import backend
-from fluidnb_kernels.device.copies import device_errors, to_device
-from fluidnb_kernels.device.pinned_staging import PinnedStaging
+from fluidnb_kernels.device.copies import PinnedStaging, device_errors, to_device
 
 #: Larger arrays go straight to where they are wanted: pinned memory is scarce.
 _LARGE = 1 << 24

@@ -1,6 +1,4 @@
-"""Arithmetic of two tensors: one row for each operator."""
-
-from __future__ import annotations
+"""Arithmetic of two tensors with broadcasting, and the gradients of its gradients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.errors import OpValueError
+from fluidnb.op import Array, Binder, aliases, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, joined, operands, summed
+from fluidnb_kernels.cuda import of_dtype, wide_dtype
+from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, broadcast, joined, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.emit import FLOATS, apply, zeros
+from fluidnb_kernels.formulas import formulas
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
+from fluidnb_kernels.tensor import strided_copy
 
 #: The gradient of one operand, not yet summed, as a formula of X, Y, Out and the gradient of Out.
 Slope = Callable[[Operand, Operand, Operand, Operand], Operand]
@@ -98,7 +98,7 @@ def _grad_maker(name: str, row: Row) -> Any:
     return default_grad("X", "Y", *(["Out"] if row.uses_out else []), "Out@GRAD")
 
 
-def _define(name: str, row: Row) -> None:
+def _arithmetic_define(name: str, row: Row) -> None:
     x, y, result = row.example
 
     @op(
@@ -111,21 +111,20 @@ def _define(name: str, row: Row) -> None:
         grad=_grad_maker(name, row),
         inplace=True,
         rows=as_x if name == "mul" else None,
+        cuda=NUMBERS,
         doc=_DOC.format(name=name, formula=row.formula, x=x, y=y, result=result),
     )
     def elementwise(b: Binder) -> None:
+        if b.on_cuda:
+            if b.is_rows("X"):
+                factor = of_dtype(b, _number(b, name), dtype_of(b["X"]))
+                return on_rows_on_cuda(b, scale_values, factor, b.const(1, wide_dtype(factor.dtype))[()])
+            return binary(b, CUDA, f"f::{name}", b["X"], b["Y"], b["Out"], joined(b))
         if b.is_rows("X"):
             return on_rows(b, np.multiply, _number(b, name).reshape(()))
         x, y = operands(b)
         whole = row.ufunc is np.divide and x.dtype.kind in "iu"
         return b(truncated_quotient if whole else row.ufunc, x, y, out=b["Out"])
-
-    @kernel("elementwise_" + name, place="cuda", dtypes=NUMBERS)
-    def on_cuda(b: Binder) -> None:
-        if b.is_rows("X"):
-            factor = of_dtype(b, _number(b, name), dtype_of(b["X"]))
-            return on_rows_on_cuda(b, scale_values, factor, b.const(1, wide_dtype(factor.dtype))[()])
-        return binary(b, CUDA, f"f::{name}", b["X"], b["Y"], b["Out"], joined(b))
 
     dx, dy = row.dx, row.dy
     if dx is None or dy is None:
@@ -165,7 +164,7 @@ def _number(b: Binder, name: str) -> Array:
 
 
 for _name, _row in ROWS.items():
-    _define(_name, _row)
+    _arithmetic_define(_name, _row)
 
 
 @grad_op("elementwise_add_grad", infer=None, grad=_AGAIN["add"])
@@ -199,7 +198,6 @@ def _pass_on(b: Binder, slot: str, sign: np.ufunc | None) -> None:
     b(np.add.reduce, g, axes, None, target.reshape(shape), True)
     if sign is not None:
         b(sign, target, out=dx)
-    return None
 
 
 def _sums_on_cuda(name: str) -> None:
@@ -223,3 +221,148 @@ def _sums_on_cuda(name: str) -> None:
 
 _sums_on_cuda("add")
 _sums_on_cuda("sub")
+
+
+def _seen(b: Binder, slot: str) -> Array | None:
+    """An operand's gradient with the dimensions of DOut; None where there is none."""
+    value, whole = b[slot], b["DOut"].shape
+    if value is None or value.ndim == len(whole):
+        return value
+    return value.reshape(aligned(whole, value.shape, b.attr("axis", -1))[1])
+
+
+def _joined(b: Binder, ddx: Array | None, ddy: Array | None, join: np.ufunc) -> None:
+    """Emit DDOut from the two gradients that arrive, of which one may count as 0."""
+    out = b["DDOut"]
+    if ddx is not None and ddy is not None:
+        b(join, ddx, ddy, out=out)
+    elif ddx is not None:
+        b(np.copyto, out, ddx)
+    elif ddy is not None:
+        b(join, b.const(0, out.dtype), ddy, out=out)
+    else:
+        zeros(b, out)
+
+
+def _joined_on_cuda(b: Binder, ddx: Array | None, ddy: Array | None, name: str) -> None:
+    """Emit launches that make DDOut; the gradients may have fewer dimensions than it."""
+    out = b["DDOut"]
+    so = tuple(out.shape)
+    if ddy is None or ddx is None and name == "add":
+        only = ddx if ddy is None else ddy
+        if only is None:
+            strided_copy.fill(b, out)
+        else:
+            strided_copy.move(b, out, only, of=strided_copy.layout_of(only, _shape(b, only)))
+        return
+    if ddx is None:
+        ddx = b.tmp((1,), out.dtype)
+        strided_copy.fill(b, ddx)
+    binary(b, CUDA, f"f::{name}", ddx, ddy, out, (_shape(b, ddx), _shape(b, ddy), so))
+
+
+def _shape(b: Binder, value: Array) -> Shape:
+    """The shape of an operand's gradient with the dimensions of DOut."""
+    whole = b["DOut"].shape
+    return value.shape if value.ndim == len(whole) else aligned(whole, value.shape, b.attr("axis", -1))[1]
+
+
+def _second_gradients_define(name: str, join: np.ufunc, sign: str) -> None:
+    def on_host(b: Binder) -> None:
+        _joined(b, _seen(b, "DDX"), _seen(b, "DDY"), join)
+
+    on_host.__doc__ = f"DDOut = DDX {sign} DDY."
+    grad_op(f"elementwise_{name}_grad_grad", infer=aliases({"DDOut": "DOut"}), dtype_slot="DOut")(on_host)
+
+    @kernel(f"elementwise_{name}_grad_grad", place="cuda", dtypes=FLOATS)
+    def on_cuda(b: Binder) -> None:
+        _joined_on_cuda(b, b["DDX"], b["DDY"], name)
+
+
+_second_gradients_define("add", np.add, "+")
+_second_gradients_define("sub", np.subtract, "-")
+
+
+@grad_op(
+    "elementwise_mul_grad_grad",
+    infer=aliases({"DDOut": "DOut", "X@GRAD": "X", "Y@GRAD": "Y"}),
+    dtype_slot="DOut",
+)
+def elementwise_mul_grad_grad(b: Binder) -> None:
+    """DDOut = DDX · Y + X · DDY; dX = DOut · DDY and dY = DOut · DDX, summed where an operand was repeated."""
+    sx, sy, so = joined(b)
+    x, y = operands(b)
+    g, ddx, ddy = b["DOut"], _seen(b, "DDX"), _seen(b, "DDY")
+    if b.wants("DDOut"):
+        first = None if ddx is None else apply(b, np.multiply, ddx, y)
+        second = None if ddy is None else apply(b, np.multiply, x, ddy)
+        _joined(b, first, second, np.add)
+    for slot, other, shape in (("X@GRAD", ddy, sx), ("Y@GRAD", ddx, sy)):
+        if not b.wants(slot):
+            continue
+        to, axes = b[slot].reshape(shape), summed(shape, so)
+        if other is None:
+            zeros(b, to)
+        elif axes:
+            b(np.add.reduce, apply(b, np.multiply, g, other), axes, None, to, True)
+        else:
+            b(np.multiply, g, other, out=to)
+
+
+@kernel("elementwise_mul_grad_grad", place="cuda", dtypes=FLOATS)
+def mul_grad_grad_on_cuda(b: Binder) -> None:
+    x, y, g, ddx, ddy, shapes = b["X"], b["Y"], b["DOut"], b["DDX"], b["DDY"], joined(b)
+    if b.wants("DDOut"):
+        parts: list[Array | None] = []
+        for one, other in ((ddx, y), (x, ddy)):
+            part = None if one is None or other is None else b.like(g)
+            if part is not None:
+                binary(b, CUDA, "f::mul", one, other, part, shapes)
+            parts.append(part)
+        _joined_on_cuda(b, parts[0], parts[1], "add")
+    dx, dy = (b[slot] if b.wants(slot) else None for slot in ("X@GRAD", "Y@GRAD"))
+    for target, one, other, side in ((dx, x, ddy, 0), (dy, ddx, y, 1)):
+        if target is not None and (one is None or other is None):
+            strided_copy.fill(b, target)
+        elif target is not None:
+            slopes(b, "mul", (one, other, g, g), (None, target) if side else (target, None), shapes)
+
+
+def _div_grad_grad(b: Binder, on_cuda: bool) -> None:
+    whole = tuple(b["Out"].shape)
+    f = formulas(b, on_cuda, b["Out"])
+
+    def operand(slot: str) -> Array | None:
+        value = b[slot]
+        if value is None or value.ndim == len(whole):
+            return None if value is None else f.read(value)
+        return f.read(value, aligned(whole, value.shape, b.attr("axis", -1))[1])
+
+    y, out, dx, ddx, ddy = (operand(slot) for slot in ("Y", "Out", "DX", "DDX", "DDY"))
+    if y is None or out is None:
+        raise OpValueError(
+            "elementwise_div_grad_grad lacks an input.", expected="Y and Out", received=", ".join(b.inputs),
+            hint="the program was changed.",
+        )  # fmt: skip
+    moved = None if ddy is None else f.mul(out, ddy)
+    ddout = f.div(f.sub(f.sum_of([ddx], whole), f.sum_of([moved], whole)), y)
+    if dx is None or dx.shape != whole:  # nobody wanted it, or it is a sum already
+        dx = f.div(f.read(b["Out@GRAD"]), y)
+    dx = f.mul(dx, f.number(-1))
+    if b.wants("DDOut"):
+        f.write(b["DDOut"], ddout)
+    if b.wants("DOut"):
+        f.write(b["DOut"], f.zeros(whole) if ddy is None else f.mul(dx, ddy))
+    if b.wants("Y@GRAD"):
+        f.write(b["Y@GRAD"], f.total(f.mul(dx, ddout), summed(y.shape, whole)))
+
+
+@grad_op(
+    "elementwise_div_grad_grad",
+    infer=aliases({"DDOut": "Out", "DOut": "Out", "Y@GRAD": "Y"}),
+    dtype_slot="Out",
+    cuda=FLOATS,
+)
+def elementwise_div_grad_grad(b: Binder) -> None:
+    """DDOut = (DDX - Out · DDY) / Y; DOut, for Out itself, = -DX · DDY; dY = -DX · DDOut, summed."""
+    _div_grad_grad(b, b.on_cuda)

@@ -1,7 +1,5 @@
 """Launches of functions of two tensors, and of the gradients of arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import prod
 
@@ -9,14 +7,11 @@ import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.elementwise.broadcast import Shape, summed
-from fluidnb_kernels.elementwise.dims import MOST, Band, alike, band, merged, six
+from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
+from fluidnb_kernels.elementwise.broadcast import MOST, Band, Shape, alike, band, merged, six, summed
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.strided_copy import fold, lay, move
+from fluidnb_kernels.tensor.strided_copy import fold, layout_of, move
 
 #: The shapes of X, Y and Out, with as many dimensions each.
 Shapes = tuple[Shape, Shape, Shape]
@@ -33,11 +28,7 @@ _BUSY, _RUN, _COLUMNS = 1024, 8, 16
 
 
 def function_kernels(functions: Iterable[str], dtypes: Iterable[str], result: str = "") -> Iterator[str]:
-    """The kernels of ``broadcast.cuh`` for some functions.
-
-    Args:
-        result: name of the dtype of the result; default that of the operands.
-    """
+    """The kernels of ``broadcast.cuh`` for some functions; ``result``: the dtype of Out, default that of X."""
     for function in functions:
         for dtype in elements(dtypes):
             types = f"{function}, {ctype(dtype)}, {ctype(np_dtype(result) if result else dtype)}"
@@ -64,12 +55,7 @@ CUDA = Source(__file__, "elementwise.cu", _kernels)
 
 
 def binary(b: Binder, source: Source, function: str, x: Array, y: Array, out: Array, shapes: Shapes) -> None:
-    """Emit a function of two tensors.
-
-    Args:
-        out: written; may be an operand of its shape.
-        shapes: the shapes of all three, with as many dimensions each.
-    """
+    """Emit a function of two tensors; ``shapes``: those of all three, of one rank. ``out`` may be an operand."""
     dims = merged(*shapes)
     types = f"{function}, {ctype(x.dtype)}, {ctype(out.dtype)}"
     width, strip = vector(x, y, out), band(dims)
@@ -158,5 +144,5 @@ def _repeated(b: Binder, name: str, side: str, read: Read, to: Array, shapes: Sh
 def _whole(b: Binder, v: Array, shape: Shape, out: Shape) -> Array:
     """An operand repeated, in a workspace."""
     whole = b.tmp(out, v.dtype)
-    move(b, whole, v, of=lay(v, shape))
+    move(b, whole, v, of=layout_of(v, shape))
     return whole

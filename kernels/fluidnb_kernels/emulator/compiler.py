@@ -1,7 +1,5 @@
 """g++ for translated kernels, with a cache on disk."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """From CUDA C++ to C++: what headers and macros cannot do is done to the text, and every line stays where it is."""
 
-from __future__ import annotations
-
 import re
 
 _HEADERS = re.compile(r"#\s*include\s*<(cuda_fp16|cuda_bf16|cuda_runtime|cuda|math_constants)\.h>[^\n]*")

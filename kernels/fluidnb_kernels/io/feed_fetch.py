@@ -1,7 +1,5 @@
 """feed and fetch: what a saved program has at its ends. The executor does their work; these are for other executors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """print: a tensor on standard output whenever the operator runs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection
 from typing import Any

@@ -6,8 +6,6 @@ the data in row-major order. SelectedRows are: uint32 version 0; uint64 number o
 a Tensor.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The kernels of each operator: dtypes, files, or the reason why it stays on the host."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from fluidnb.op.kernel_type import Kernel
 from fluidnb.utils.escapes import escape
 from fluidnb.viz import boxed
 from fluidnb.viz.base.styled_text import Line, columns, plural
-from fluidnb_kernels.cuda.source import Source
+from fluidnb_kernels.cuda import Source
 from fluidnb_kernels.lab.trial import written
 
 #: dtypes in the order in which they are shown, and what stands for them in a table

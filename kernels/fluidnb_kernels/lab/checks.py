@@ -1,7 +1,5 @@
 """A kernel held against numpy's, and against central differences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace

@@ -1,15 +1,12 @@
 """A user's CUDA text compiled, by NVRTC where it is installed and for the emulator; what is said of its lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import nvrtc
-from fluidnb_kernels.cuda.types import CTYPES
+from fluidnb_kernels.cuda import CTYPES, nvrtc
 from fluidnb_kernels.lab.cuda_text import CudaText
 
 #: The architecture for which a text is compiled where nobody says.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb_kernels.cuda.source import Source, included
-from fluidnb_kernels.cuda.types import CTYPES
+from fluidnb_kernels.cuda import CTYPES, Source
+from fluidnb_kernels.cuda.source import included
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SETTING = re.compile(r"^\s*//!\s*(\w+)\s*=\s*(.+?)\s*$")

@@ -1,7 +1,5 @@
 """Costs of a kernel: times on the processor, launches and bytes on the emulator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -10,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb_kernels.cuda import backend
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda import Function, backend
 from fluidnb_kernels.lab.cases import Case
 from fluidnb_kernels.lab.launch import Launcher
 

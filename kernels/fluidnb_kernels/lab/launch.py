@@ -1,7 +1,5 @@
 """A user's CUDA text as a kernel that binds: slots and attributes become arguments, and its lines become launches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
@@ -12,8 +10,7 @@ import numpy as np
 from fluidnb.errors import FluidError, NotFound, OpValueError, near
 from fluidnb.op import GRAD, Array, Binder, OpDef
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
-from fluidnb_kernels.cuda.types import CTYPES, ctype
+from fluidnb_kernels.cuda import BLOCKS, CTYPES, THREADS, ctype
 from fluidnb_kernels.lab.cuda_text import DTYPES, CudaText, Parameter, Part, Setting
 
 #: Settings that say how a kernel is launched; others are arguments.

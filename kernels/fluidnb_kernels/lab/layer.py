@@ -1,7 +1,5 @@
 """A layer function for an operator: what ``layers`` has for ours, made for one's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report of a written operator, as lines of text."""
 
-from __future__ import annotations
-
 from fluidnb.op import get_op
 from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb_kernels.lab.new_op import OpTrial

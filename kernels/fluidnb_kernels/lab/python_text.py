@@ -1,7 +1,5 @@
 """A user's Python text as a kernel that binds: a function of the binder, or the body of one."""
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections.abc import Mapping

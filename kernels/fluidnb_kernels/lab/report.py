@@ -1,7 +1,5 @@
 """The report of a written kernel, as lines of text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.viz.base.styled_text import Line, columns, plural

@@ -1,7 +1,5 @@
 """A kernel on trial: checked, registered in place of the previous one, and removed on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Trial launches in a separate process, where a wrong index ends that process and not the notebook."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import subprocess
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import NotFound
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda import Function
 from fluidnb_kernels.emulator.compiler import sanitized
 from fluidnb_kernels.lab.compile import KernelRefused
 

@@ -1,10 +1,8 @@
 """lod_reset: the same rows, cut into other sequences."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from fluidnb.op import Attr, Binder, Context, ValuesOf, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, ValuesOf, default_grad, grad_op, op
 from fluidnb.values import lod as lods
 from fluidnb.values.copies import on_host
 
@@ -56,6 +54,7 @@ def _target(b: Binder) -> Any:
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
     guard=_Offsets("Y"),
     dtype_slot="X",
+    cuda=True,  # a view is one on any place
 )
 def lod_reset(b: Binder) -> None:
     """Out = X with the LoD of Y, or with one level of offsets.
@@ -78,11 +77,7 @@ def lod_reset(b: Binder) -> None:
     b.alias("Out", x, target)
 
 
-@grad_op("lod_reset_grad", infer=None, dtype_slot="X")
+@grad_op("lod_reset_grad", infer=None, dtype_slot="X", cuda=True)
 def lod_reset_grad(b: Binder) -> None:
     """dX = dOut with the LoD of X."""
     b.alias("X@GRAD", b["Out@GRAD"], b.lod("X"))
-
-
-for _type, _function in (("lod_reset", lod_reset), ("lod_reset_grad", lod_reset_grad)):  # a view is one on any place
-    kernel(_type, place="cuda")(_function)

@@ -1,19 +1,16 @@
 """split_lod_tensor, merge_lod_tensor: split and merge rows or sequences by a mask."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, product
+from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, op, product
 from fluidnb.op.grad import grad_desc
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.compare.compare import CUDA
-from fluidnb_kernels.cuda import vector
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import each, vector
 from fluidnb_kernels.lod.take_sequences import Offsets, cut, level_of, sequences, stacked
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
@@ -73,14 +70,14 @@ def _places(b: Binder, mask: Array, wanted: bool, count: int) -> Array:
 
 def _take_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Emit the rows that a mask marks."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(take_marked, x, mask, wanted, out)
     return row_indexing.take(b, x, _places(b, mask, wanted, len(out)), out, (1, len(x), product(x.shape[1:])))
 
 
 def _put_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Emit rows to where a mask has marks."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(put_marked, x, mask, wanted, out)
     return row_maps.place(b, x, _places(b, mask, wanted, len(x)), out)
 
@@ -100,7 +97,6 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if target == EMPTY else [grad_desc("merge_lod_tensor", desc, ins, {"Out": [target]})]
 
 
-@kernel("split_lod_tensor", place="cuda")
 @op(
     "split_lod_tensor",
     inputs={"X": "rows, or sequences", "Mask: bool[N] | bool[N, 1]": "one for each row or sequence"},
@@ -110,6 +106,7 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     grad=_split_grad,
     guard=lambda b: _ways(b, "X"),
     dtype_slot="X",
+    cuda=True,
 )
 def split_lod_tensor(b: Binder) -> None:
     """OutTrue = the rows of X where Mask holds, OutFalse = the others; with LoD, whole sequences of a level.
@@ -234,6 +231,7 @@ for _type, _doc in (
         guard=lambda b: _ways(b, "InTrue", "InFalse", "X"),
         unset=("InTrue", "InFalse"),
         dtype_slot="InTrue",
+        cuda=True,
         doc=f"""Out = {_doc}. The gradient splits.
 
     Example:
@@ -245,4 +243,3 @@ for _type, _doc in (
     Source: Fluid's {_type}_op.
     """,
     )(_merge)
-    kernel(_type, place="cuda")(_merge)

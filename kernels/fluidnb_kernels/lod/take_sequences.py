@@ -1,7 +1,5 @@
 """Taking whole sequences out of a tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,20 +1,15 @@
-"""log_loss, hinge_loss and sigmoid_cross_entropy_with_logits: losses of yes or no."""
-
-from __future__ import annotations
+"""Losses of two classes: log_loss, hinge_loss, sigmoid_cross_entropy_with_logits, teacher_student_sigmoid_loss."""
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.launch import NOTHING, TERMS, pointwise
+from fluidnb_kernels.loss.launch import NOTHING, TERMS, launch, pointwise
 from fluidnb_kernels.rules import alike
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _epsilons(b: Binder) -> tuple[float, float]:
@@ -100,7 +95,6 @@ def _infer(c: Context) -> None:
     alike("X Label", "Out")(c)
 
 
-@kernel("sigmoid_cross_entropy_with_logits", place="cuda", dtypes=FLOATS)
 @op(
     "sigmoid_cross_entropy_with_logits",
     inputs={
@@ -118,6 +112,7 @@ def _infer(c: Context) -> None:
     grad=default_grad("X", "Label", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
     """Out = max(X, 0) - X · Label + log(1 + exp(-|X|)): the cross entropy of sigmoid(X), without its overflow.
@@ -129,7 +124,7 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
 
     Source: Fluid's sigmoid_cross_entropy_with_logits_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x = b["X"]
         labels, counts, ignore = _labels_on_cuda(b)
         return each(b, TERMS, f"sigmoid_loss<{ctype(x.dtype)}>", x.size, x, labels, counts, b["Out"], ignore)
@@ -140,11 +135,10 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
     _finish(b, t, b["Out"])
 
 
-@kernel("sigmoid_cross_entropy_with_logits_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X")
+@grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X", cuda=FLOATS)
 def sigmoid_cross_entropy_with_logits_grad(b: Binder) -> None:
     """dX = dOut · (sigmoid(X) - Label), 0 where the label is ignored."""
-    if on_cuda(b):
+    if b.on_cuda:
         x, g = b["X"], b["Out@GRAD"]
         labels, counts, ignore = _labels_on_cuda(b)
         return each(b, TERMS, f"sigmoid_loss_grad<{ctype(x.dtype)}>", x.size, x, labels, g, counts, b["X@GRAD"], ignore)
@@ -160,3 +154,69 @@ def _labels_on_cuda(b: Binder) -> tuple[Array, Array, np.float64]:
     counts = b.tmp((1,), np.float64 if labels.dtype == np.float64 else np.float32)
     fold(b, TERMS, Fold("f::others", then="f::total"), labels, range(labels.ndim), counts, ignore)
     return labels, counts, np.float64(ignore)
+
+
+def parts(label: Array) -> tuple[Array, Array, Array]:
+    """Take a label apart: click, the teacher's value, and whether there is a teacher.
+
+    A label is -2 for no click and -1 for a click without a teacher; with one, its value in [0, 1), plus 1 for a click.
+    """
+    taught = label >= 0
+    click = np.where(taught, label >= 1, label >= -1).astype(label.dtype)
+    return click, np.where(taught, label - click, 0).astype(label.dtype), taught.astype(label.dtype)
+
+
+def losses(x: Array, label: Array, out: Array) -> None:
+    """Write the cross entropy with the click, and with the teacher's value where there is one."""
+    click, value, taught = parts(label)
+    out[...] = (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))) * (1 + taught) - x * (click + value)
+
+
+def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Array) -> None:
+    """Write the gradient of `losses`; it is 0 where x is out of bounds."""
+    click, value, taught = parts(label)
+    guess = 1 / (1 + np.exp(-np.clip(x, low, high)))
+    out[...] = np.where((x > low) & (x < high), guess * (1 + taught) - click - value, 0) * grad
+
+
+@op(
+    "teacher_student_sigmoid_loss",
+    inputs={
+        "X: float[N, 1]": "logits",
+        "Label: float[N, 1]": "-2 no click, -1 a click; with a teacher its value in [0, 1), plus 1 for a click",
+    },
+    outputs={"Y": "the loss of each row"},
+    attrs={
+        "soft_max_up_bound": Attr("float", 15.0, "from here on there is no gradient"),
+        "soft_max_lower_bound": Attr("float", -15.0, "below there is no gradient"),
+    },
+    cost="6 * X",
+    infer=alike("X Label", "Y"),
+    grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
+    dtypes=FLOATS,
+)
+def teacher_student_sigmoid_loss(b: Binder) -> None:
+    """Y = H(X, click) + H(X, teacher), with H(x, z) = max(x, 0) - x · z + log(1 + exp(-|x|)).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("teacher_student_sigmoid_loss", {"X": [[0.0]], "Label": [[-1.0]]})["Y"].round(3)
+        array([[0.693]])
+
+    Source: Fluid's teacher_student_sigmoid_loss_op.
+    """
+    b(losses, b["X"], b["Label"], b["Y"])
+
+
+@grad_op("teacher_student_sigmoid_loss_grad")
+def teacher_student_sigmoid_loss_grad(b: Binder) -> None:
+    """dX = dY · (s(X) - click + s(X) - teacher) between the bounds."""
+    b(slopes, b["X"], b["Label"], b["Y@GRAD"], *_bounds(b), b["X@GRAD"])
+
+
+def _bounds(b: Binder) -> tuple[float, float]:
+    return b.attr("soft_max_lower_bound"), b.attr("soft_max_up_bound")
+
+
+launch("teacher_student_sigmoid_loss", "X Label", "Y", name="taught")
+launch("teacher_student_sigmoid_loss_grad", "X Label Y@GRAD", "X@GRAD", _bounds, "taught_grad")

@@ -1,21 +1,159 @@
-"""cross_entropy: the loss of probabilities against labels."""
-
-from __future__ import annotations
+"""cross_entropy, cross_entropy2, softmax_with_cross_entropy: the logarithm of the right class."""
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.activation.softmax import along, emit_softmax
+from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.launch import LINES, NOTHING
-from fluidnb_kernels.rules import class_numbers_hint
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written, zeros
+from fluidnb_kernels.loss.launch import LINES, NOTHING, wanted
+from fluidnb_kernels.rules import agree, alike, class_numbers_hint, kept, one_axis
+
+
+def _infer(c: Context) -> None:
+    x, label, name = c["Logits"], c["Label"], c.definition.type
+    axis = one_axis(c, c.attr("axis"), x.ndim)
+    want = list(x.shape) if c.attr("soft_label") else kept(x.shape, axis)
+    c.require(
+        agree(label.shape, want), f"Input(Label) of {name} does not fit Input(Logits).",
+        expected=f"shape {want}" + ("" if c.attr("soft_label") else ": a class number for each row"),
+        received=f"shape {list(label.shape)}",
+        hint="soft_label=True takes a probability for each class, False a class number.",
+    )  # fmt: skip
+    kind = np.dtype(label.dtype).kind
+    c.require(
+        kind == ("f" if c.attr("soft_label") else "i"), f"Input(Label) of {name} has the wrong dtype.",
+        expected=f"{np.dtype(x.dtype)}, with soft_label" if c.attr("soft_label") else "int64 class numbers",
+        received=np.dtype(label.dtype), hint="" if c.attr("soft_label") else class_numbers_hint(c),
+    )  # fmt: skip
+    c.set("Softmax", x.shape, x.dtype, c.lod("Logits"))
+    c.set("Loss", kept(x.shape, axis), x.dtype, c.lod("Logits"))
+
+
+def label_places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: Array, counts: Array) -> None:
+    """Write the flat index of each row's label, and whether the row counts.
+
+    ``shape`` is (outer, classes, inner). Rows that do not count get the index of class 0; ``ignore`` None: all count.
+    """
+    outer, classes, inner = shape
+    counts[...] = True if ignore is None else labels != ignore
+    inside = (labels >= 0) & (labels < classes)
+    wrong = counts & ~inside
+    if wrong.any():
+        raise EnforceNotMet(
+            f"A label is out of range: it should be from 0 to {classes - 1}.",
+            expected=f"0 to {classes - 1}" + ("" if ignore is None else f", or {ignore} (ignore_index)"),
+            received=int(labels[wrong][0]),
+        )  # fmt: skip
+    rows = np.arange(outer)[:, None] * (classes * inner) + np.arange(inner)
+    np.add(rows.ravel(), np.where(inside & counts, labels, 0) * inner, out=out)
+
+
+def take(flat: Array, at: Array, counts: Array, out: Array) -> None:
+    """Write the elements at some places, 0 for rows that do not count."""
+    np.multiply(flat[at], counts, out=out)
+
+
+def subtract_labels(rows: Array, at: Array, counts: Array) -> None:
+    """Take 1 off at the labels of rows [outer, classes, inner], and make rows that do not count zero."""
+    rows.reshape(-1)[at] -= 1
+    if not counts.all():
+        outer, _, inner = rows.shape
+        rows *= counts.reshape(outer, 1, inner)
+
+
+def _split(x: Array, axis: int) -> tuple[int, int, int]:
+    axis %= x.ndim
+    return product(x.shape[:axis]), x.shape[axis], product(x.shape[axis + 1 :])
+
+
+def _softmax_with_cross_entropy_labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
+    """Emit the places of the labels, and which rows count."""
+    n = shape[0] * shape[2]
+    at, counts = b.tmp((n,), np.int64), b.tmp((n,), bool)
+    b(label_places, reading(b, b["Label"], (n,)), shape, b.attr("ignore_index", -100), at, counts)
+    return at, counts
+
+
+@op(
+    "softmax_with_cross_entropy",
+    inputs={
+        "Logits: float": "any shape",
+        "Label: int64 | float": "classes, size 1 along axis; or with soft_label probabilities like Logits",
+    },
+    outputs={"Softmax~": "probabilities, of the shape of Logits", "Loss": "the loss of each row, size 1 along axis"},
+    attrs={
+        "soft_label": Attr("bool", False, "whether Label holds a probability for each class"),
+        "ignore_index": Attr("int", -100, "label of rows whose loss is 0"),
+        "axis": Attr("int", -1, "the dimension of the classes"),
+        "numeric_stable_mode": Attr("bool", True, "ignored (compatibility); it always is"),
+        "use_softmax": Attr("bool", True, "Paddle 2: whether Logits are logits; nothing else is done here"),
+    },
+    check=lambda a: None if a["use_softmax"] else "use_softmax=False is the operator cross_entropy.",
+    cost="6 * Logits",
+    infer=_infer,
+    grad=default_grad("Softmax", "Label", "Loss@GRAD", wrt=["Logits"]),
+    dtypes=FLOATS,
+    dtype_slot="Logits",
+    cuda=FLOATS,
+)
+def softmax_with_cross_entropy(b: Binder) -> None:
+    """Softmax = softmax(Logits); Loss = -log Softmax[Label], or -sum(Label · log Softmax) with soft_label.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("softmax_with_cross_entropy", {"Logits": [[0.0, 0.0]], "Label": [[1]]})["Loss"].round(4)
+        array([[0.6931]])
+
+    Source: Fluid's softmax_with_cross_entropy_op; a class less likely than exp(-64) of the likeliest counts as that.
+    """
+    if b.on_cuda:  # NaN where a label is no class
+        x, axis, loss = b["Logits"], b.attr("axis"), b["Loss"]
+        p = b["Softmax"] if b.wants("Softmax") else np.uintp(0)
+        if b.attr("soft_label"):
+            return along(b, "soft_loss", axis, x, of_dtype(b, b["Label"], x.dtype), p, loss)
+        labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+        return along(b, "hard_loss", axis, x, labels, p, loss, ignore)
+    x, loss, axis = b["Logits"], b["Loss"], b.attr("axis")
+    probabilities = b["Softmax"] if b.wants("Softmax") else b.like(x)
+    t, total = emit_softmax(b, x, probabilities, axis)
+    level = apply(b, np.log, total)
+    if b.attr("soft_label"):
+        b(np.subtract, level, t, out=t)
+        b(np.multiply, t, b["Label"], out=t)
+        return b(np.add.reduce, t, axis, None, loss, True)
+    shape = _split(x, axis)
+    at, counts = _softmax_with_cross_entropy_labels(b, shape)
+    rows = b.tmp(at.shape, x.dtype)
+    b(take, reading(b, t, (x.size,)), at, counts, rows)
+    out = writing(b, loss, at.shape)
+    b(np.multiply, reading(b, level, at.shape), counts, out=out)
+    b(np.subtract, out, rows, out=out)
+    return written(b, loss, out)
+
+
+@grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax", cuda=FLOATS)
+def softmax_with_cross_entropy_grad(b: Binder) -> None:
+    """dLogits = dLoss · (Softmax - Label), Label as a distribution; 0 in rows that are ignored."""
+    if b.on_cuda:  # NaN where a label is no class
+        p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
+        axis = b.attr("axis", -1)
+        if b.attr("soft_label", False):
+            return along(b, "soft_loss_grad", axis, p, of_dtype(b, b["Label"], p.dtype), g, dx)
+        labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+        return along(b, "hard_loss_grad", axis, p, labels, g, dx, ignore)
+    p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
+    if b.attr("soft_label", False):
+        return b(np.multiply, apply(b, np.subtract, p, b["Label"]), g, out=dx)
+    shape = _split(p, b.attr("axis", -1))
+    at, counts = _softmax_with_cross_entropy_labels(b, shape)
+    rows = b.tmp(shape, p.dtype)
+    b(np.copyto, rows.reshape(p.shape), p)
+    b(subtract_labels, rows, at, counts)
+    return b(np.multiply, rows.reshape(p.shape), g, out=dx)
+
 
 #: The logarithm of 0, so that sums stay finite.
 LOG_OF_ZERO = -1e20
@@ -90,7 +228,7 @@ def places(b: Binder, labels: Array, classes: int) -> Array:
     return out
 
 
-def _infer(c: Context) -> None:
+def _cross_entropy_infer(c: Context) -> None:
     x = c["X"]
     c.require(
         x.ndim >= 1, "Input(X) of cross_entropy must have at least one dimension.",
@@ -100,7 +238,6 @@ def _infer(c: Context) -> None:
     c.set("Y", (*x.shape[:-1], 1), x.dtype, c.lod("X"))
 
 
-@kernel("cross_entropy", place="cuda", dtypes=FLOATS)
 @op(
     "cross_entropy",
     inputs={"X: float[N, …, classes]": "probabilities",
@@ -111,9 +248,9 @@ def _infer(c: Context) -> None:
         "ignore_index": Attr("int", -100, "label of rows whose loss is 0"),
     },
     cost="Y",
-    infer=_infer,
+    infer=_cross_entropy_infer,
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def cross_entropy(b: Binder) -> None:
     """Y = -log X[label], or -sum(Label · log X) with soft_label; log 0 counts as -1e20. Y inherits the LoD of X.
@@ -126,7 +263,7 @@ def cross_entropy(b: Binder) -> None:
 
     Source: Fluid's cross_entropy_op.
     """
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         x, y = b["X"], b["Y"]
         if b.attr("soft_label"):
             labels, how = of_dtype(b, b["Label"], x.dtype), Fold("f::soft", "f::soft_part", "f::total", "f::minus")
@@ -150,14 +287,12 @@ def cross_entropy(b: Binder) -> None:
     b(np.negative, p, out=loss)
     _drop_ignored(b, labels, classes, loss)
     written(b, y, loss)
-    return None
 
 
-@kernel("cross_entropy_grad", place="cuda", dtypes=FLOATS)
-@grad_op("cross_entropy_grad", dtype_slot="X")
+@grad_op("cross_entropy_grad", dtype_slot="X", cuda=FLOATS)
 def cross_entropy_grad(b: Binder) -> None:
     """dX = -dY · Label / X with soft_label; else -dY / X[label] at the label, 0 elsewhere and in ignored rows."""
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         x, g, dx = b["X"], b["Y@GRAD"], b["X@GRAD"]
         if b.attr("soft_label", False):
             labels = of_dtype(b, b["Label"], x.dtype)
@@ -180,7 +315,6 @@ def cross_entropy_grad(b: Binder) -> None:
     b(np.copyto, target, b.const(0, x.dtype))
     b(put, target, at, p)
     written(b, dx, target)
-    return None
 
 
 def take_losses(b: Binder, x: Array, y: Array, match: Array) -> None:
@@ -195,3 +329,77 @@ def spread_losses(b: Binder, x: Array, g: Array, dx: Array, matched: bool) -> No
     labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
     operands = x, labels, g, dx, ignore, np.int32(matched)
     each_line(b, LINES, f"cross_entropy_grad<{ctype(dx.dtype)}>", g.size, dx.shape[-1], 1, *operands)
+
+
+def _cross_entropy2_infer(c: Context) -> None:
+    x = c["X"]
+    label_rule(c, "X")
+    for slot in ("Y", "MatchX"):
+        c.set(slot, (*x.shape[:-1], 1), x.dtype, c.lod("X"))
+    c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
+
+
+def _cross_entropy_labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
+    at, counts = b.tmp((n,), np.int64), b.tmp((n,), bool)
+    b(label_places, reading(b, b["Label"], (n,)), (n, classes, 1), b.attr("ignore_index", -100), at, counts)
+    return at, counts
+
+
+@op(
+    "cross_entropy2",
+    inputs={"X: float[…, classes]": "probabilities", "Label: int64[…, 1]": ""},
+    outputs={
+        "Y": "the loss of each row [..., 1]",
+        "XShape~": "no elements: [0, the shape of X]",
+        "MatchX~": "the probability of each row's label",
+    },
+    attrs={"ignore_index": Attr("int", -100, "label of rows whose loss is 0")},
+    cost="Y",
+    infer=_cross_entropy2_infer,
+    grad=default_grad("Label", "MatchX", "XShape", "Y@GRAD", wrt=["X"], type="cross_entropy_grad2"),
+    dtypes=FLOATS,
+    dtype_slot="X",
+    cuda=FLOATS,
+)
+def cross_entropy2(b: Binder) -> None:
+    """MatchX = X[Label]; Y = -log MatchX, where log 0 counts as -1e20.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("cross_entropy2", {"X": [[0.5, 0.5]], "Label": [[1]]})["Y"].round(4)
+        array([[0.6931]])
+
+    Source: Fluid's cross_entropy2_op.
+    """
+    if b.on_cuda:  # NaN where a label is no class
+        return take_losses(b, b["X"], b["Y"], wanted(b, "MatchX"))
+    x, y = b["X"], b["Y"]
+    at, counts = _cross_entropy_labels(b, y.size, x.shape[-1])
+    match = b.tmp(at.shape, x.dtype)
+    b(take, reading(b, x, (x.size,)), at, counts, match)
+    if b.wants("MatchX"):
+        b(np.copyto, b["MatchX"], match.reshape(b["MatchX"].shape))
+    t = apply(b, np.maximum, apply(b, np.log, match), b.const(LOG_OF_ZERO, x.dtype))
+    b(np.negative, t, out=t)
+    b(np.copyto, t, b.const(0, x.dtype), where=apply(b, np.logical_not, counts))
+    b(np.copyto, y, t.reshape(y.shape))
+
+
+def _grad_infer(c: Context) -> None:
+    c.set("X@GRAD", c["XShape"].shape[1:], c["Y@GRAD"].dtype, c.lod("XShape"))
+
+
+@grad_op("cross_entropy_grad2", infer=_grad_infer, dtype_slot="Y@GRAD", cuda=FLOATS)
+def cross_entropy_grad2(b: Binder) -> None:
+    """dX = -dY / MatchX at the label, 0 elsewhere and in ignored rows."""
+    if b.on_cuda:  # NaN where a label is no class
+        return spread_losses(b, b["MatchX"], b["Y@GRAD"], b["X@GRAD"], True)
+    dx, g = b["X@GRAD"], b["Y@GRAD"]
+    at, counts = _cross_entropy_labels(b, g.size, dx.shape[-1])
+    t = apply(b, np.divide, reading(b, g, at.shape), reading(b, b["MatchX"], at.shape))
+    b(np.negative, t, out=t)
+    b(np.copyto, t, b.const(0, g.dtype), where=apply(b, np.logical_not, counts))
+    target = writing(b, dx, (dx.size,))
+    zeros(b, target)
+    b(put, target, at, t)
+    written(b, dx, target)

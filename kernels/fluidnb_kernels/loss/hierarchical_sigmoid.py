@@ -1,24 +1,17 @@
 """hierarchical_sigmoid: a class as a path through a binary tree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, slopes_of, sparse_rows
 from fluidnb_kernels.rows.values import sparse_slopes, spread
 from fluidnb_kernels.rules import agree, check_classes, fits, whole_numbers
 from fluidnb_kernels.tensor.strided_copy import move
-from fluidnb_kernels.verbs import on_cuda
 
 _FAR = 40.0  # logits are clipped to -40 … 40
 
@@ -112,7 +105,7 @@ def path_costs(x: Array, w: Array, bias: Array | None, tree: tuple[Any, ...], pr
     infer=_infer,
     grad=default_grad("X", "W", "Label", "PathTable", "PathCode", "Bias", "PreOut", "Out@GRAD", wrt=["X", "W", "Bias"]),
     dtypes=FLOATS,
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def hierarchical_sigmoid(b: Binder) -> None:
     """Out = the sum over the nodes on the path to Label of log(1 + exp(z)) - bit · z, z = W[node] · x + Bias[node].
@@ -128,6 +121,14 @@ def hierarchical_sigmoid(b: Binder) -> None:
     Source: Morin and Bengio, "Hierarchical Probabilistic Neural Network Language Model" (2005); Fluid's
     hierarchical_sigmoid_op.
     """
+    if b.on_cuda:  # paths, products with their nodes, and costs; NaN where a label is no class
+        x, nodes_and_bits = b["X"], _picks(b)
+        z = dots(b, x, b["W"], b["Bias"], nodes_and_bits[0])
+        pre = b["PreOut"] if b.wants("PreOut") else b.tmp(z.shape, x.dtype)
+        each_line(b, CUDA, f"path_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
+        if b.wants("W_Out"):
+            move(b, b["W_Out"], b["W"])
+        return
     pre = b["PreOut"] if b.wants("PreOut") else b.tmp(_pre_shape(b), b["X"].dtype)
     b(path_costs, b["X"], b["W"], b["Bias"], _tree(b), pre, b["Out"])
     if b.wants("W_Out"):
@@ -155,14 +156,13 @@ def path_costs_grad(
         spread(dbias.reshape(-1), nodes[on], slope[on])
 
 
-@kernel("hierarchical_sigmoid_grad", place="cuda", dtypes=FLOATS)
-@grad_op("hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X", rows=sparse_rows("W"))
+@grad_op("hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X", rows=sparse_rows("W"), cuda=FLOATS)
 def hierarchical_sigmoid_grad(b: Binder) -> None:
     """At each node dz = dOut · (s(z) - bit); dX = the sum of dz · W[node]; dW[node] += dz · X; dBias[node] += dz.
 
     With is_sparse, dW is SelectedRows with a row for each node on the paths of the batch.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(path_costs_grad, b["X"], b["W"], _tree(b), b["PreOut"], b["Out@GRAD"], *slopes_of(b, "X", "W", "Bias"))
     x, (nodes, bits) = b["X"], _picks(b)
     slopes, many = b.tmp(nodes.shape, wide_dtype(x.dtype)), np.int64(nodes.shape[1])
@@ -179,14 +179,3 @@ def _picks(b: Binder) -> tuple[Array, Array]:
     nodes, bits = b.tmp(shape, np.int64), b.tmp(shape, np.int64)
     each(b, CUDA, "class_paths", nodes.size, labels, nodes, bits, np.int64(b.attr("num_classes")), np.int64(shape[1]))
     return nodes, bits
-
-
-@kernel("hierarchical_sigmoid", place="cuda", dtypes=FLOATS)
-def hierarchical_sigmoid_on_cuda(b: Binder) -> None:
-    """Paths, products with their nodes, and costs; NaN where a label is no class."""
-    x, nodes_and_bits = b["X"], _picks(b)
-    z = dots(b, x, b["W"], b["Bias"], nodes_and_bits[0])
-    pre = b["PreOut"] if b.wants("PreOut") else b.tmp(z.shape, x.dtype)
-    each_line(b, CUDA, f"path_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
-    if b.wants("W_Out"):
-        move(b, b["W_Out"], b["W"])

@@ -1,17 +1,12 @@
 """label_smooth: labels mixed with a less certain distribution."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, op
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING, TERMS, pointwise
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _infer(c: Context) -> None:
@@ -30,7 +25,6 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
-@kernel("label_smooth", place="cuda", dtypes=FLOATS)
 @op(
     "label_smooth",
     inputs={
@@ -45,6 +39,7 @@ def _infer(c: Context) -> None:
     inplace=True,
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def label_smooth(b: Binder) -> None:
     """Out = (1 - epsilon) · X + epsilon · PriorDist, or epsilon / classes without one.
@@ -56,7 +51,7 @@ def label_smooth(b: Binder) -> None:
 
     Source: Szegedy et al., Rethinking the Inception architecture (2016); Fluid's label_smooth_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x, epsilon = b["X"], b.attr("epsilon")
         prior = of_dtype(b, b["PriorDist"], x.dtype) if b.has("PriorDist") else NOTHING
         numbers = np.float64(1 - epsilon), np.float64(epsilon), np.int64(x.shape[-1])

@@ -1,7 +1,5 @@
 """The CUDA kernels of losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,10 +7,8 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, grad_op, kernel, op
 from fluidnb_kernels.arithmetic import formula
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.cuda.axis_reduction import fold_types
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import alike
 

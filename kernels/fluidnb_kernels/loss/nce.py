@@ -1,7 +1,5 @@
 """nce: noise-contrastive estimation, a choice among few classes instead of all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,11 +7,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype, wide_dtype
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING
@@ -185,12 +179,19 @@ def costs_back(
         spread(dbias.reshape(-1), labels.reshape(-1), slope.astype(dbias.dtype).reshape(-1))
 
 
-@grad_op("nce_grad", infer=sparse_slopes("Weight"), dtype_slot="Input", rows=sparse_rows("Weight"))
+@grad_op("nce_grad", infer=sparse_slopes("Weight"), dtype_slot="Input", rows=sparse_rows("Weight"), cuda=FLOATS)
 def nce_grad(b: Binder) -> None:
     """dz = dCost · q (o - 1) / (o + q) for true classes, dCost · o (1 - o) / (o + q) for samples; then a product's.
 
     With is_sparse, dWeight is SelectedRows with a row for each class of the batch.
     """
+    if b.on_cuda:  # the gradient of each product, which goes to rows of Input and of Weight
+        _require_tensor(b)
+        x, logits, picks = b["Input"], b["SampleLogits"], of_dtype(b, b["SampleLabels"], np.int64)
+        slopes, (arrays, numbers) = b.tmp(picks.shape, wide_dtype(x.dtype)), _law(b)
+        operands = logits, picks, *arrays, b["Cost@GRAD"], slopes, *numbers, np.int64(picks.shape[1])
+        each(b, CUDA, f"nce_slopes<{ctype(x.dtype)}>", picks.size, *operands)
+        return dots_grad(b, slopes, picks, (x, b["Weight"]), slopes_of(b, "Input", "Weight", "Bias"))
     b(
         costs_back, b["Input"], b["Weight"], b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
         b["SampleLabels"], b["Cost@GRAD"], slopes_of(b, "Input", "Weight", "Bias"),
@@ -239,14 +240,3 @@ def nce_on_cuda(b: Binder) -> None:
     arrays, numbers = _law(b)
     z = dots(b, x, b["Weight"], b["Bias"], picks)
     each_line(b, CUDA, f"nce_cost<{ctype(x.dtype)}>", *shape, 1, z, picks, *arrays, logits, b["Cost"], *numbers)
-
-
-@kernel("nce_grad", place="cuda", dtypes=FLOATS)
-def nce_grad_on_cuda(b: Binder) -> None:
-    """The gradient of each product, which goes to rows of Input and of Weight."""
-    _require_tensor(b)
-    x, logits, picks = b["Input"], b["SampleLogits"], of_dtype(b, b["SampleLabels"], np.int64)
-    slopes, (arrays, numbers) = b.tmp(picks.shape, wide_dtype(x.dtype)), _law(b)
-    operands = logits, picks, *arrays, b["Cost@GRAD"], slopes, *numbers, np.int64(picks.shape[1])
-    each(b, CUDA, f"nce_slopes<{ctype(x.dtype)}>", picks.size, *operands)
-    dots_grad(b, slopes, picks, (x, b["Weight"]), slopes_of(b, "Input", "Weight", "Bias"))

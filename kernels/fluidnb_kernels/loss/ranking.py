@@ -1,24 +1,17 @@
 """rank_loss, margin_rank_loss and bpr_loss: losses of what should come before what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.loss.cross_entropy import label_rule
+from fluidnb_kernels.cuda import ctype, each_line, of_dtype
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
+from fluidnb_kernels.loss.cross_entropy import label_places, label_rule, take
 from fluidnb_kernels.loss.launch import LINES, pointwise
-from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
 from fluidnb_kernels.rules import alike
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 
 @pointwise(
@@ -104,12 +97,11 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     x = b["X"]
     n, classes = x.size // x.shape[-1], x.shape[-1]
     at, counts, own = b.tmp((n,), np.int64), b.tmp((n,), bool), b.tmp((n,), x.dtype)
-    b(places, reading(b, b["Label"], (n,)), (n, classes, 1), None, at, counts)
+    b(label_places, reading(b, b["Label"], (n,)), (n, classes, 1), None, at, counts)
     b(take, reading(b, x, (x.size,)), at, counts, own)
     return apply(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
 
 
-@kernel("bpr_loss", place="cuda", dtypes=FLOATS)
 @op(
     "bpr_loss",
     inputs={"X: float[N, classes]": "scores", "Label: int64[N, 1]": "the class that should come first"},
@@ -119,6 +111,7 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def bpr_loss(b: Binder) -> None:
     """Y = the mean over all classes j but the label of log(1 + exp(X[j] - X[label])).
@@ -131,7 +124,7 @@ def bpr_loss(b: Binder) -> None:
     Source: Hidasi et al., Session-based recommendations (2016); Fluid's bpr_loss_op.
     """
     x, y, classes = b["X"], b["Y"], b["X"].shape[-1]
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         labels = of_dtype(b, b["Label"], np.int64)
         return each_line(b, LINES, f"bpr_loss<{ctype(x.dtype)}>", x.size // classes, classes, 1, x, labels, y)
     gaps, _ = _gaps(b)
@@ -150,12 +143,11 @@ def balance(slopes: Array, at: Array) -> None:
     flat[at] = -slopes.sum(1)
 
 
-@kernel("bpr_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("bpr_loss_grad", dtype_slot="X")
+@grad_op("bpr_loss_grad", dtype_slot="X", cuda=FLOATS)
 def bpr_loss_grad(b: Binder) -> None:
     """dX[j] = dY / (classes - 1) / (1 + exp(X[label] - X[j])); at the label less the sum of all others."""
     x, dx, classes = b["X"], b["X@GRAD"], b["X"].shape[-1]
-    if on_cuda(b):  # NaN where a label is no class
+    if b.on_cuda:  # NaN where a label is no class
         operands = x, of_dtype(b, b["Label"], np.int64), b["Y@GRAD"], dx
         return each_line(b, LINES, f"bpr_loss_grad<{ctype(x.dtype)}>", x.size // classes, classes, 1, *operands)
     gaps, at = _gaps(b)

@@ -1,22 +1,17 @@
 """huber_loss, modified_huber_loss and smooth_l1_loss: losses that grow like a square, then like a line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import Operand, values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.binary import signs
 from fluidnb_kernels.loss.launch import LINES, NOTHING, pointwise, wanted
 from fluidnb_kernels.rules import alike, fits, same_shape
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _square_or_line(x: Operand, width: float) -> Operand:
@@ -117,7 +112,6 @@ def _smooth_infer(c: Context) -> None:
     c.set("Out", (x.shape[0], 1), x.dtype)
 
 
-@kernel("smooth_l1_loss", place="cuda", dtypes=FLOATS)
 @op(
     "smooth_l1_loss",
     inputs={
@@ -132,6 +126,7 @@ def _smooth_infer(c: Context) -> None:
     infer=_smooth_infer,
     grad=default_grad("Diff", "InsideWeight", "OutsideWeight", "Out@GRAD", wrt=["X", "Y"]),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def smooth_l1_loss(b: Binder) -> None:
     """Out = the sum over a row of sigma² · d² / 2 where |d| < 1 / sigma², |d| - 1 / (2 · sigma²) elsewhere.
@@ -145,7 +140,7 @@ def smooth_l1_loss(b: Binder) -> None:
 
     Source: Girshick, Fast R-CNN (2015); Fluid's smooth_l1_loss_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         x = b["X"]
         y, weights, diff = of_dtype(b, b["Y"], x.dtype), _weights_on_cuda(b, x.dtype), wanted(b, "Diff")
         rows, name = len(x), f"smooth_l1_loss<{ctype(x.dtype)}>"
@@ -163,11 +158,10 @@ def smooth_l1_loss(b: Binder) -> None:
     t.sum(tuple(range(1, rank))).into(b["Out"].reshape(-1, *[1] * (rank - 1)))
 
 
-@kernel("smooth_l1_loss_grad", place="cuda", dtypes=FLOATS)
-@grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"))
+@grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"), cuda=FLOATS)
 def smooth_l1_loss_grad(b: Binder) -> None:
     """dX = dOut · sigma² · d held between -1 and 1, times both weights; dY = -dX."""
-    if on_cuda(b):
+    if b.on_cuda:
         d = b["Diff"]
         rows, sigma2 = len(d), np.float64(b.attr("sigma", 1.0) ** 2)
         operands = d, *_weights_on_cuda(b, d.dtype), b["Out@GRAD"], wanted(b, "X@GRAD"), wanted(b, "Y@GRAD"), sigma2

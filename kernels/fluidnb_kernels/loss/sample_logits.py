@@ -1,20 +1,15 @@
 """sample_logits: of many classes the true ones and a few that are drawn, for a softmax over these alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.loss.nce import LOG_UNIFORM, probabilities
 from fluidnb_kernels.loss.sampled_products import CUDA, joined
 from fluidnb_kernels.rules import check_classes, fits
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill, move
-from fluidnb_kernels.verbs import on_cuda
 
 _FAR = 1e20  # represents infinity
 
@@ -159,11 +154,10 @@ def _slope_infer(c: Context) -> None:
     c.set("Logits@GRAD", c["LogitsDim"].shape[-2:], c["SampledLogits@GRAD"].dtype)
 
 
-@kernel("sample_logits_grad", place="cuda", dtypes=("float32", "float64"))
-@grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD")
+@grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD", cuda=("float32", "float64"))
 def sample_logits_grad(b: Binder) -> None:
     """dLogits[class] = the sum of dSampledLogits over the samples that are this class."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(spread, b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"])
     # with atomics: a class may come twice
     samples, g, dx = b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"]

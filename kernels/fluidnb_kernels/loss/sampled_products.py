@@ -1,7 +1,5 @@
 """Rows of x that meet a few rows of a tall table, on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +8,9 @@ import numpy as np
 from fluidnb.op import Array, Binder, Context
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Function, Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Function, Source, by_rows, ctype, each, threads_of, typed
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.line_grid import TEAM
-from fluidnb_kernels.cuda.row_grid import by_rows, threads_of
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.launch import NOTHING

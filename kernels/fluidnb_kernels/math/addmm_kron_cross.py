@@ -1,27 +1,19 @@
 """addmm, mv, kron and cross: products of two tensors in other ways than matmul's."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import split
+from fluidnb_kernels.cuda import ctype, each, lines_along, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.math import matrix_products
+from fluidnb_kernels.math.matmul import gemm
 from fluidnb_kernels.math.matrix_products import Side, multiplied
-from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
-from fluidnb_kernels.rules import one_axis, same_shape
+from fluidnb_kernels.rules import checked, one_axis, same_shape
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _addmm_infer(c: Context) -> None:
@@ -51,6 +43,7 @@ def _times(b: Binder, name: str, x: Array) -> Array:
     infer=_addmm_infer,
     grad=default_grad("Input", "X", "Y", "Out@GRAD"),
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def addmm(b: Binder) -> None:
     """Out = Beta · Input + Alpha · X · Y.
@@ -62,6 +55,10 @@ def addmm(b: Binder) -> None:
 
     Source: Paddle's addmm_op.
     """
+    if b.on_cuda:  # Input is laid out as Out, and the product added to it
+        out, extra = b["Out"], b["Input"]
+        strided_copy.move(b, out, extra, of=strided_copy.layout_of(extra, aligned(out.shape, extra.shape, -1)[1]))
+        return multiplied(b, Side(b["X"]), Side(b["Y"]), out, b.attr("Alpha"), b.attr("Beta"))
     out = b["Out"]
     product = b.tmp(out.shape, out.dtype)
     gemm(b, b["X"], b["Y"], product)
@@ -88,18 +85,14 @@ def addmm_grad(b: Binder) -> None:
         b(np.copyto, to, _times(b, "Beta", g).reshape(to.shape))
 
 
-def _mv_infer(c: Context) -> None:
-    c.check_inputs()
-    c.set("Out", c["X"].shape[:1], c["X"].dtype)
-
-
 @op(
     "mv",
     inputs={"X: float[m, n]": "", "Vec: any[n]": ""},
     outputs={"Out": "[m]"},
     cost="X",
-    infer=_mv_infer,
+    infer=checked(lambda c: c.set("Out", c["X"].shape[:1], c["X"].dtype)),
     grad=default_grad("X", "Vec", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def mv(b: Binder) -> None:
     """Out = X · Vec.
@@ -111,12 +104,21 @@ def mv(b: Binder) -> None:
 
     Source: Paddle's mv_op.
     """
+    if b.on_cuda:
+        return multiplied(b, Side(b["X"]), _down(b["Vec"]), b["Out"].reshape(b["Out"].size, 1))
     b(np.dot, b["X"], b["Vec"], b["Out"])
 
 
-@grad_op("mv_grad")
+@grad_op("mv_grad", cuda=FLOATS)
 def mv_grad(b: Binder) -> None:
     """dX = dOut · Vecᵀ; dVec = Xᵀ · dOut."""
+    if b.on_cuda:
+        g, to = b["Out@GRAD"], b["Vec@GRAD"]
+        if b.wants("X@GRAD"):
+            multiplied(b, _down(g), _down(b["Vec"]).turned, b["X@GRAD"])
+        if to is not None:
+            multiplied(b, Side(b["X"], True), _down(g), to.reshape(to.size, 1))
+        return
     g = b["Out@GRAD"]
     if b.wants("X@GRAD"):
         b(np.multiply, g.reshape(-1, 1), b["Vec"], out=b["X@GRAD"])
@@ -145,6 +147,7 @@ def _kron_infer(c: Context) -> None:
     cost="Out",
     infer=_kron_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def kron(b: Binder) -> None:
     """Out = Kronecker's product: each element of X replaced by itself times Y.
@@ -156,15 +159,20 @@ def kron(b: Binder) -> None:
 
     Source: Paddle's kron_op.
     """
+    if b.on_cuda:
+        return elementwise.binary(b, elementwise.CUDA, "f::mul", b["X"], b["Y"], b["Out"], _kron_shapes(b))
     sx, sy, so = _apart(b)
     out = writing(b, b["Out"], so)
     b(np.multiply, reading(b, b["X"], sx), reading(b, b["Y"], sy), out=out)
     written(b, b["Out"], out)
 
 
-@grad_op("kron_grad")
+@grad_op("kron_grad", cuda=FLOATS)
 def kron_grad(b: Binder) -> None:
     """dX = the sum of dOut · Y over each copy of Y; dY = the sum of dOut · X over all copies."""
+    if b.on_cuda:
+        g = b["Out@GRAD"]
+        return elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))
     sx, sy, so = _apart(b)
     g = reading(b, b["Out@GRAD"], so)
     for slot, other, shape, mine in (("X", "Y", sy, sx), ("Y", "X", sx, sy)):
@@ -202,8 +210,8 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
     if out is None:
         return
     axis = _cross_axis(b)
-    if verbs.on_cuda(b):
-        lines, _, inner = split(x.shape, axis)
+    if b.on_cuda:
+        lines, _, inner = lines_along(x.shape, axis)
         each(b, matrix_products.CUDA, f"cross<{ctype(out.dtype)}>", lines, x, y, out, np.int64(inner))
         return
 
@@ -215,7 +223,6 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
         b(np.subtract, plus, apply(b, np.multiply, part(x, i + 2), part(y, i + 1)), out=part(out, i))
 
 
-@kernel("cross", place="cuda", dtypes=NUMBERS)
 @op(
     "cross",
     inputs={"X: float": "size 3 along dim", "Y": "the same shape"},
@@ -224,6 +231,7 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
     cost="2 * Out",
     infer=_cross_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def cross(b: Binder) -> None:
     """Out = X × Y, the vector at right angles to both.
@@ -238,21 +246,12 @@ def cross(b: Binder) -> None:
     _cross(b, b["X"], b["Y"], b["Out"])
 
 
-@kernel("cross_grad", place="cuda", dtypes=FLOATS)
-@grad_op("cross_grad")
+@grad_op("cross_grad", cuda=FLOATS)
 def cross_grad(b: Binder) -> None:
     """dX = Y × dOut; dY = dOut × X."""
     g = b["Out@GRAD"]
     _cross(b, b["Y"], g, b["X@GRAD"])
     _cross(b, g, b["X"], b["Y@GRAD"])
-
-
-@kernel("addmm", place="cuda", dtypes=FLOATS)
-def addmm_on_cuda(b: Binder) -> None:
-    """Input is laid out as Out, and the product added to it."""
-    out, extra = b["Out"], b["Input"]
-    strided_copy.move(b, out, extra, of=strided_copy.lay(extra, aligned(out.shape, extra.shape, -1)[1]))
-    multiplied(b, Side(b["X"]), Side(b["Y"]), out, b.attr("Alpha"), b.attr("Beta"))
 
 
 @kernel("addmm_grad", place="cuda", dtypes=FLOATS)
@@ -271,7 +270,6 @@ def addmm_grad_on_cuda(b: Binder) -> None:
         strided_copy.fold(b, of_dtype(b, g, sums.dtype), sums, g.shape, axes)
         scaled(b, sums, sums, beta)
         written_as(b, to, sums)
-    return None
 
 
 def _down(x: Array) -> Side:
@@ -279,31 +277,6 @@ def _down(x: Array) -> Side:
     return Side(x.reshape(x.size, 1))
 
 
-@kernel("mv", place="cuda", dtypes=FLOATS)
-def mv_on_cuda(b: Binder) -> None:
-    multiplied(b, Side(b["X"]), _down(b["Vec"]), b["Out"].reshape(b["Out"].size, 1))
-
-
-@kernel("mv_grad", place="cuda", dtypes=FLOATS)
-def mv_grad_on_cuda(b: Binder) -> None:
-    g, to = b["Out@GRAD"], b["Vec@GRAD"]
-    if b.wants("X@GRAD"):
-        multiplied(b, _down(g), _down(b["Vec"]).turned, b["X@GRAD"])
-    if to is not None:
-        multiplied(b, Side(b["X"], True), _down(g), to.reshape(to.size, 1))
-
-
 def _kron_shapes(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     sx, sy, so = _apart(b)
     return tuple(sx), tuple(sy), tuple(so)
-
-
-@kernel("kron", place="cuda", dtypes=NUMBERS)
-def kron_on_cuda(b: Binder) -> None:
-    elementwise.binary(b, elementwise.CUDA, "f::mul", b["X"], b["Y"], b["Out"], _kron_shapes(b))
-
-
-@kernel("kron_grad", place="cuda", dtypes=FLOATS)
-def kron_grad_on_cuda(b: Binder) -> None:
-    g = b["Out@GRAD"]
-    elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))

@@ -1,12 +1,10 @@
 """clip: values held between two bounds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
@@ -35,6 +33,7 @@ def _bounds(b: Binder) -> tuple[Any, Any]:
     inplace=True,
     dtype_slot="X",
     rows=as_x,
+    cuda=NUMBERS,
 )
 def clip(b: Binder) -> None:
     """Out = min(max(X, min), max); Out inherits X's LoD.
@@ -46,6 +45,10 @@ def clip(b: Binder) -> None:
 
     Source: Fluid's clip_op.
     """
+    if b.on_cuda:
+        if b.is_rows("X"):
+            return on_rows_on_cuda(b, clip_values, *bounds(b, dtype_of(b["X"])), merge=True)
+        return held_between(b, "clip", b["X"], b["Out"])
     low, high = _bounds(b)
     if b.is_rows("X"):
         return on_rows(b, np.clip, low, high, merge=True)
@@ -53,21 +56,11 @@ def clip(b: Binder) -> None:
     return b(np.minimum, b["Out"], high, out=b["Out"])
 
 
-@grad_op("clip_grad", dtype_slot="X")
+@grad_op("clip_grad", dtype_slot="X", cuda=FLOATS)
 def clip_grad(b: Binder) -> None:
     """dX = dOut where min < X < max, 0 elsewhere."""
+    if b.on_cuda:
+        return held_between(b, "clip_grad", b["X"], b["Out@GRAD"], b["X@GRAD"])
     x, (low, high) = b["X"], _bounds(b)
     v, g = values(b, x, b["Out@GRAD"])
     (g * np.logical_and(v > low, v < high)).into(b["X@GRAD"])
-
-
-@kernel("clip", place="cuda", dtypes=NUMBERS)
-def clip_on_cuda(b: Binder) -> None:
-    if b.is_rows("X"):
-        return on_rows_on_cuda(b, clip_values, *bounds(b, dtype_of(b["X"])), merge=True)
-    return held_between(b, "clip", b["X"], b["Out"])
-
-
-@kernel("clip_grad", place="cuda", dtypes=FLOATS)
-def clip_grad_on_cuda(b: Binder) -> None:
-    held_between(b, "clip_grad", b["X"], b["Out@GRAD"], b["X@GRAD"])

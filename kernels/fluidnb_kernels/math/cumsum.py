@@ -1,15 +1,11 @@
 """cumsum: sums of all elements up to each."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.line_grid import each_line, split
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import Source, ctype, each_line, lines_along, typed
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.views import reading, writing, written
 
 #: What GPUs sum up.
 _NUMBERS = (*FLOATS, "int32", "int64")
@@ -51,6 +47,7 @@ def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: A
     cost="X",
     infer=_infer,
     grad=default_grad("X", "Out@GRAD"),
+    cuda=_NUMBERS,
 )
 def cumsum(b: Binder) -> None:
     """Out[i] = X[0] + … + X[i] along ``axis``.
@@ -62,15 +59,19 @@ def cumsum(b: Binder) -> None:
 
     Source: Fluid's cumsum_op.
     """
+    if b.on_cuda:
+        return _on_cuda(b, b["X"], b["Out"], b.attr("reverse"))
     x, out, axis = b["X"], b["Out"], b.attr("axis")
     if b.attr("flatten"):
         x, axis = reading(b, x, (x.size,)), 0
     _emit(b, x, axis, b.attr("exclusive"), b.attr("reverse"), out)
 
 
-@grad_op("cumsum_grad")
+@grad_op("cumsum_grad", cuda=_NUMBERS)
 def cumsum_grad(b: Binder) -> None:
     """dX = the sums of dOut from the other end."""
+    if b.on_cuda:
+        return _on_cuda(b, b["Out@GRAD"], b["X@GRAD"], not b.attr("reverse", False))
     g, dx, axis = b["Out@GRAD"], b["X@GRAD"], b.attr("axis", -1)
     exclusive, reverse = b.attr("exclusive", False), b.attr("reverse", False)
     if not b.attr("flatten", False):
@@ -81,19 +82,9 @@ def cumsum_grad(b: Binder) -> None:
 
 
 def _on_cuda(b: Binder, x: Array, out: Array, reverse: bool) -> None:
-    lines = split(x.shape, b.attr("axis", -1))
+    lines = lines_along(x.shape, b.attr("axis", -1))
     if b.attr("flatten", False):
         lines = 1, x.size, 1
     if x.size:
         how = np.bool_(b.attr("exclusive", False)), np.bool_(reverse)
         each_line(b, CUDA, f"cumsum<{ctype(x.dtype)}>", *lines, x, out, *how)
-
-
-@kernel("cumsum", place="cuda", dtypes=_NUMBERS)
-def cumsum_on_cuda(b: Binder) -> None:
-    _on_cuda(b, b["X"], b["Out"], b.attr("reverse"))
-
-
-@kernel("cumsum_grad", place="cuda", dtypes=_NUMBERS)
-def cumsum_grad_on_cuda(b: Binder) -> None:
-    _on_cuda(b, b["Out@GRAD"], b["X@GRAD"], not b.attr("reverse", False))

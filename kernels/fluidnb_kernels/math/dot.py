@@ -1,23 +1,17 @@
 """dot, cos_sim and squared_l2_distance: how alike the rows of two matrices are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import CTYPES, Source, by_rows, ctype, each_line, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
 from fluidnb_kernels.tensor import strided_copy
-from fluidnb_kernels.views import reading
 
 
 def _kernels() -> Iterator[str]:
@@ -49,6 +43,7 @@ def _dot_infer(c: Context) -> None:
     cost="X",
     infer=_dot_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def dot(b: Binder) -> None:
     """Out = sum(X · Y) along the last dimension.
@@ -60,13 +55,20 @@ def dot(b: Binder) -> None:
 
     Source: Paddle's dot_op.
     """
+    if b.on_cuda:
+        x = b["X"]
+        return fold(b, CUDA, PRODUCTS, x, [x.ndim - 1], b["Out"], y=b["Y"])
     x, out = b["X"], b["Out"]
     b(np.add.reduce, apply(b, np.multiply, x, b["Y"]), -1, None, out.reshape(x.shape[:-1]))
 
 
-@grad_op("dot_grad", dtype_slot="X")
+@grad_op("dot_grad", dtype_slot="X", cuda=FLOATS)
 def dot_grad(b: Binder) -> None:
     """dX = dOut · Y; dY = dOut · X."""
+    if b.on_cuda:
+        x, g = b["X"], b["Out@GRAD"]
+        operands = x, b["Y"], g, b["X@GRAD"], b["Y@GRAD"]
+        return by_rows(b, CUDA, f"dot_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], *operands, np.int64(x.shape[-1]))
     g = b["Out@GRAD"].reshape(*b["X"].shape[:-1], 1)
     for slot, other in (("X@GRAD", b["Y"]), ("Y@GRAD", b["X"])):
         if b.wants(slot):
@@ -116,6 +118,7 @@ def _down(b: Binder, t: Array, out: Array) -> None:
     infer=_cos_infer,
     grad=default_grad("X", "Y", "XNorm", "YNorm", "Out", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def cos_sim(b: Binder) -> None:
     """Out = sum(X · Y) / (XNorm · YNorm) for each row.
@@ -128,6 +131,10 @@ def cos_sim(b: Binder) -> None:
 
     Source: Fluid's cos_sim_op.
     """
+    if b.on_cuda:
+        x, y = b["X"], b["Y"]
+        operands = x, y, b["Out"], b["XNorm"], b["YNorm"], np.int64(len(x)), np.int64(len(y))
+        return each_line(b, CUDA, f"cos_sim<{ctype(x.dtype)}>", max(len(x), len(y)), _width(x), 1, *operands)
     x, y = values(b, _rows(b["X"]), _rows(b["Y"]))
     lengths = []
     for slot, value in (("XNorm", x), ("YNorm", y)):
@@ -139,9 +146,16 @@ def cos_sim(b: Binder) -> None:
     ((x * y).sum(1) / np.multiply(*lengths)).into(b["Out"])
 
 
-@grad_op("cos_sim_grad", dtype_slot="X")
+@grad_op("cos_sim_grad", dtype_slot="X", cuda=FLOATS)
 def cos_sim_grad(b: Binder) -> None:
     """dX = dOut · (Y / (XNorm · YNorm) - Out · X / XNorm²), and the like for Y, summed where Y has one row."""
+    if b.on_cuda:
+        x, y, dy = b["X"], b["Y"], _each_row(b)
+        lengths = b["XNorm"], b["YNorm"]
+        name = f"cos_sim_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
+        operands = x, y, b["Out@GRAD"], b["Out"], *lengths, b["X@GRAD"], dy, np.int32(len(y) == 1)
+        by_rows(b, CUDA, name, len(x), _width(x), *operands, np.int64(_width(x)))
+        return _gathered(b, dy)
     slots = _rows(b["X"]), _rows(b["Y"]), b["XNorm"], b["YNorm"], b["Out"], b["Out@GRAD"]
     x, y, x_length, y_length, out, g = values(b, *slots)
     both, pull = g / (x_length * y_length), g * out
@@ -166,6 +180,7 @@ def _distance_infer(c: Context) -> None:
     infer=_distance_infer,
     grad=default_grad("X", "Y", "sub_result", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def squared_l2_distance(b: Binder) -> None:
     """Out = sum((X - Y)²) for each row.
@@ -177,34 +192,31 @@ def squared_l2_distance(b: Binder) -> None:
 
     Source: Fluid's squared_l2_distance_op.
     """
+    if b.on_cuda:
+        x, y = b["X"], b["Y"]
+        operands = x, y, b["sub_result"], b["Out"], np.int32(len(y) == 1)
+        return each_line(b, CUDA, f"distance<{ctype(x.dtype)}>", len(x), _width(x), 1, *operands)
     x, y = (reading(b, b[slot], (len(b[slot]), _width(b[slot]))) for slot in ("X", "Y"))
     gap = b["sub_result"] if b.wants("sub_result") else b.like(x)
     b(np.subtract, x, y, out=gap)
     b(np.add.reduce, apply(b, np.multiply, gap, gap), 1, None, b["Out"], True)
 
 
-@grad_op("squared_l2_distance_grad", dtype_slot="X")
+@grad_op("squared_l2_distance_grad", dtype_slot="X", cuda=FLOATS)
 def squared_l2_distance_grad(b: Binder) -> None:
     """dX = 2 · dOut · (X - Y); dY = -dX, summed where Y has one row."""
+    if b.on_cuda:
+        x, dy = b["X"], _each_row(b)
+        name = f"distance_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
+        operands = b["sub_result"], b["Out@GRAD"], b["X@GRAD"], dy
+        by_rows(b, CUDA, name, len(x), _width(x), *operands, np.int64(_width(x)))
+        return _gathered(b, dy)
     gap, g = values(b, b["sub_result"], b["Out@GRAD"])
     t = (gap * (g * 2)).array
     if b.wants("X@GRAD"):
         b(np.copyto, _rows(b["X@GRAD"]), t)
     if b.wants("Y@GRAD"):
         _down(b, apply(b, np.negative, t), _rows(b["Y@GRAD"]))
-
-
-@kernel("dot", place="cuda", dtypes=NUMBERS)
-def dot_on_cuda(b: Binder) -> None:
-    x = b["X"]
-    fold(b, CUDA, PRODUCTS, x, [x.ndim - 1], b["Out"], y=b["Y"])
-
-
-@kernel("dot_grad", place="cuda", dtypes=FLOATS)
-def dot_grad_on_cuda(b: Binder) -> None:
-    x, g = b["X"], b["Out@GRAD"]
-    operands = x, b["Y"], g, b["X@GRAD"], b["Y@GRAD"]
-    by_rows(b, CUDA, f"dot_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], *operands, np.int64(x.shape[-1]))
 
 
 def _each_row(b: Binder) -> Array:
@@ -220,36 +232,3 @@ def _gathered(b: Binder, rows: Array) -> None:
         sums = writing_as(b, dy, rows.dtype)
         strided_copy.fold(b, rows, sums, rows.shape, [0])
         written_as(b, dy, sums)
-
-
-@kernel("cos_sim", place="cuda", dtypes=FLOATS)
-def cos_sim_on_cuda(b: Binder) -> None:
-    x, y = b["X"], b["Y"]
-    operands = x, y, b["Out"], b["XNorm"], b["YNorm"], np.int64(len(x)), np.int64(len(y))
-    each_line(b, CUDA, f"cos_sim<{ctype(x.dtype)}>", max(len(x), len(y)), _width(x), 1, *operands)
-
-
-@kernel("cos_sim_grad", place="cuda", dtypes=FLOATS)
-def cos_sim_grad_on_cuda(b: Binder) -> None:
-    x, y, dy = b["X"], b["Y"], _each_row(b)
-    lengths = b["XNorm"], b["YNorm"]
-    name = f"cos_sim_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
-    operands = x, y, b["Out@GRAD"], b["Out"], *lengths, b["X@GRAD"], dy, np.int32(len(y) == 1)
-    by_rows(b, CUDA, name, len(x), _width(x), *operands, np.int64(_width(x)))
-    _gathered(b, dy)
-
-
-@kernel("squared_l2_distance", place="cuda", dtypes=FLOATS)
-def squared_l2_distance_on_cuda(b: Binder) -> None:
-    x, y = b["X"], b["Y"]
-    operands = x, y, b["sub_result"], b["Out"], np.int32(len(y) == 1)
-    each_line(b, CUDA, f"distance<{ctype(x.dtype)}>", len(x), _width(x), 1, *operands)
-
-
-@kernel("squared_l2_distance_grad", place="cuda", dtypes=FLOATS)
-def squared_l2_distance_grad_on_cuda(b: Binder) -> None:
-    x, dy = b["X"], _each_row(b)
-    name = f"distance_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
-    operands = b["sub_result"], b["Out@GRAD"], b["X@GRAD"], dy
-    by_rows(b, CUDA, name, len(x), _width(x), *operands, np.int64(_width(x)))
-    _gathered(b, dy)

@@ -1,13 +1,10 @@
 """histogram: how many elements fall into each of several ranges."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, kernel, op
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb.op import Array, Attr, Binder, op
+from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.tensor.strided_copy import fill
 
@@ -40,6 +37,7 @@ def count(x: Array, low: float, high: float, out: Array) -> None:
     check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
     cost="X",
     infer=lambda c: c.set("Out", (c.attr("bins"),), np.int64),
+    cuda=reduction_kernels.NUMBERS,
 )
 def histogram(b: Binder) -> None:
     """Out[i] = how many elements of X fall into the i-th of ``bins`` ranges between min and max; others do not count.
@@ -51,22 +49,18 @@ def histogram(b: Binder) -> None:
 
     Source: Paddle's histogram_op.
     """
+    if b.on_cuda:  # one pass that counts, after two that find the ends where they come from the elements
+        x, out, low, high = b["X"], b["Out"], b.attr("min"), b.attr("max")
+        fill(b, out)
+        if not x.size:
+            return
+        ends = [None, None]
+        if low == high:
+            ends = [b.tmp((1,), x.dtype) for _ in ends]
+            for how, end in zip((Fold("r::smallest"), Fold("r::largest")), ends, strict=True):
+                fold(b, reduction_kernels.CUDA, how, x, range(x.ndim), end)
+        beside = out.size <= _BESIDE
+        shared, blocks = 4 * out.size if beside else 0, min(_BLOCKS, -(-x.size // THREADS))
+        numbers = (*map(np.int64, (low, high, out.size)), np.int32(beside), np.int64(x.size))
+        return b(CUDA[f"histogram<{ctype(x.dtype)}>"], (blocks,), (THREADS,), shared, x, *ends, out, *numbers)
     b(count, b["X"], b.attr("min"), b.attr("max"), b["Out"])
-
-
-@kernel("histogram", place="cuda", dtypes=reduction_kernels.NUMBERS)
-def histogram_on_cuda(b: Binder) -> None:
-    """One pass that counts, after two that find the ends where they come from the elements."""
-    x, out, low, high = b["X"], b["Out"], b.attr("min"), b.attr("max")
-    fill(b, out)
-    if not x.size:
-        return
-    ends = [None, None]
-    if low == high:
-        ends = [b.tmp((1,), x.dtype) for _ in ends]
-        for how, end in zip((Fold("r::smallest"), Fold("r::largest")), ends, strict=True):
-            fold(b, reduction_kernels.CUDA, how, x, range(x.ndim), end)
-    beside = out.size <= _BESIDE
-    shared, blocks = 4 * out.size if beside else 0, min(_BLOCKS, -(-x.size // THREADS))
-    numbers = (*map(np.int64, (low, high, out.size)), np.int32(beside), np.int64(x.size))
-    b(CUDA[f"histogram<{ctype(x.dtype)}>"], (blocks,), (THREADS,), shared, x, *ends, out, *numbers)

@@ -1,7 +1,5 @@
 """inverse and cholesky: matrices taken apart."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet

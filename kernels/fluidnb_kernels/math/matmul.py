@@ -1,18 +1,145 @@
-"""matmul, matmul_v2 and bmm: the product of matrices, of batches of matrices and of vectors."""
-
-from __future__ import annotations
+"""mul, matmul, matmul_v2 and bmm: the product of matrices, of batches of matrices and of vectors."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, product, second_grad
 from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import FLOATS, zeros
-from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
-from fluidnb_kernels.math.mul import AGAIN, gemm
-from fluidnb_kernels.views import is_view, reading, writing, written
+from fluidnb_kernels.emit import FLOATS, is_view, reading, writing, written, zeros
+from fluidnb_kernels.math import matrix_products
+from fluidnb_kernels.math.matrix_products import Side, summed_product
+from fluidnb_kernels.rules import checked
+
+
+def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
+    """Emit ``out = x @ y`` for matrices; an output in column order takes the transposed product."""
+    if out.flags.c_contiguous:
+        b(np.dot, x, y, out)
+    else:
+        b(np.dot, y.T, x.T, out.T)
+
+
+def emit_sum_of_products(b: Binder, pairs: Any, out: Any) -> None:
+    """Emit ``out = the sum of x @ y`` over pairs of matrices; a pair with None counts as 0."""
+    there = [(x, y) for x, y in pairs if x is not None and y is not None]
+    if not there:
+        return b(np.copyto, out, b.const(0, out.dtype))
+    gemm(b, *there[0], out)
+    for x, y in there[1:]:
+        more = b.like(out)
+        gemm(b, x, y, more)
+        b(np.add, out, more, out=out)
+
+
+def matrix(shape: tuple[int, ...], columns: int) -> tuple[int, int]:
+    """A shape as that of a matrix: the first ``columns`` sizes make its height, the others its width (-1 unknown)."""
+    return product(shape[:columns]), product(shape[columns:])
+
+
+def _mul_infer(c: Context) -> None:
+    x, y, i, j = c["X"], c["Y"], c.attr("x_num_col_dims"), c.attr("y_num_col_dims")
+    for slot, value, columns in (("X", x, i), ("Y", y, j)):
+        c.require(
+            value.ndim > columns,
+            f"The rank of Input({slot}) of mul must be larger than {slot.lower()}_num_col_dims.",
+            expected=f"rank > {columns}", received=f"rank {value.ndim}",
+        )  # fmt: skip
+    width, height = matrix(x.shape, i)[1], matrix(y.shape, j)[0]
+    c.require(
+        width == height or width < 0 or height < 0,
+        "First matrix's width must be equal with second matrix's height.",
+        expected=f"width {height}, the height of Y", received=f"width {width}",
+        hint="the sizes of X from dimension x_num_col_dims on make its width.",
+    )  # fmt: skip
+    c.set("Out", x.shape[:i] + y.shape[j:], x.dtype, c.lod("X"))
+
+
+@op(
+    "mul",
+    inputs={
+        "X: float[rows, …, columns]": "first operand, rank > x_num_col_dims",
+        "Y: float[rows, …, columns]": "second operand, rank > y_num_col_dims",
+    },
+    outputs={"Out": "their product; the first dimensions of X, then the last of Y"},
+    attrs={
+        "x_num_col_dims": Attr("int", 1, "how many dimensions of X make the height of its matrix", ge=1),
+        "y_num_col_dims": Attr("int", 1, "how many dimensions of Y make the height of its matrix", ge=1),
+    },
+    cost="Out * X[x_num_col_dims:]",
+    infer=_mul_infer,
+    grad=default_grad("X", "Y", "Out@GRAD"),
+    cuda=FLOATS,
+)
+def mul(b: Binder) -> None:
+    """Out = X · Y, with X and Y flattened to matrices. Out inherits X's LoD.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("mul", {"X": [[1.0, 2.0]], "Y": [[3.0], [4.0]]})["Out"]
+        array([[11.]])
+
+    Source: Fluid's mul_op.
+    """
+    m, k, n = _sizes(b)
+    _emit(b, "Out", (m, n), (_seen(b, "X", m, k), _seen(b, "Y", k, n)))
+
+
+#: Slots of the gradient of a product's gradient, as Paddle names them.
+AGAIN = (
+    {"X": "X", "Y": "Y", "DOut": "Out@GRAD"},
+    {"DDX": "X@GRAD", "DDY": "Y@GRAD"},
+    {"DDOut": "Out@GRAD", "DX": "X", "DY": "Y"},
+)  # fmt: skip
+
+
+def _seen(b: Binder, slot: str, *shape: int) -> Any:
+    """An operand as a matrix: a `Side` on GPUs."""
+    if not b.has(slot):
+        return None
+    return Side(b[slot].reshape(shape)) if b.on_cuda else reading(b, b[slot], shape)
+
+
+def _mul_transposed(x: Any) -> Any:
+    return None if x is None else x.turned if isinstance(x, Side) else x.T
+
+
+def _emit(b: Binder, slot: str, shape: tuple[int, int], *pairs: tuple[Any, Any]) -> None:
+    """Emit an output as the sum of products, where it is wanted."""
+    if b.wants(slot) and b.on_cuda:
+        matrix_products.sum_of_products(b, pairs, b[slot].reshape(shape))
+    elif b.wants(slot):
+        out = writing(b, b[slot], shape)
+        emit_sum_of_products(b, pairs, out)
+        written(b, b[slot], out)
+
+
+def _sizes(b: Binder) -> tuple[int, int, int]:
+    """Rows of X, columns of X, columns of Y."""
+    m, k = matrix(b["X"].shape, b.attr("x_num_col_dims", 1))
+    return m, k, matrix(b["Y"].shape, b.attr("y_num_col_dims", 1))[1]
+
+
+@grad_op("mul_grad", grad=second_grad("mul_grad_grad", *AGAIN), cuda=FLOATS)
+def mul_grad(b: Binder) -> None:
+    """dX = dOut · Yᵀ; dY = Xᵀ · dOut."""
+    m, k, n = _sizes(b)
+    x, y, g = _seen(b, "X", m, k), _seen(b, "Y", k, n), _seen(b, "Out@GRAD", m, n)
+    _emit(b, "X@GRAD", (m, k), (g, _mul_transposed(y)))
+    _emit(b, "Y@GRAD", (k, n), (_mul_transposed(x), g))
+
+
+@grad_op("mul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
+def mul_grad_grad(b: Binder) -> None:
+    """DDOut = DDX · Y + X · DDY; DX = DOut · DDYᵀ; DY = DDXᵀ · DOut."""
+    m, k, n = _sizes(b)
+    x, y, g = _seen(b, "X", m, k), _seen(b, "Y", k, n), _seen(b, "DOut", m, n)
+    ddx, ddy = _seen(b, "DDX", m, k), _seen(b, "DDY", k, n)
+    _emit(b, "DDOut", (m, n), (ddx, y), (x, ddy))
+    _emit(b, "DX", (m, k), (g, _mul_transposed(ddy)))
+    _emit(b, "DY", (k, n), (_mul_transposed(ddx), g))
+
 
 Shape = tuple[int, ...]
 
@@ -26,10 +153,10 @@ def _as_matrices(c: Context, slot: str) -> Shape:
     if len(shape) == 1:
         column = (slot == "Y") != bool(c.attr("transpose_" + slot, False))
         return (shape[0], 1) if column else (1, shape[0])
-    return (*shape[:-2], shape[-1], shape[-2]) if _transposed(c, slot) else shape
+    return (*shape[:-2], shape[-1], shape[-2]) if _matmul_transposed(c, slot) else shape
 
 
-def _transposed(c: Context, slot: str) -> bool:
+def _matmul_transposed(c: Context, slot: str) -> bool:
     """Whether an operand is transposed, which matmul and matmul_v2 say by different names and bmm never is."""
     return bool(c.attr("transpose_" + slot, False) or c.attr("trans_" + slot.lower(), False))
 
@@ -53,7 +180,7 @@ def _transposed_hint(c: Context) -> str:
     return "layers.reshape makes the width of X the height of Y."
 
 
-def _infer(c: Context) -> None:
+def _matmul_infer(c: Context) -> None:
     for slot in ("X", "Y"):
         c.require(
             c[slot].ndim, f"Input({slot}) of {c.definition.type} must have at least one dimension.",
@@ -75,16 +202,11 @@ def _infer(c: Context) -> None:
     c.set("Out", shape or (1,), c["X"].dtype, c.lod("X"))
 
 
-def _batches_infer(c: Context) -> None:
-    c.check_inputs()
-    _infer(c)
-
-
 def _matrices(b: Binder, slot: str, shape: Shape, value: Any) -> Any:
     """An operand, or its gradient, as [..., rows, columns], transposed where its attribute is set."""
     if value.ndim == 1:
         return value.reshape(shape)
-    return value.swapaxes(-1, -2) if _transposed(b, slot) else value
+    return value.swapaxes(-1, -2) if _matmul_transposed(b, slot) else value
 
 
 def _tall(x: Any) -> Any:
@@ -111,7 +233,7 @@ def _scaled(b: Binder, out: Any) -> None:
 def _products(c: Context) -> int:
     """Multiply-adds: the elements of Out times the length of the sums."""
     x = c["X"]
-    return math.prod(c["Out"].shape) * int(x.shape[-2 if x.ndim > 1 and _transposed(c, "X") else -1])
+    return math.prod(c["Out"].shape) * int(x.shape[-2 if x.ndim > 1 and _matmul_transposed(c, "X") else -1])
 
 
 _INPUTS = {slot: "a vector, a matrix or a batch of matrices" for slot in ("X: float", "Y: float")}
@@ -139,16 +261,14 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     """
 
 
-@kernel("bmm", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
-@kernel("matmul", place="cuda", dtypes=FLOATS)
 @op(
     "bmm",
     inputs={"X: float[n, rows, k]": "", "Y: float[n, k, columns]": ""},
     outputs={"Out": "[n, rows, columns]"},
     cost="Out * X[2:]",
-    infer=_batches_infer,
+    infer=checked(_matmul_infer),
     grad=_GRAD,
+    cuda=FLOATS,
     doc=_BMM_DOC,
 )
 @op(
@@ -160,8 +280,9 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
         "trans_y": Attr("bool", False, "swap the last two dimensions of Y"),
     },
     cost=_products,
-    infer=_infer,
+    infer=_matmul_infer,
     grad=_GRAD,
+    cuda=FLOATS,
     doc=_V2_DOC,
 )
 @op(
@@ -175,8 +296,9 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
         "head_number": Attr("int", 1, "only 1: splitting X into heads is not done", enum=(1,)),
     },
     cost=_products,
-    infer=_infer,
+    infer=_matmul_infer,
     grad=_GRAD,
+    cuda=FLOATS,
 )
 def matmul(b: Binder) -> None:
     """Out = alpha · X · Y; batches broadcast as in numpy. A vector counts as a row of X and as a column of Y.
@@ -198,9 +320,9 @@ def _sum(b: Binder, out: Any, *pairs: tuple[Any, Any]) -> None:
     if out is None:
         return
     (sx, sy, so), there = _shapes(b), [(x, y) for x, y in pairs if x is not None and y is not None]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         sides = [(_side_of(b, "X", x), _side_of(b, "Y", y)) for x, y in there]
-        return sum_of_products(b, sides, out.reshape(so), b.attr("alpha", 1.0))
+        return matrix_products.sum_of_products(b, sides, out.reshape(so), b.attr("alpha", 1.0))
     total = writing(b, out, so)
     if not there:
         zeros(b, total)
@@ -221,12 +343,9 @@ _V2_AGAIN = (
 )  # fmt: skip
 
 
-@kernel("bmm_grad", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2_grad", place="cuda", dtypes=FLOATS)
-@kernel("matmul_grad", place="cuda", dtypes=FLOATS)
-@grad_op("bmm_grad", grad=second_grad("bmm_grad_grad", *AGAIN))
-@grad_op("matmul_v2_grad", grad=second_grad("matmul_v2_grad_grad", *_V2_AGAIN))
-@grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN))
+@grad_op("bmm_grad", grad=second_grad("bmm_grad_grad", *AGAIN), cuda=FLOATS)
+@grad_op("matmul_v2_grad", grad=second_grad("matmul_v2_grad_grad", *_V2_AGAIN), cuda=FLOATS)
+@grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN), cuda=FLOATS)
 def matmul_grad(b: Binder) -> None:
     """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
     _slopes(b, b["Out@GRAD"], (b["X"], b["Y"]), (b["X@GRAD"], b["Y@GRAD"]))
@@ -238,7 +357,7 @@ def _slopes(b: Binder, g: Any, operands: tuple[Any, Any], outs: tuple[Any, Any])
     for to, other in ((dx, y), (dy, x)):
         if to is not None and other is None:
             verbs.fill(b, to)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         grad = Side(g.reshape(so))
         if dx is not None and y is not None:
             _slope_on_cuda(b, "X", dx, grad, _side_of(b, "Y", y).turned, sx)
@@ -258,7 +377,7 @@ def _slopes(b: Binder, g: Any, operands: tuple[Any, Any], outs: tuple[Any, Any])
 
 def _slope(b: Binder, slot: str, grad: Any, left: Any, right: Any, shape: Shape) -> None:
     """Emit the gradient of one operand, left · right, or its transpose where the operand was transposed."""
-    if grad.ndim > 1 and _transposed(b, slot):
+    if grad.ndim > 1 and _matmul_transposed(b, slot):
         left, right = right.swapaxes(-1, -2), left.swapaxes(-1, -2)
         shape = (*shape[:-2], shape[-1], shape[-2])
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
@@ -279,12 +398,12 @@ def _side_of(b: Binder, slot: str, value: Any) -> Side:
     """An operand, or its gradient, as matrices for GPUs."""
     if value.ndim == 1:
         return Side(value.reshape(_shapes(b)[slot == "Y"]))
-    return Side(value, _transposed(b, slot))
+    return Side(value, _matmul_transposed(b, slot))
 
 
 def _slope_on_cuda(b: Binder, slot: str, to: Any, left: Side, right: Side, shape: Shape) -> None:
     """Emit what `_slope` does on a GPU."""
-    if to.ndim > 1 and _transposed(b, slot):
+    if to.ndim > 1 and _matmul_transposed(b, slot):
         left, right = right.turned, left.turned
     summed_product(b, left, right, to, to.shape if to.ndim > 1 else shape, b.attr("alpha", 1.0))
 
@@ -296,20 +415,18 @@ def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) ->
     _slopes(b, b[g], (b[ddx], b[ddy]), (dx, dy))
 
 
-@kernel("matmul_grad_grad", place="cuda", dtypes=FLOATS)
-@kernel("bmm_grad_grad", place="cuda", dtypes=FLOATS)
-@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
-@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
+@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut", cuda=FLOATS)
 def matmul_grad_grad(b: Binder) -> None:
     """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
     _again(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
 
 
-@kernel("matmul_v2_grad_grad", place="cuda", dtypes=FLOATS)
 @grad_op(
     "matmul_v2_grad_grad",
     infer=aliases({"grad_out@GRAD": "grad_out", "X@GRAD": "X", "Y@GRAD": "Y"}),
     dtype_slot="grad_out",
+    cuda=FLOATS,
 )
 def matmul_v2_grad_grad(b: Binder) -> None:
     """As matmul_grad_grad, with other names of slots."""

@@ -8,12 +8,9 @@ from itertools import product as combinations
 from typing import NamedTuple
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda import Source, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.elementwise.dims import Dim, merged
+from fluidnb_kernels.elementwise.broadcast import Dim, aligned, merged, summed
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
@@ -84,11 +81,7 @@ def _which(dims: list[Dim]) -> tuple[list[bool], list[bool]]:
 
 
 def summed_product(b: Binder, x: Side, y: Side, out: Array, shape: Shape, alpha: float) -> None:
-    """Emit ``out = alpha · x · y``, added up over the batches that ``out`` does not have.
-
-    Args:
-        shape: the shape in which to look at ``out``, [..., rows, columns].
-    """
+    """Emit ``out = alpha · x · y``, added up over batches that ``out``, of a shape [..., rows, columns], lacks."""
     one, other = _aligned(x, y)
     batch = tuple(m if n == 1 else n for n, m in zip(one, other, strict=True))
     padded = (1,) * (len(batch) + 2 - len(shape)) + shape

@@ -1,20 +1,13 @@
 """minus: the difference of two tensors of one shape."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import EMPTY, GRAD, Binder, OpDef, OpDesc, grad_names, op
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary
 from fluidnb_kernels.math.scale import scale_desc
-from fluidnb_kernels.rules import same_shape
-
-
-def _infer(c: Context) -> None:
-    same_shape(c, "X", "Y")
-    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+from fluidnb_kernels.rules import alike
 
 
 def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
@@ -28,9 +21,10 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     inputs={"X": "any shape", "Y": "same shape"},
     outputs={"Out": "X - Y"},
     cost="Out",
-    infer=_infer,
+    infer=alike("X Y", "Out"),
     grad=_grad,
     inplace=True,
+    cuda=NUMBERS,
 )
 def minus(b: Binder) -> None:
     """Out = X - Y; Out inherits X's LoD. The gradients are scales by 1 and -1.
@@ -42,10 +36,7 @@ def minus(b: Binder) -> None:
 
     Source: Fluid's minus_op.
     """
+    if b.on_cuda:
+        out = b["Out"]
+        return binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)
     b(np.subtract, b["X"], b["Y"], out=b["Out"])
-
-
-@kernel("minus", place="cuda", dtypes=NUMBERS)
-def minus_on_cuda(b: Binder) -> None:
-    out = b["Out"]
-    binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)

@@ -1,15 +1,11 @@
 """moving_average_abs_max_scale: how large a tensor's elements are, averaged over the runs so far."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, op
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda import ctype, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.norms import CUDA
 from fluidnb_kernels.reduce import reduction_kernels
@@ -60,7 +56,7 @@ def average(
     infer=_infer,
     grad=default_grad("Out@GRAD", wrt=["X"], type=_SLOPE),
     dtypes=FLOATS,
-    dtype_slot="X",
+    dtype_slot="X", cuda=FLOATS,
 )  # fmt: skip
 def moving_average_abs_max_scale(b: Binder) -> None:
     """OutAccum = rate · InAccum + max |X|; OutState = rate · InState + 1; OutScale = OutAccum / OutState; Out = X.
@@ -75,6 +71,21 @@ def moving_average_abs_max_scale(b: Binder) -> None:
     moving_average_abs_max_scale_op.
     """
     x = b["X"]
+    if b.on_cuda:  # a fold finds the largest size; one thread does the rest
+        if b.wants("Out"):
+            move(b, b["Out"], x)
+        if b.attr("is_test"):
+            return
+        wide, slots = wide_dtype(x.dtype), ("OutAccum", "OutState", "OutScale")
+        largest = b.tmp((1,), wide)
+        fold(b, reduction_kernels.CUDA, reduction_kernels.LARGEST_SIZE, x, range(x.ndim), largest)
+        before = [of_dtype(b, b[slot], wide) for slot in ("InAccum", "InState")]
+        after = [writing_as(b, b[slot], wide) if b.wants(slot) else b.tmp((1,), wide) for slot in slots]
+        b(CUDA[f"moving<{ctype(wide)}>"], (1,), (1,), 0, largest, *before, *after, np.float64(b.attr("moving_rate")))
+        for slot, given in zip(slots, after, strict=True):
+            if b.wants(slot):
+                written_as(b, b[slot], given)
+        return
     if b.wants("Out"):
         b(np.copyto, b["Out"], x)
     if b.attr("is_test"):
@@ -84,27 +95,7 @@ def moving_average_abs_max_scale(b: Binder) -> None:
     b(average, x, b["InAccum"], b["InState"], rate, *outs)
 
 
-@kernel(_SLOPE, place="cuda")
-@grad_op(_SLOPE, infer=aliases({"X@GRAD": "Out@GRAD"}))
+@grad_op(_SLOPE, infer=aliases({"X@GRAD": "Out@GRAD"}), cuda=True)
 def straight_through(b: Binder) -> None:
     """dX = dOut."""
     verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])
-
-
-@kernel("moving_average_abs_max_scale", place="cuda", dtypes=FLOATS)
-def moving_average_abs_max_scale_on_cuda(b: Binder) -> None:
-    """A fold finds the largest size; one thread does the rest."""
-    x = b["X"]
-    if b.wants("Out"):
-        move(b, b["Out"], x)
-    if b.attr("is_test"):
-        return
-    wide, slots = wide_dtype(x.dtype), ("OutAccum", "OutState", "OutScale")
-    largest = b.tmp((1,), wide)
-    fold(b, reduction_kernels.CUDA, reduction_kernels.LARGEST_SIZE, x, range(x.ndim), largest)
-    before = [of_dtype(b, b[slot], wide) for slot in ("InAccum", "InState")]
-    after = [writing_as(b, b[slot], wide) if b.wants(slot) else b.tmp((1,), wide) for slot in slots]
-    b(CUDA[f"moving<{ctype(wide)}>"], (1,), (1,), 0, largest, *before, *after, np.float64(b.attr("moving_rate")))
-    for slot, given in zip(slots, after, strict=True):
-        if b.wants(slot):
-            written_as(b, b[slot], given)

@@ -1,25 +1,25 @@
-"""norm, l1_norm and clip_by_norm: lengths of vectors, and vectors of a length."""
+"""norm, l1_norm, squared_l2_norm, clip_by_norm, p_norm and dist: sizes of tensors."""
 
-from __future__ import annotations
+import math
+from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op, same
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.line_grid import each_line, split
+from fluidnb_kernels.cuda import THREADS, Source, ctype, each, each_line, lines_along, typed, wide_dtype
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.cuda.upload import room_beside
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.elementwise import launch as elementwise
+from fluidnb_kernels.elementwise.broadcast import aligned, summed
+from fluidnb_kernels.emit import FLOATS, apply, reading, zeros
+from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as FOLDS
 from fluidnb_kernels.reduce.reduction_kernels import SIZES, SQUARES, launch
 from fluidnb_kernels.rows.device_rows import merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows, put_rows, shape_of, value_array
 from fluidnb_kernels.rules import kept, one_axis
-from fluidnb_kernels.views import reading
 
 #: Blocks at most that leave sums of squares.
 _PARTS = 512
@@ -51,6 +51,7 @@ def _norm_infer(c: Context) -> None:
     infer=_norm_infer,
     grad=default_grad("X", "Norm", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def norm(b: Binder) -> None:
     """Norm = √(sum(X²) + epsilon) along ``axis``; Out = X / Norm.
@@ -62,32 +63,26 @@ def norm(b: Binder) -> None:
 
     Source: Fluid's norm_op.
     """
+    if b.on_cuda:
+        x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
+        operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
+        return each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
     axis, shape = b.attr("axis"), kept(b["X"].shape, b.attr("axis"))
     x, length = values(b, b["X"], b["Norm"] if b.wants("Norm") else b.tmp(shape, b["X"].dtype))
     np.sqrt((x * x).sum(axis) + b.attr("epsilon")).into(length.array)
     (x / length).into(b["Out"])
 
 
-@grad_op("norm_grad", dtype_slot="X")
+@grad_op("norm_grad", dtype_slot="X", cuda=FLOATS)
 def norm_grad(b: Binder) -> None:
     """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
+    if b.on_cuda:
+        x = b["X"]
+        operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
+        return each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *lines_along(x.shape, b.attr("axis")), *operands)
     x, length, g = values(b, b["X"], b["Norm"], b["Out@GRAD"])
     along = (x * g).sum(b.attr("axis")) / (length * length)
     ((g - x * along) / length).into(b["X@GRAD"])
-
-
-@kernel("norm", place="cuda", dtypes=FLOATS)
-def norm_on_cuda(b: Binder) -> None:
-    x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
-    operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
-    each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
-
-
-@kernel("norm_grad", place="cuda", dtypes=FLOATS)
-def norm_grad_on_cuda(b: Binder) -> None:
-    x = b["X"]
-    operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
-    each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
 
 
 @op(
@@ -141,6 +136,7 @@ def shrink_rows(x: Array, longest: float, out: Array) -> None:
     inplace=True,
     dtypes=FLOATS,
     rows=as_x,
+    cuda=FLOATS,
 )
 def clip_by_norm(b: Binder) -> None:
     """Out = X · max_norm / max(max_norm, √(sum(X²))).
@@ -152,6 +148,14 @@ def clip_by_norm(b: Binder) -> None:
 
     Source: Fluid's clip_by_norm_op.
     """
+    if b.on_cuda:
+        x, longest = b["X"], b.attr("max_norm")
+        if b.is_rows("X"):
+            return b(shrink_rows_on_device, x, put_rows(b, "Out", shape_of(x), dtype_of(x)), longest)
+        square = b.tmp((1,), wide_dtype(x.dtype))
+        fold(b, FOLDS, SQUARES, x, range(x.ndim), square)
+        operands = x, square, b["Out"], np.int32(1), np.float64(longest)
+        return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, *operands)
     if b.is_rows("X"):
         return on_rows(b, shrink_rows, b.attr("max_norm"), merge=True)
     x = b["X"]
@@ -171,12 +175,232 @@ def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: f
         CUDA[f"shrink<{t}>"]((parts,), (THREADS,), 0, values, partial, values, np.int32(parts), np.float64(longest), n)
 
 
-@kernel("clip_by_norm", place="cuda", dtypes=FLOATS)
-def clip_by_norm_on_cuda(b: Binder) -> None:
-    x, longest = b["X"], b.attr("max_norm")
-    if b.is_rows("X"):
-        return b(shrink_rows_on_device, x, put_rows(b, "Out", shape_of(x), dtype_of(x)), longest)
-    square = b.tmp((1,), wide_dtype(x.dtype))
-    fold(b, FOLDS, SQUARES, x, range(x.ndim), square)
-    operands = x, square, b["Out"], np.int32(1), np.float64(longest)
-    return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, *operands)
+@op(
+    "squared_l2_norm",
+    inputs={"X": "any shape"},
+    outputs={"Out": "the sum of their squares, shape [1]"},
+    cost="X",
+    infer=lambda c: c.set("Out", (1,), c["X"].dtype),
+    grad=default_grad("X", "Out@GRAD"),
+)
+def squared_l2_norm(b: Binder) -> None:
+    """Out = sum(X²) over all elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("squared_l2_norm", {"X": [3.0, 4.0]})["Out"]
+        array([25.])
+
+    Source: Fluid's squared_l2_norm_op.
+    """
+    x = b["X"]
+    row = reading(b, x, (x.size,))
+    b(np.dot, row, row, b["Out"].reshape(()))
+
+
+@grad_op("squared_l2_norm_grad")
+def squared_l2_norm_grad(b: Binder) -> None:
+    """dX = 2 · dOut · X."""
+    x = b["X"]
+    twice = b.tmp((), x.dtype)
+    b(np.multiply, b["Out@GRAD"].reshape(()), b.const(2, x.dtype), out=twice)
+    b(np.multiply, x, twice, out=b["X@GRAD"])
+
+
+launch("squared_l2_norm", SQUARES, "s::square")
+
+
+#: What keeps the gradient of dist from dividing by a distance of 0.
+_TINY = 1e-12
+
+
+def emit_norm(b: Binder, x: Array, p: float, axes: Any, out: Array) -> None:
+    """Emit the p-norm along axes: p = 0 counts what is not 0, infinite ones take the largest or the smallest size."""
+    (v,) = values(b, x)
+    if p == 0:
+        return b(np.add.reduce, (v != 0).array, axes, out.dtype, out, True)
+    if p == 2:
+        return np.sqrt((v * v).sum(axes)).into(out)
+    size = abs(v)
+    if math.isinf(p):
+        return size.reduced(np.maximum if p > 0 else np.minimum, axes).into(out)
+    return size.sum(axes).into(out) if p == 1 else np.power(np.power(size, p).sum(axes), 1 / p).into(out)
+
+
+def emit_norm_grad(b: Binder, x: Array, p: float, tiny: float, norm: Array, g: Array, dx: Array) -> None:
+    """Emit dx = g · sign(x) · (|x| / norm) to the power of p - 1."""
+    if p == 0:
+        return zeros(b, dx)
+    v, length, slope = values(b, x, norm, g)
+    if math.isinf(p):
+        return (np.sign(v) * (abs(v) == length) * slope).into(dx)
+    if p == 1:
+        return (np.sign(v) * slope).into(dx)
+    length = length + tiny
+    if p == 2:
+        return (v * (slope / length)).into(dx)
+    power = np.power(abs(v), p - 1) * np.sign(v)
+    return (power * (slope * np.power(length, 1 - p))).into(dx)
+
+
+def _lines(c: Context) -> tuple[list[int], int, list[int]]:
+    """X as p_norm sees it, the dimension that goes, and the shape of Out with 1 in its place."""
+    shape = list(c["X"].shape)
+    if c.attr("asvector", False):
+        size = math.prod(shape) if all(n >= 0 for n in shape) else -1
+        return [size], 0, [1]
+    axis = one_axis(c, c.attr("axis", -1), len(shape))
+    return shape, axis, [1 if i == axis else n for i, n in enumerate(shape)]
+
+
+def _p_norm_infer(c: Context) -> None:
+    _, axis, kept = _lines(c)
+    if c.attr("asvector", False):
+        shape = [1] * c["X"].ndim if c.attr("keepdim", False) else [1]
+    else:
+        shape = kept if c.attr("keepdim", False) else kept[:axis] + kept[axis + 1 :]
+    c.set("Out", shape or [1], c["X"].dtype, () if axis == 0 or not shape else c.lod("X"))
+
+
+@op(
+    "p_norm",
+    inputs={"X": "at least one dimension"},
+    outputs={"Out": "the lengths; [1] for one vector"},
+    attrs={
+        "porder": Attr("float", 2.0, "the power; 0 counts what is not 0, inf takes the largest, -inf the smallest"),
+        "axis": Attr("int", -1, "the dimension of the vectors; from the end when negative"),
+        "epsilon": Attr("float", 1e-12, "added to the length in the gradient"),
+        "keepdim": Attr("bool", False, "keep that dimension, with size 1"),
+        "asvector": Attr("bool", False, "take all of X as one vector"),
+    },
+    cost="2 * X",
+    infer=_p_norm_infer,
+    grad=default_grad("X", "Out", "Out@GRAD"),
+    dtypes=FLOATS,
+    cuda=FLOATS,
+)
+def p_norm(b: Binder) -> None:
+    """Out = (sum(|X|ᵖ))^(1/p) along ``axis``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("p_norm", {"X": [[3.0, -4.0]]}, {"porder": 1.0})["Out"]
+        array([7.])
+
+    Source: Paddle's p_norm_op.
+    """
+    if b.on_cuda:
+        shape, axis, _ = _lines(b)
+        p = float(b.attr("porder"))
+        return fold(b, reduction_kernels.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
+    shape, axis, kept = _lines(b)
+    emit_norm(b, reading(b, b["X"], shape), b.attr("porder"), axis, b["Out"].reshape(kept))
+
+
+@grad_op("p_norm_grad", cuda=FLOATS)
+def p_norm_grad(b: Binder) -> None:
+    """dX = dOut · sign(X) · (|X| / Out)^(p-1); for an infinite p dOut · sign(X) where |X| is Out."""
+    x, out, g, dx, whole = b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"], b.attr("asvector", False)
+    p, tiny = float(b.attr("porder", 2.0)), float(b.attr("epsilon", _TINY))
+    if b.on_cuda:
+        gone = range(x.ndim) if whole else [_lines(b)[1]]
+        return spread(b, reduction_kernels.CUDA, f"s::{_fold(p)[1]}", gone, x, out, g, dx, (tiny, p))
+    kept = [1] * x.ndim if whole else _lines(b)[2]
+    return emit_norm_grad(b, x, p, tiny, out.reshape(kept), g.reshape(kept), dx)
+
+
+#: p -> the fold and its gradient; all other p come last.
+_FOLDS = {
+    0.0: (reduction_kernels.COUNTS, "count"), 1.0: (reduction_kernels.SIZES, "size"),
+    2.0: (reduction_kernels.LENGTH, "length"), math.inf: (reduction_kernels.LARGEST_SIZE, "extreme_size"),
+    -math.inf: (reduction_kernels.SMALLEST_SIZE, "extreme_size"),
+}  # fmt: skip
+
+
+def _fold(p: float) -> tuple[Fold, str]:
+    return _FOLDS.get(p, (reduction_kernels.POWER_LENGTH, "power"))
+
+
+def _both(c: Context) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The shapes of X, Y and X - Y, of one rank."""
+    x, y = aligned(c["X"].shape, c["Y"].shape, -1)
+    both = tuple(broadcast_dim(m, n) for m, n in zip(x, y, strict=True))
+    c.require(
+        -2 not in both, "Input(X) and Input(Y) of dist do not fit.", expected=f"{list(x)}, or 1 where they differ",
+        received=list(y),
+    )  # fmt: skip
+    return x, y, both
+
+
+def _dist_infer(c: Context) -> None:
+    _both(c)
+    c.set("Out", (1,), c["X"].dtype)
+
+
+def _gap(b: Binder) -> Array:
+    sx, sy, _ = _both(b)
+    return apply(b, np.subtract, b["X"].reshape(sx), b["Y"].reshape(sy))
+
+
+@op(
+    "dist",
+    inputs={"X": "any shape", "Y": "a shape that broadcasts with it"},
+    outputs={"Out": "[1]: how far they are apart"},
+    attrs={"p": Attr("float", 2.0, "the power, as of p_norm")},
+    cost="3 * X",
+    infer=_dist_infer,
+    grad=default_grad("X", "Y", "Out", "Out@GRAD"),
+    dtypes=FLOATS,
+    cuda=FLOATS,
+)
+def dist(b: Binder) -> None:
+    """Out = (sum(|X - Y|ᵖ))^(1/p) over all elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("dist", {"X": [3.0, 4.0], "Y": [0.0, 0.0]})["Out"]
+        array([5.])
+
+    Source: Paddle's dist_op.
+    """
+    if b.on_cuda:
+        gap, p = _gap_on_cuda(b), float(b.attr("p"))
+        return fold(b, reduction_kernels.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
+    gap = _gap(b)
+    emit_norm(b, gap, b.attr("p"), tuple(range(gap.ndim)), b["Out"].reshape((1,) * gap.ndim))
+
+
+@grad_op("dist_grad", cuda=FLOATS)
+def dist_grad(b: Binder) -> None:
+    """dX = dOut · sign(X - Y) · (|X - Y| / Out)^(p-1), dY = -dX; summed where an operand was repeated."""
+    if b.on_cuda:
+        gap, p = _gap_on_cuda(b), float(b.attr("p", 2.0))
+        slope = b.tmp(gap.shape, gap.dtype)
+        name = f"s::{_fold(p)[1]}"
+        spread(b, reduction_kernels.CUDA, name, range(gap.ndim), gap, b["Out"], b["Out@GRAD"], slope, (_TINY, p))
+        return elementwise.slopes(b, "sub", (gap, gap, slope, slope), (b["X@GRAD"], b["Y@GRAD"]), _both(b))
+    sx, sy, both = _both(b)
+    gap = _gap(b)
+    one = (1,) * gap.ndim
+    slope = b.like(gap)
+    emit_norm_grad(b, gap, b.attr("p", 2.0), _TINY, b["Out"].reshape(one), b["Out@GRAD"].reshape(one), slope)
+    for slot, shape in (("X@GRAD", sx), ("Y@GRAD", sy)):
+        if b.wants(slot):
+            to = b[slot].reshape(shape)
+            axes = summed(shape, both)
+            total = slope
+            if axes:
+                total = b.tmp(shape, slope.dtype)
+                b(np.add.reduce, slope, axes, None, total, True)
+            if slot == "X@GRAD":
+                b(np.copyto, to, total)
+            else:
+                b(np.negative, total, out=to)
+
+
+def _gap_on_cuda(b: Binder) -> Array:
+    """Emit X - Y."""
+    shapes = _both(b)
+    gap = b.tmp(shapes[2], b["X"].dtype)
+    elementwise.binary(b, elementwise.CUDA, "f::sub", b["X"], b["Y"], gap, shapes)
+    return gap

@@ -1,18 +1,12 @@
 """Launches of plain arithmetic of tensors of one shape."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, elements, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.types import vector
+from fluidnb_kernels.cuda import Source, ctype, each, elements, of_dtype, vector, wide_dtype, widths
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
 
@@ -58,11 +52,6 @@ def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
     """Emit clip or its gradient; the bounds are inputs where they are given, else attributes."""
     given, *numbers = bounds(b, arrays[0].dtype)
     launch(b, kernel, arrays, given, *numbers)
-
-
-def signs(b: Binder) -> None:
-    """Emit Out = the sign of X."""
-    launch(b, "sign", [b["X"], b["Out"]], [])
 
 
 def added(b: Binder, terms: Sequence[Array], out: Array) -> None:

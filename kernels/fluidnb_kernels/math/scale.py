@@ -1,18 +1,17 @@
-"""scale: a linear function of a tensor."""
-
-from __future__ import annotations
+"""scale, increment and sign: functions of each element."""
 
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, op, same
+from fluidnb_kernels.cuda import wide_dtype
 from fluidnb_kernels.elementwise.launch import NUMBERS
-from fluidnb_kernels.math.same_shape import scaled
+from fluidnb_kernels.math.same_shape import launch, scaled
 from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
+from fluidnb_kernels.rules import checked
 
 
 def scale_desc(x: str, out: str, factor: float) -> OpDesc:
@@ -32,10 +31,6 @@ def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> l
     return [scale_desc(source, name, factor) for name in grad_names(desc, "X", no_grad) if name != "@EMPTY@"]
 
 
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    return scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad)
-
-
 @op(
     "scale",
     inputs={"X": "any shape", "ScaleTensor?": "a factor of one element instead of the attribute"},
@@ -47,10 +42,11 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     },
     cost="X",
     infer=or_rows(same()),
-    grad=_grad,
+    grad=lambda desc, definition, no_grad: scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad),
     inplace=True,
     dtype_slot="X",
     rows=as_x,
+    cuda=NUMBERS,
 )
 def scale(b: Binder) -> None:
     """Out = scale · X + bias, or scale · (X + bias); Out inherits X's LoD. The gradient is a scale too.
@@ -62,15 +58,22 @@ def scale(b: Binder) -> None:
 
     Source: Fluid's scale_op.
     """
+    dtype = dtype_of(b["X"])
+    factor, bias = (int(b.attr(name)) if dtype.kind in "iu" else b.attr(name) for name in ("scale", "bias"))
     if b.is_rows("X"):
         b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
-        return on_rows(b, np.multiply, b.const(b.attr("scale"), dtype_of(b["X"])))
-    x, out = b["X"], b["Out"]
-    whole = x.dtype.kind in "iu"
-    factor, bias = (b.const(int(v) if whole else v, x.dtype) for v in (b.attr("scale"), b.attr("bias")))
+        if b.on_cuda:
+            return on_rows_on_cuda(b, scale_values, None, b.const(factor, wide_dtype(dtype))[()])
+        return on_rows(b, np.multiply, b.const(b.attr("scale"), dtype))
+    x, out, by = b["X"], b["Out"], b["ScaleTensor"] if b.has("ScaleTensor") else None
+    if b.on_cuda:
+        if x is not out or by is not None or (factor, bias) != (1, 0):
+            scaled(b, x, out, factor, bias, first=not b.attr("bias_after_scale"), by=by)
+        return None
+    factor, bias = b.const(factor, dtype), b.const(bias, dtype)
     steps: list[tuple[np.ufunc, Any]] = []
-    if b.has("ScaleTensor"):
-        steps.append((np.multiply, b["ScaleTensor"].reshape(())))
+    if by is not None:
+        steps.append((np.multiply, by.reshape(())))
     elif factor != 1:
         steps.append((np.multiply, factor))
     if bias != 0:
@@ -83,16 +86,59 @@ def scale(b: Binder) -> None:
     return None
 
 
-@kernel("scale", place="cuda", dtypes=NUMBERS)
-def scale_on_cuda(b: Binder) -> None:
-    if b.is_rows("X"):
-        b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
-        dtype = dtype_of(b["X"])
-        factor = int(b.attr("scale")) if dtype.kind in "iu" else b.attr("scale")
-        return on_rows_on_cuda(b, scale_values, None, b.const(factor, wide_dtype(dtype))[()])
-    x, out, by = b["X"], b["Out"], b["ScaleTensor"] if b.has("ScaleTensor") else None
-    whole = x.dtype.kind in "iu"
-    factor, bias = (int(v) if whole else v for v in (b.attr("scale"), b.attr("bias")))
-    if x is not out or by is not None or (factor, bias) != (1, 0):
-        scaled(b, x, out, factor, bias, first=not b.attr("bias_after_scale"), by=by)
-    return None
+def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """Inside a loop, backward counts the counter down again."""
+    step = -desc.attrs.get("step", 1.0)
+    return [OpDesc("increment", {"X": desc.outs["Out"]}, {"Out": desc.ins["X"]}, {"step": step})]
+
+
+@op(
+    "increment",
+    inputs={"X: any[1]": "one element"},
+    outputs={"Out": "X + step; often X itself"},
+    attrs={"step": Attr("float", 1.0, "what is added")},
+    cost="X",
+    infer=checked(same()),
+    grad=_back,
+    inplace=True,
+    cuda=NUMBERS,
+)
+def increment(b: Binder) -> None:
+    """Out = X + step, in the dtype of X. Its backward takes the step back, so that a loop's counter runs down again.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("increment", {"X": np.array([4])}, {"step": 2.0})["Out"]
+        array([6])
+
+    Source: Fluid's increment_op.
+    """
+    if b.on_cuda:
+        return scaled(b, b["X"], b["Out"], bias=b.attr("step"))
+    x = b["X"]
+    b(np.add, x, b.const(b.attr("step"), x.dtype), out=b["Out"])
+
+
+@op(
+    "sign",
+    inputs={"X": "any shape"},
+    outputs={"Out": "-1, 0 or 1"},
+    cost="X",
+    infer=same(),
+    grad=lambda desc, definition, no_grad: scaled_gradients(desc, 0.0, no_grad),
+    inplace=True,
+    cuda=NUMBERS,
+)
+def sign(b: Binder) -> None:
+    """Out = -1 where X < 0, 0 where X is 0, 1 where X > 0. The gradient is zero.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("sign", {"X": [-2.0, 0.0, 5.0]})["Out"]
+        array([-1.,  0.,  1.])
+
+    Source: Fluid's sign_op.
+    """
+    if b.on_cuda:
+        return launch(b, "sign", [b["X"], b["Out"]], [])
+    return b(np.sign, b["X"], out=b["Out"])

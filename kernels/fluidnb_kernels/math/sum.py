@@ -1,20 +1,17 @@
 """sum: the sum of several tensors, or of several arrays of tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, OpDef, OpDesc, kernel, op
+from fluidnb.op import Binder, Context, OpDef, OpDesc, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
-from fluidnb_kernels.array.elements import add_arrays_on_cuda
+from fluidnb_kernels.array.tensor_arrays import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.same_shape import added
 from fluidnb_kernels.math.scale import scaled_gradients
 from fluidnb_kernels.rows.device_rows import emit_sum_on_cuda
-from fluidnb_kernels.rows.sums import emit_sum
-from fluidnb_kernels.rows.values import as_x, dtype_of, or_rows, shape_of
+from fluidnb_kernels.rows.values import as_x, dtype_of, emit_sum, or_rows, shape_of
 from fluidnb_kernels.rules import agree, joint
 
 
@@ -66,6 +63,7 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
     grad=_grad,
     inplace=True,
     rows=as_x,
+    cuda=NUMBERS,
 )
 def sum(b: Binder) -> None:
     """Out = X₀ + X₁ + …; Out inherits the LoD of the first. The gradient of each is a scale by 1.
@@ -80,6 +78,12 @@ def sum(b: Binder) -> None:
     Source: Fluid's sum_op.
     """
     xs = b.all("X")
+    if b.on_cuda:  # out = X₀ + X₁ + …, in launches of eight terms
+        if any(isinstance(x, LoDTensorArray) for x in xs):
+            return b(add_arrays_on_cuda, b.array("Out"), [x for x in xs if x is not None], b.memory.place)
+        if any(isinstance(x, SelectedRows) for x in xs):
+            return emit_sum_on_cuda(b, xs)
+        return None if len(xs) == 1 and xs[0] is b["Out"] else added(b, xs, b["Out"])
     if any(isinstance(x, LoDTensorArray) for x in xs):
         return b(add_arrays, b.array("Out"), [x for x in xs if x is not None])
     if any(isinstance(x, SelectedRows) for x in xs):
@@ -93,14 +97,3 @@ def sum(b: Binder) -> None:
     for x in xs[2:]:
         b(np.add, total, x, out=total)
     return None if total is out else b(np.copyto, out, total)
-
-
-@kernel("sum", place="cuda", dtypes=NUMBERS)
-def sum_on_cuda(b: Binder) -> None:
-    """Out = X₀ + X₁ + …, in launches of eight terms."""
-    xs = b.all("X")
-    if any(isinstance(x, LoDTensorArray) for x in xs):
-        return b(add_arrays_on_cuda, b.array("Out"), [x for x in xs if x is not None], b.memory.place)
-    if any(isinstance(x, SelectedRows) for x in xs):
-        return emit_sum_on_cuda(b, xs)
-    return None if len(xs) == 1 and xs[0] is b["Out"] else added(b, xs, b["Out"])

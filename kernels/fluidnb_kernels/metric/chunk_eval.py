@@ -1,7 +1,5 @@
 """chunk_eval: how many chunks of tagged sequences are found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,15 +1,11 @@
 """Launches of metrics that count."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda import THREADS, Source, ctype, of_dtype, typed
 from fluidnb_kernels.math.same_shape import added
 from fluidnb_kernels.tensor.strided_copy import fill
 

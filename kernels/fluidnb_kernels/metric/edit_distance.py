@@ -1,7 +1,5 @@
 """edit_distance: how many words must change to make one sequence another."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet

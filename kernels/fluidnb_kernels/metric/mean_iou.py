@@ -1,14 +1,11 @@
 """mean_iou: mean intersection over union of all classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels import verbs
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.emit import store
 from fluidnb_kernels.metric.counts import CLASSES, count_classes
 from fluidnb_kernels.rules import agree
@@ -62,7 +59,6 @@ def _infer(c: Context) -> None:
     c.set("OutCorrect", (classes,), np.int32)
 
 
-@kernel("mean_iou", place="cuda", dtypes=CLASSES)
 @op(
     "mean_iou",
     inputs={
@@ -81,6 +77,7 @@ def _infer(c: Context) -> None:
     cost="2 * Predictions",
     infer=_infer,
     dtype_slot="Predictions",
+    cuda=CLASSES,
 )
 def mean_iou(b: Binder) -> None:
     """OutMeanIou = mean over classes of OutCorrect / (OutCorrect + OutWrong), each area's intersection over union.
@@ -95,7 +92,7 @@ def mean_iou(b: Binder) -> None:
     before = tuple(b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects"))
     reads = b["Predictions"], b["Labels"], b.attr("num_classes"), before
     outs = (b[slot] for slot in ("OutMeanIou", "OutWrong", "OutCorrect"))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         count_classes(b, *reads, *outs)  # a class out of range makes the mean nan there, for a kernel cannot raise
     else:
         b(measure, *reads, *outs)

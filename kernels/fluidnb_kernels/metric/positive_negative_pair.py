@@ -1,7 +1,5 @@
 """positive_negative_pair: how often a score puts two answers to a query in the right order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,13 +1,9 @@
 """batch_norm: each channel normalised over a batch, with running moments for the test."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import allocate, ctype, each, settle, wide_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, vector
@@ -151,13 +147,23 @@ def _grad_infer(c: Context) -> None:
 
 @grad_op(
     "batch_norm_grad", infer=_grad_infer, dtype_slot="X",
-    grad=second_maker("batch_norm", SAVED | {"Mean": "MeanOut", "Variance": "VarianceOut"}),
+    grad=second_maker("batch_norm", SAVED | {"Mean": "MeanOut", "Variance": "VarianceOut"}), cuda=FLOATS,
 )  # fmt: skip
 def batch_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂; dBias = Σ dY; dX = Scale / σ · (dY - mean dY - x̂ · mean(dY · x̂)).
 
     Where the running moments were used they are constants: dX = Scale / σ · dY.
     """
+    if b.on_cuda:  # sums in parts, sums together, then X, which needs none where the running moments were used
+        x, g, dx, scale, view = b["X"], b["Y@GRAD"], b["X@GRAD"], vector(b, "Scale", b["X"]), _channels(b)
+        mean, inverse = vector(b, "SavedMean", x), vector(b, "SavedVariance", x)
+        fixed, slopes = uses_running(b), (mean, mean)
+        if not fixed or b["Scale@GRAD"] is not None or b["Bias@GRAD"] is not None:
+            slopes = view.slopes(b, x, g, mean, inverse)
+        if dx is not None:
+            flags = np.int32(SCALE * (scale is not None) | FIXED * fixed)
+            view.launch(b, "channel_grad", x, x, g, mean, inverse, mean if scale is None else scale, *slopes, dx, flags)
+        return
     x, g, mean, dx, v = b["X"], b["Y@GRAD"], b["SavedMean"], b["X@GRAD"], _view(b)
     inverse = b["SavedVariance"].reshape(v.moments)
     scale, dscale, dbias = (v.factor(b, slot) for slot in ("Scale", "Scale@GRAD", "Bias@GRAD"))
@@ -200,16 +206,3 @@ def batch_norm_on_cuda(b: Binder) -> None:
     view.launch(b, "channel_norm", x, x, *outs[:2], *factors, b["Y"], flags)
     for slot, out in zip(slots, outs, strict=True):
         settle(b, slot, out)
-
-
-@kernel("batch_norm_grad", place="cuda", dtypes=FLOATS)
-def batch_norm_grad_on_cuda(b: Binder) -> None:
-    """Sums in parts, sums together, then X, which needs none where the running moments were used."""
-    x, g, dx, scale, view = b["X"], b["Y@GRAD"], b["X@GRAD"], vector(b, "Scale", b["X"]), _channels(b)
-    mean, inverse = vector(b, "SavedMean", x), vector(b, "SavedVariance", x)
-    fixed, slopes = uses_running(b), (mean, mean)
-    if not fixed or b["Scale@GRAD"] is not None or b["Bias@GRAD"] is not None:
-        slopes = view.slopes(b, x, g, mean, inverse)
-    if dx is not None:
-        flags = np.int32(SCALE * (scale is not None) | FIXED * fixed)
-        view.launch(b, "channel_grad", x, x, g, mean, inverse, mean if scale is None else scale, *slopes, dx, flags)

@@ -1,17 +1,12 @@
 """data_norm: rows normalised with counts, sums and squares gathered over all data so far."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
 
 from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, allocate, by_rows, ctype, each, settle, typed, wide_dtype
 from fluidnb_kernels.cuda.line_grid import TEAM
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.norm.launch import vector
 from fluidnb_kernels.rules import vectors
@@ -130,6 +125,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     infer=_infer,
     grad=_grad,
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def data_norm(b: Binder) -> None:
     """Y = (X - Means) · Scales with Means = BatchSum / BatchSize and Scales = sqrt(BatchSize / BatchSquareSum).
@@ -144,6 +140,17 @@ def data_norm(b: Binder) -> None:
 
     Source: Fluid's data_norm_op.
     """
+    if b.on_cuda:  # a thread computes mean and scale of a column once, and normalises it in some rows
+        x, slots = b["X"], ("Means", "Scales")
+        (rows, columns), shifts = x.shape, b.attr("enable_scale_and_shift")
+        seen = [vector(b, slot, x) for slot in SUMMARIES]
+        changed = [vector(b, slot, x) if shifts else None for slot in ("scale_w", "bias")]
+        outs = [allocate(b, slot, (columns,), wide_dtype(x.dtype)) for slot in slots]
+        operands = x, *seen, *changed, b["Y"] if rows else None, *outs, np.int64(b.attr("slot_dim")), np.int64(columns)
+        by_rows(b, CUDA, f"data_norm<{ctype(x.dtype)}>", max(rows, 1), columns, *operands)
+        for slot, given in zip(slots, outs, strict=True):
+            settle(b, slot, given)
+        return
     shifts = b.attr("enable_scale_and_shift")
     b(
         normalise, b["X"], *(b[s] for s in SUMMARIES), *((b["scale_w"], b["bias"]) if shifts else (None, None)),
@@ -167,20 +174,6 @@ def data_norm_grad(b: Binder) -> None:
         normalise_grad, b["X"], b["Means"], b["Scales"], b["scale_w"] if shifts else None, b["Y@GRAD"],
         b.attr("slot_dim", -1), b.attr("epsilon", 1e-4), outs,
     )  # fmt: skip
-
-
-@kernel("data_norm", place="cuda", dtypes=FLOATS)
-def data_norm_on_cuda(b: Binder) -> None:
-    """A thread computes mean and scale of a column once, and normalises it in some rows."""
-    x, slots = b["X"], ("Means", "Scales")
-    (rows, columns), shifts = x.shape, b.attr("enable_scale_and_shift")
-    seen = [vector(b, slot, x) for slot in SUMMARIES]
-    changed = [vector(b, slot, x) if shifts else None for slot in ("scale_w", "bias")]
-    outs = [allocate(b, slot, (columns,), wide_dtype(x.dtype)) for slot in slots]
-    operands = x, *seen, *changed, b["Y"] if rows else None, *outs, np.int64(b.attr("slot_dim")), np.int64(columns)
-    by_rows(b, CUDA, f"data_norm<{ctype(x.dtype)}>", max(rows, 1), columns, *operands)
-    for slot, given in zip(slots, outs, strict=True):
-        settle(b, slot, given)
 
 
 @kernel("data_norm_grad", place="cuda", dtypes=FLOATS)

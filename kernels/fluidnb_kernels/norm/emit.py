@@ -1,17 +1,14 @@
 """Normalisation by moments along the axes of a view, and its gradient, for both places."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.norm.launch import Lines, inverses, vector
 from fluidnb_kernels.sliding import channel_first
-from fluidnb_kernels.verbs import on_cuda
-from fluidnb_kernels.views import reading, writing, written
 
 Axes = tuple[int, ...]
 
@@ -69,7 +66,7 @@ def normalise(b: Binder, v: View, lines: Lines, mean: str, spread: str, inverted
         lines: the same groups for a GPU.
         spread: the slot of the variances; of one over the deviations, if ``inverted``.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         return lines.forward(b, mean, spread, inverted)
     x, means, saved, out = v.image(b, "X"), v.moment(b, mean), v.moment(b, spread), channel_first(b["Y"], v.layout)
     centred, other = b.like(x), b.tmp(saved.shape, saved.dtype)
@@ -84,7 +81,7 @@ def normalise(b: Binder, v: View, lines: Lines, mean: str, spread: str, inverted
 def normalise_grad(b: Binder, v: View, lines: Lines, mean: str, spread: str, inverted: bool = False) -> None:
     """Emit the gradients of `normalise`."""
     epsilon = b.attr("epsilon", 1e-5)
-    if on_cuda(b):
+    if b.on_cuda:
         means, saved = vector(b, mean, b["X"]), vector(b, spread, b["X"])
         return lines.backward(b, means, saved if inverted else inverse_of(b, saved, epsilon))
     x, saved, out = v.image(b, "X"), b[spread].reshape(v.moments), b["X@GRAD"]
@@ -102,7 +99,7 @@ def normalise_grad(b: Binder, v: View, lines: Lines, mean: str, spread: str, inv
 
 def inverse_of(b: Binder, variance: Array, epsilon: float) -> Array:
     """Emit 1 / sqrt(variance + epsilon) into a workspace."""
-    if on_cuda(b):
+    if b.on_cuda:
         return inverses(b, variance, epsilon)
     out = b.like(variance)
     emit_inverse(b, variance, epsilon, out)

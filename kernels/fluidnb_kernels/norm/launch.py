@@ -1,17 +1,12 @@
 """Normalisation as launches: over channels, and over lines that are normalised by themselves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, elements, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, allocate, ctype, each, elements, of_dtype, settle, typed, wide_dtype
 from fluidnb_kernels.cuda.line_grid import BLOCKS, COLUMNS, TEAM, WARPS, at_once
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS

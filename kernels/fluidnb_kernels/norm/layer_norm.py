@@ -1,13 +1,12 @@
-"""layer_norm: each row normalised by itself."""
+"""layer_norm, group_norm and instance_norm: normalisation within each sample."""
 
-from __future__ import annotations
-
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, normalise, normalise_grad
 from fluidnb_kernels.norm.launch import Lines
-from fluidnb_kernels.norm.second_gradients import define, second_maker
+from fluidnb_kernels.norm.second_gradients import SAVED, define, second_maker
 from fluidnb_kernels.rules import vectors
+from fluidnb_kernels.sliding import CHANNEL_LAST, split_shape
 
 
 def _rows(c: Context) -> tuple[int, int]:
@@ -16,11 +15,11 @@ def _rows(c: Context) -> tuple[int, int]:
     return product(x.shape[:begin]), product(x.shape[begin:])
 
 
-def _view(b: Binder) -> View:
+def _layer_norm_view(b: Binder) -> View:
     return View(_rows(b), (1,), (0,))
 
 
-def _infer(c: Context) -> None:
+def _layer_norm_infer(c: Context) -> None:
     x, begin = c["X"], c.attr("begin_norm_axis")
     c.require(
         begin < x.ndim, "'begin_norm_axis' must be less than the dimensions of X.",
@@ -38,7 +37,6 @@ def _check_epsilon(value: float) -> str | None:
     return None if fits else "'epsilon' in Op(LayerNorm) should be between 0.0 and 0.001."
 
 
-@kernel("layer_norm", place="cuda", dtypes=FLOATS)
 @op(
     "layer_norm",
     inputs={
@@ -53,8 +51,8 @@ def _check_epsilon(value: float) -> str | None:
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     cost="4 * X",
-    infer=_infer,
-    grad=default_grad("X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"),
+    infer=_layer_norm_infer,
+    grad=default_grad("X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"), cuda=FLOATS,
 )  # fmt: skip
 def layer_norm(b: Binder) -> None:
     """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, with mean and variance of each row.
@@ -67,14 +65,154 @@ def layer_norm(b: Binder) -> None:
 
     Source: Ba, Kiros and Hinton, "Layer Normalization" (2016); Fluid's layer_norm_op.
     """
-    normalise(b, _view(b), Lines(*_rows(b)), "Mean", "Variance")
+    normalise(b, _layer_norm_view(b), Lines(*_rows(b)), "Mean", "Variance")
 
 
-@kernel("layer_norm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("layer_norm_grad", grad=second_maker("layer_norm", {"Mean": "Mean", "Variance": "Variance"}))
+@grad_op("layer_norm_grad", grad=second_maker("layer_norm", {"Mean": "Mean", "Variance": "Variance"}), cuda=FLOATS)
 def layer_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂ and dBias = Σ dY over rows; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
-    normalise_grad(b, _view(b), Lines(*_rows(b)), "Mean", "Variance")
+    normalise_grad(b, _layer_norm_view(b), Lines(*_rows(b)), "Mean", "Variance")
 
 
-define("layer_norm", _view, "Mean", "Variance", inverted=False)
+define("layer_norm", _layer_norm_view, "Mean", "Variance", inverted=False)
+
+
+def _group_norm_infer(c: Context) -> None:
+    x, groups, layout = c["X"], c.attr("groups"), c.attr("data_layout")
+    c.check_inputs("X")
+    n, channels, _ = split_shape(x.shape, layout)
+    c.require(
+        channels < 0 or 0 < groups <= channels and channels % groups == 0,
+        "The number of groups of group_norm must divide the number of channels.",
+        expected=f"a divisor of {channels}", received=groups,
+    )  # fmt: skip
+    vectors(c, ("Scale", "Bias"), channels)
+    c.set("Y", x.shape, x.dtype, c.lod("X"))
+    for slot in ("Mean", "Variance"):
+        c.set(slot, (n, groups), x.dtype)
+
+
+def _groups(b: Binder) -> tuple[View, Lines]:
+    """X as [n, groups, channels of a group, …], and its groups as lines."""
+    layout, groups = b.attr("data_layout", "NCHW"), b.attr("groups")
+    n, channels, sizes = split_shape(b["X"].shape, layout)
+    size, inner, around = channels // groups, product(sizes), tuple(range(3, 3 + len(sizes)))
+    view = View((n, groups, size, *sizes), (2, *around), (0, *around), layout=layout)
+    return view, Lines(n * groups, size * inner, groups, inner, layout in CHANNEL_LAST)
+
+
+@op(
+    "group_norm",
+    inputs={
+        "X: float[n, c, …]": "[n, …, c] with data_layout NHWC",
+        "Scale?: float[c]": "1 where it is left out",
+        "Bias?: float[c]": "0 where it is left out",
+    },
+    outputs={"Y": "X normalised", "Mean~": "[n, groups]", "Variance~": "[n, groups], biased"},
+    attrs={
+        "epsilon": Attr(
+            "float", 1e-5, "keeps the divisor from zero",
+            check=lambda e: None if 0 <= e <= 1 else "'epsilon' in Op(GroupNorm) should be between 0.0 and 1.0f.",
+        ),
+        "groups": Attr(
+            "int", doc="how many groups the channels fall into",
+            check=lambda g: None if g > 0 else "'groups' in Op(GroupNorm) should be greater than zero.",
+        ),
+        "data_layout": Attr("string", "NCHW", "where the channels are"),
+    },
+    cost="4 * X",
+    infer=_group_norm_infer,
+    grad=default_grad("X", "Scale", "Bias", "Y", "Mean", "Variance", "Y@GRAD"), cuda=FLOATS,
+)  # fmt: skip
+def group_norm(b: Binder) -> None:
+    """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, with the moments of each image's groups of channels.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.array([1.0, 3.0, 0.0, 4.0]).reshape(1, 4, 1, 1)
+        >>> run_op("group_norm", {"X": x}, {"groups": 2})["Y"].ravel().round(3)
+        array([-1.,  1., -1.,  1.])
+
+    Source: Wu and He, "Group Normalization" (ECCV 2018); Fluid's group_norm_op.
+    """
+    normalise(b, *_groups(b), "Mean", "Variance")
+
+
+@grad_op("group_norm_grad", cuda=FLOATS)
+def group_norm_grad(b: Binder) -> None:
+    """dScale = Σ dY · x̂ and dBias = Σ dY; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
+    normalise_grad(b, *_groups(b), "Mean", "Variance")
+
+
+def _instance_norm_infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        2 <= x.ndim <= 5, "The input of instance_norm must have 2 to 5 dimensions.",
+        expected="[batch, channels, …]", received=list(x.shape),
+    )  # fmt: skip
+    n, channels = x.shape[:2]
+    vectors(c, ("Scale", "Bias"), channels)
+    c.set("Y", x.shape, x.dtype, c.lod("X"))
+    for slot in ("SavedMean", "SavedVariance"):
+        c.set(slot, (product((n, channels)),), x.dtype)
+
+
+def _instance_norm_view(b: Binder) -> View:
+    shape = b["X"].shape
+    around = tuple(range(2, len(shape)))
+    return View(shape, around, (0, *around))
+
+
+def _lines(b: Binder) -> Lines:
+    """The channels of all images."""
+    n, channels, *sizes = b["X"].shape
+    return Lines(n * channels, product(sizes), channels, product(sizes))
+
+
+@op(
+    "instance_norm",
+    inputs={
+        "X: float[n, c, …]": "",
+        "Scale?: float[c]": "1 where it is left out",
+        "Bias?: float[c]": "0 where it is left out",
+    },
+    outputs={
+        "Y": "X normalised",
+        "SavedMean~": "[n · c]",
+        "SavedVariance~": "[n · c]: 1 / sqrt(biased variance + epsilon)",
+    },
+    attrs={"epsilon": Attr("float", 1e-5, "keeps the divisor from zero", ge=0)},
+    cost="4 * X",
+    infer=_instance_norm_infer,
+    grad=default_grad("X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD", wrt=["X", "Scale", "Bias"]),
+    cuda=FLOATS,
+)
+def instance_norm(b: Binder) -> None:
+    """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, with the moments of each channel of each image.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.array([1.0, 3.0, 0.0, 4.0]).reshape(1, 2, 2)
+        >>> run_op("instance_norm", {"X": x})["Y"].ravel().round(3)
+        array([-1.,  1., -1.,  1.])
+
+    Source: Ulyanov et al., "Instance Normalization: The Missing Ingredient for Fast Stylization" (2016); Paddle's
+    instance_norm_op.
+    """
+    normalise(b, _instance_norm_view(b), _lines(b), "SavedMean", "SavedVariance", inverted=True)
+
+
+def _grad_infer(c: Context) -> None:
+    x = c["X"]
+    c.set("X@GRAD", x.shape, x.dtype, c.lod("X"))
+    for slot in ("Scale@GRAD", "Bias@GRAD"):
+        c.set(slot, (x.shape[1],), x.dtype)
+
+
+@grad_op("instance_norm_grad", infer=_grad_infer, grad=second_maker("instance_norm", SAVED), cuda=FLOATS)
+def instance_norm_grad(b: Binder) -> None:
+    """dScale = Σ dY · x̂ and dBias = Σ dY; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
+    normalise_grad(b, _instance_norm_view(b), _lines(b), "SavedMean", "SavedVariance", inverted=True)
+
+
+define("instance_norm", _instance_norm_view)

@@ -1,16 +1,11 @@
 """lrn: each element of an image against the squares of the channels around it."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.line_grid import split
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import Source, ctype, each, lines_along, typed
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "lrn.cu", typed(("lrn lrn_grad", FLOATS)))
 
@@ -38,7 +33,6 @@ def _window(c: Context) -> tuple[int, int]:
     return before, n - 1 - before
 
 
-@kernel("lrn", place="cuda", dtypes=FLOATS)
 @op(
     "lrn",
     inputs={"X: float[n, c, h, w]": "[n, h, w, c] with data_format NHWC"},
@@ -55,6 +49,7 @@ def _window(c: Context) -> tuple[int, int]:
     infer=_infer,
     grad=default_grad("X", "Out", "MidOut", "Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def lrn(b: Binder) -> None:
     """MidOut = k + alpha · the sum of X² over the n channels around; Out = X · MidOut^-beta.
@@ -67,7 +62,7 @@ def lrn(b: Binder) -> None:
 
     Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks" (2012); Fluid's lrn_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         operands = b["X"], b["MidOut"], b["Out"]
         return _launch(b, "lrn", operands, _window(b), b.attr("k"), b.attr("alpha"), b.attr("beta"))
     layout = b.attr("data_format")
@@ -80,11 +75,10 @@ def lrn(b: Binder) -> None:
     b(np.multiply, x, apply(b, np.power, middle, b.const(-b.attr("beta"), x.dtype)), out=out)
 
 
-@kernel("lrn_grad", place="cuda", dtypes=FLOATS)
-@grad_op("lrn_grad")
+@grad_op("lrn_grad", cuda=FLOATS)
 def lrn_grad(b: Binder) -> None:
     """dX = dOut · MidOut^-beta - 2 · alpha · beta · X · the sum of dOut · Out / MidOut over the channels around."""
-    if on_cuda(b):
+    if b.on_cuda:
         operands = tuple(b[slot] for slot in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
         return _launch(b, "lrn_grad", operands, _window(b)[::-1], b.attr("alpha", 1e-4), b.attr("beta", 0.75))
     layout, beta = b.attr("data_format", "AnyLayout"), b.attr("beta", 0.75)
@@ -105,6 +99,6 @@ def _launch(b: Binder, name: str, operands: tuple[Array, ...], window: tuple[int
     """Emit a launch over all elements; the window counts channels before and behind."""
     x = operands[0]
     last = b.attr("data_format", "AnyLayout") in CHANNEL_LAST
-    sizes = map(np.int64, split(x.shape, -1 if last else 1)[1:])
+    sizes = map(np.int64, lines_along(x.shape, -1 if last else 1)[1:])
     constants = (*map(np.int64, window), *map(np.float64, numbers), *sizes)
     each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size, *operands, *constants)

@@ -4,13 +4,10 @@ With x̂ the normalised values, r one over their deviation and P(v) = v - mean v
 dX = r · P(h) with h = dY · Scale. P is its own transpose, and x̂ changes by r · P of a change of X.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
-from fluidnb.op import Array, Binder, aliases, grad_op, kernel, second_grad
+from fluidnb.op import Array, Binder, aliases, grad_op, second_grad
 from fluidnb.op.grad import GradMaker
-from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.formulas import Formulas, formulas
 from fluidnb_kernels.norm.emit import View, inverse_of
@@ -35,11 +32,10 @@ def define(
 
     name = type + "_grad_grad"
 
-    @kernel(name, place="cuda", dtypes=FLOATS)
-    @grad_op(name, infer=aliases({"DX": "X", "DScale": "Scale", "DDY": "DY"}), dtype_slot="X")
+    @grad_op(name, infer=aliases({"DX": "X", "DScale": "Scale", "DDY": "DY"}), dtype_slot="X", cuda=FLOATS)
     def grad_grad(b: Binder) -> None:
         """DDY = Scale · r · P(DDX) + DDScale · x̂ + DDBias; DScale = Σ DY · r · P(DDX); DX by what x̂ and r do to dX."""
-        f, v = formulas(b, verbs.on_cuda(b), b["X"]), view(b)
+        f, v = formulas(b, b.on_cuda, b["X"]), view(b)
         saved = f.read(b[spread])
         r = (saved if inverted else inverse_of(b, saved, b.attr("epsilon", 1e-5))).reshape(v.moments)
         centred = f.sub(f.read(b["X"], v.shape), f.read(b[mean], v.moments))

@@ -1,22 +1,16 @@
 """spectral_norm: a weight over its largest singular value."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.cuda import Source, ctype, typed
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.cuda import THREADS, Source, ctype, each, lines_along, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import dot
 from fluidnb_kernels.rules import fits, one_axis
-from fluidnb_kernels.tensor.strided_copy import lay, move
-from fluidnb_kernels.verbs import on_cuda
+from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 CUDA = Source(__file__, "spectral_norm.cu", typed(("unit divided spectral_slope", ("float32", "float64"))))
 
@@ -66,7 +60,6 @@ def _how(b: Binder) -> tuple[int, float, int]:
     return b.attr("power_iters", 1), b.attr("eps", 1e-12), b.attr("dim", 0) % b["Weight"].ndim
 
 
-@kernel("spectral_norm", place="cuda", dtypes=FLOATS)
 @op(
     "spectral_norm",
     inputs={
@@ -83,6 +76,7 @@ def _how(b: Binder) -> tuple[int, float, int]:
     cost="2 * power_iters * Weight + 2 * Weight",
     infer=_infer,
     grad=default_grad("Weight", "U", "V", "Out@GRAD", wrt=["Weight"]),
+    cuda=FLOATS,
 )
 def spectral_norm(b: Binder) -> None:
     """Out = Weight / (uᵀ · W · v): v = Wᵀ u and u = W v, each over its length, as often as power_iters says.
@@ -99,7 +93,7 @@ def spectral_norm(b: Binder) -> None:
     Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (2018); Fluid's
     spectral_norm_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(normalise, b["Weight"], b["U"], b["V"], *_how(b), b["Out"])
     w = of_dtype(b, b["Weight"], wide_dtype(b["Weight"].dtype))
     out = writing_as(b, b["Out"], w.dtype)
@@ -107,18 +101,17 @@ def spectral_norm(b: Binder) -> None:
     return written_as(b, b["Out"], out)
 
 
-@kernel("spectral_norm_grad", place="cuda", dtypes=FLOATS)
-@grad_op("spectral_norm_grad")
+@grad_op("spectral_norm_grad", cuda=FLOATS)
 def spectral_norm_grad(b: Binder) -> None:
     """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(normalise_grad, b["Weight"], b["U"], b["V"], *_how(b), b["Out@GRAD"], b["Weight@GRAD"])
     wide = wide_dtype(b["Weight"].dtype)
     w, g = (of_dtype(b, b[slot], wide) for slot in ("Weight", "Out@GRAD"))
     value, u, v = _largest_on_cuda(b, w)
     along, dw = b.tmp((1,), wide), writing_as(b, b["Weight@GRAD"], wide)
     fold(b, dot.CUDA, dot.PRODUCTS, g, range(g.ndim), along, y=w)
-    sizes = map(np.int64, split(w.shape, _how(b)[2])[1:])
+    sizes = map(np.int64, lines_along(w.shape, _how(b)[2])[1:])
     each(b, CUDA, f"spectral_slope<{ctype(wide)}>", w.size, g, u, v, value, along, dw, *sizes)
     return written_as(b, b["Weight@GRAD"], dw)
 
@@ -130,8 +123,8 @@ def _largest_on_cuda(b: Binder, w: Array) -> tuple[Array, Array, Array]:
     h, n, rows = u.size, v.size, w
     if axis:
         rows = b.tmp((h, n), w.dtype)
-        turned = np.moveaxis(lay(w), axis, 0)
-        move(b, rows, w, lay(rows, turned.shape), turned)
+        turned = np.moveaxis(layout_of(w), axis, 0)
+        move(b, rows, w, layout_of(rows, turned.shape), turned)
     rows, of_u, of_v = rows.reshape(h, n), b.tmp((h, 1), w.dtype), b.tmp((n, 1), w.dtype)
 
     one_u, one_v = b.tmp((h,), w.dtype), b.tmp((n,), w.dtype)

@@ -1,20 +1,24 @@
-"""adam: steps from running means of the gradient and of its square."""
+"""adam, adamw and adamax: steps along a running mean of the gradient, over its size."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, kernel
+from fluidnb.op import Array, Attr, Binder, get_op, kernel, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.emit import FLOATS, of_paddle2
-from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, gradient, optimizer_op, scalar, updates
-from fluidnb_kernels.optimizer.launch import (
-    advance,
-    beta_powers,
-    copied,
-    emit_decay,
-    emit_sparse_update,
-    emit_update,
+from fluidnb_kernels.arithmetic import Operand
+from fluidnb_kernels.emit import FLOATS, apply, of_paddle2
+from fluidnb_kernels.optimizer import launch
+from fluidnb_kernels.optimizer.common import (
+    GRAD,
+    MULTI_PRECISION,
+    PARAM,
+    RATE,
+    optimizer_op,
+    running_mean,
+    scalar,
+    step_formula,
+    updates,
 )
 from fluidnb_kernels.rows.values import merged, value_array
 
@@ -68,7 +72,7 @@ def step_lazily(
     },
     cost="8 * Param",
     infer=updates(UPDATES | POWERS),
-    alias=POWERS,
+    alias=POWERS, cuda=FLOATS,
 )  # fmt: skip
 def adam(b: Binder) -> None:
     """m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g²; p' = p - lr c2 / c1 · m' / (sqrt(v') + eps c2).
@@ -83,6 +87,8 @@ def adam(b: Binder) -> None:
 
     Source: Kingma and Ba, "Adam" (ICLR 2015), in the efficient order of its section 2; Fluid's adam_op.
     """
+    if b.on_cuda:  # one launch, and one of a single thread that advances the powers
+        return emit_step_on_cuda(b)
     emit_step(b, b["Param"], scalar(b, "LearningRate"))
 
 
@@ -116,7 +122,7 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
         kept = (b["ParamOut"], b["Moment1Out"], b["Moment2Out"])
         b(step_lazily, b["Grad"], kept, (b1, rest1, b2, rest2), step, epsilon)
         return
-    grad, t, u = gradient(b), b.like(param), b.like(param)
+    grad, t, u = launch.gradient(b), b.like(param), b.like(param)
     b(np.multiply, m, b1, out=t)
     b(np.multiply, grad, rest1, out=u)
     b(np.add, t, u, out=b["Moment1Out"])
@@ -131,25 +137,106 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
     b(np.subtract, param, t, out=b["ParamOut"])
 
 
-@kernel("adam", place="cuda", dtypes=FLOATS)
-def adam_on_cuda(b: Binder) -> None:
-    """One launch, and one of a single thread that advances the powers."""
-    emit_step_on_cuda(b)
-
-
 def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None:
     """Emit launches for the step of `adam` and of its relatives."""
     betas, epsilon = (b.attr("beta1"), b.attr("beta2")), b.attr("epsilon")
-    powers, slots = beta_powers(b), ("Moment1", "Moment2")
+    powers, slots = launch.beta_powers(b), ("Moment1", "Moment2")
     early = b.is_rows("Grad") and of_paddle2(b) and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]
-    used = advance(b, powers, betas) if early else powers
+    used = launch.advance(b, powers, betas) if early else powers
     if b.attr("lazy_mode") and b.is_rows("Grad"):
-        emit_decay(b, decay, ratio)
+        launch.emit_decay(b, decay, ratio)
         for slot in slots:
-            copied(b, b[slot], b[slot + "Out"])
-        emit_sparse_update(b, "adam", [b[slot + "Out"] for slot in slots], (*betas, epsilon, 0, ratio), used)
+            launch.copied(b, b[slot], b[slot + "Out"])
+        launch.emit_sparse_update(b, "adam", [b[slot + "Out"] for slot in slots], (*betas, epsilon, 0, ratio), used)
     else:
         states = [(b[slot], b[slot + "Out"]) for slot in slots]
-        emit_update(b, "adam", states, (*betas, epsilon, -decay, ratio), used)
+        launch.emit_update(b, "adam", states, (*betas, epsilon, -decay, ratio), used)
     if not early:
-        advance(b, powers, betas)
+        launch.advance(b, powers, betas)
+
+
+_ADAM = get_op("adam")
+
+
+@op(
+    "adamw",
+    inputs={s.key: s.phrase for s in _ADAM.inputs.values()},
+    outputs={s.key: s.phrase for s in _ADAM.outputs.values()},
+    attrs={
+        **_ADAM.attrs,
+        "lr_ratio": Attr("float", 1.0, "factor of the learning rate"),
+        "coeff": Attr("float", 0.01, "weight decay"),
+        "with_decay": Attr("bool", False, "whether there is weight decay"),
+    },
+    cost="9 * Param",
+    infer=_ADAM.infer,
+    alias=_ADAM.alias,
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+    cuda=FLOATS,
+)
+def adamw(b: Binder) -> None:
+    """p' = the step of adam from p · (1 - lr · coeff), with lr = lr_ratio · LearningRate.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> state = {"Moment1": [0.0], "Moment2": [0.0], "Beta1Pow": [0.9], "Beta2Pow": [0.999]}
+        >>> step = {"Param": [1.0], "Grad": [2.0], "LearningRate": [0.1], **state}
+        >>> run_op("adamw", step, {"with_decay": True, "coeff": 0.5})["ParamOut"].round(4)
+        array([0.85])
+
+    Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (ICLR 2019); Paddle's adamw_op.
+    """
+    if b.on_cuda:
+        return emit_step_on_cuda(b, b.attr("coeff") if b.attr("with_decay") else 0.0, b.attr("lr_ratio"))
+    param, rate = b["Param"], scalar(b, "LearningRate")
+    if b.attr("lr_ratio") != 1:
+        rate = apply(b, np.multiply, rate, b.const(b.attr("lr_ratio"), rate.dtype))
+    if b.attr("with_decay"):
+        share = apply(b, np.multiply, rate, b.const(-b.attr("coeff"), rate.dtype))
+        param = apply(b, np.multiply, param, apply(b, np.add, share, b.const(1, share.dtype)))
+    emit_step(b, param, rate)
+
+
+@optimizer_op(
+    "adamax",
+    {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"},
+    inputs=PARAM | GRAD | RATE | {
+        "Moment: float": "running mean of the gradient",
+        "InfNorm: float": "the largest gradient, fading",
+        "Beta1Pow: float[1]": "beta1 to the power of the step; a scale operator advances it",
+    },
+    attrs={
+        "beta1": Attr("float", 0.9, "exponential decay rate of Moment"),
+        "beta2": Attr("float", 0.999, "how much of InfNorm stays"),
+        "epsilon": Attr("float", 1e-8, "keeps the divisor from zero"),
+    },
+    master=True,
+    cost="6 * Param",
+)  # fmt: skip
+@step_formula("Param Grad LearningRate Beta1Pow Moment InfNorm", "MomentOut InfNormOut ParamOut")
+def adamax(p: Operand, g: Operand, rate: Operand, power: Operand, m: Operand, norm: Operand) -> Iterator[Operand]:
+    """m' = b1 m + (1 - b1) g; n' = max(b2 n + eps, |g|); p' = p - lr / (1 - Beta1Pow) · m' / n'.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [1.0], "Grad": [2.0], "LearningRate": [0.1], "Moment": [0.0], "InfNorm": [0.0]}
+        >>> run_op("adamax", {**x, "Beta1Pow": [0.9]})["ParamOut"].round(4)
+        array([0.9])
+
+    Source: Kingma and Ba, "Adam" (ICLR 2015), section 7.1; Fluid's adamax_op.
+    """
+    m = running_mean(m, g, p.attr("beta1"))
+    yield m
+    step = rate / (1 - power)
+    norm = np.maximum(norm * p.attr("beta2") + p.attr("epsilon"), abs(g))
+    yield norm
+    yield p - m / norm * step
+
+
+@kernel("adamax", place="cuda", dtypes=FLOATS)
+def adamax_on_cuda(b: Binder) -> None:
+    states = [(b[slot], b[slot + "Out"]) for slot in ("Moment", "InfNorm")]
+    power = launch.one_number(b, "Beta1Pow")
+    launch.emit_update(b, "adamax", states, (b.attr("beta1"), b.attr("beta2"), b.attr("epsilon")), (power, power))

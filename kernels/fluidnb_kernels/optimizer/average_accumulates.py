@@ -1,14 +1,9 @@
 """average_accumulates: sums of a parameter over its last values, from which ModelAverage takes the mean."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, elements
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb_kernels.cuda import Source, ctype, each, elements, of_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 
 #: After so many updates the newest sum is moved on, so that no sum grows too large to be exact.
@@ -63,6 +58,7 @@ def accumulate(
     infer=_infer,
     alias={f"out_{name}": f"in_{name}" for name in (*_SUMS, *_COUNTS)},
     dtype_slot="param",
+    cuda=FLOATS,
 )
 def average_accumulates(b: Binder) -> None:
     """out_sum_1 = in_sum_1 + param; when the window is full, out_sum_3 = the sum of all and the others restart at 0.
@@ -78,6 +74,20 @@ def average_accumulates(b: Binder) -> None:
 
     Source: Fluid's average_accumulates_op.
     """
+    if b.on_cuda:  # one launch over the sums, then one of a single thread over the counts
+        param, sums = b["param"], [b["out_" + name] for name in _SUMS]
+        numbers = (
+            np.float64(b.attr("average_window")), np.int64(b.attr("min_average_window")),
+            np.int64(b.attr("max_average_window")), np.int64(PART),
+        )  # fmt: skip
+        before = [of_dtype(b, b["in_" + name], param.dtype) for name in _SUMS]
+        after = [writing_as(b, out, param.dtype) for out in sums]
+        counted, _, updates = counts = [b["in_" + name] for name in _COUNTS]
+        name = f"average_sums<{ctype(param.dtype)}>"
+        each(b, CUDA, name, param.size, param, *before, updates, counted, *after, *numbers)
+        for out, array in zip(sums, after, strict=True):
+            written_as(b, out, array)
+        return b(CUDA["average_counts"], (1,), (1,), 0, *counts, *[b["out_" + name] for name in _COUNTS], *numbers)
     outs = []
     for name in (*_SUMS, *_COUNTS):
         out = b["out_" + name]
@@ -92,21 +102,3 @@ CUDA = Source(
     __file__, "average_accumulates.cu",
     lambda: ["average_counts", *(f"average_sums<{ctype(d)}>" for d in elements(FLOATS))],
 )  # fmt: skip
-
-
-@kernel("average_accumulates", place="cuda", dtypes=FLOATS)
-def average_accumulates_on_cuda(b: Binder) -> None:
-    """One launch over the sums, then one of a single thread over the counts."""
-    param, sums = b["param"], [b["out_" + name] for name in _SUMS]
-    numbers = (
-        np.float64(b.attr("average_window")), np.int64(b.attr("min_average_window")),
-        np.int64(b.attr("max_average_window")), np.int64(PART),
-    )  # fmt: skip
-    before = [of_dtype(b, b["in_" + name], param.dtype) for name in _SUMS]
-    after = [writing_as(b, out, param.dtype) for out in sums]
-    counted, _, updates = counts = [b["in_" + name] for name in _COUNTS]
-    name = f"average_sums<{ctype(param.dtype)}>"
-    each(b, CUDA, name, param.size, param, *before, updates, counted, *after, *numbers)
-    for out, array in zip(sums, after, strict=True):
-        written_as(b, out, array)
-    b(CUDA["average_counts"], (1,), (1,), 0, *counts, *[b["out_" + name] for name in _COUNTS], *numbers)

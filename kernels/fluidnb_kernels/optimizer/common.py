@@ -1,7 +1,5 @@
 """Shape rule and inputs that all optimizers share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +7,8 @@ from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.op.define import KernelFunction
 from fluidnb.op.rules import Rule
 from fluidnb_kernels.arithmetic import Operand, formula
-from fluidnb_kernels.rows.values import densify, shape_of
+from fluidnb_kernels.optimizer.launch import gradient
+from fluidnb_kernels.rows.values import shape_of
 from fluidnb_kernels.rules import agree
 
 
@@ -81,12 +80,3 @@ def step_formula(inputs: str, outputs: str) -> Callable[[Callable[..., Any]], Ke
         return gradient(b) if slot == "Grad" else scalar(b, slot) if b.has(slot) and slot in _SCALARS else b[slot]
 
     return formula(inputs, outputs, read)
-
-
-def gradient(b: Binder) -> Any:
-    """The gradient as a tensor of the parameter's shape; rows that SelectedRows does not hold are zero."""
-    if not b.is_rows("Grad"):
-        return b["Grad"]
-    whole = b.like(b["Param"])
-    b(densify, b["Grad"], whole)
-    return whole

@@ -1,7 +1,5 @@
 """Steps of optimizers as launches: one pass over parameter, gradient and state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -9,13 +7,11 @@ import numpy as np
 from fluidnb.errors import OpTypeError
 from fluidnb.op import Array, Binder, kernel
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.cuda import Function, Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Function, Source, ctype, each, elements, vector, widths
+from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import over_rows
-from fluidnb_kernels.rows.values import dtype_of, places_of, value_array
+from fluidnb_kernels.rows.values import densify, dtype_of, places_of, value_array
 
 #: Steps that may be taken in the rows that have a gradient, leaving others alone.
 _SPARSE = ("sgd", "adam", "ftrl")
@@ -164,6 +160,10 @@ def gradient(b: Binder) -> Array:
     grad = b["Grad"]
     if not isinstance(grad, SelectedRows):
         return grad
+    if not b.on_cuda:
+        whole = b.like(b["Param"])
+        b(densify, grad, whole)
+        return whole
     whole = b.tmp(b["Param"].shape, dtype_of(grad))
     name = ctype(whole.dtype)
     each(b, CUDA, f"zero<{name}>", whole.size, whole)

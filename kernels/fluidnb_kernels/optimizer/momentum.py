@@ -1,13 +1,11 @@
 """momentum: gradient descent with velocity."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel
+from fluidnb.op import Attr, Binder
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, gradient, optimizer_op, scalar
-from fluidnb_kernels.optimizer.launch import emit_update
+from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, optimizer_op, scalar
+from fluidnb_kernels.optimizer.launch import emit_update, gradient
 
 
 @optimizer_op(
@@ -24,7 +22,7 @@ from fluidnb_kernels.optimizer.launch import emit_update
         "multi_precision": MULTI_PRECISION,
         "rescale_grad": Attr("float", 1.0, "factor of the gradient"),
     },
-    cost="2 * Param",
+    cost="2 * Param", cuda=FLOATS,
 )  # fmt: skip
 def momentum(b: Binder) -> None:
     """v' = mu · v + g; p' = p - lr · v', or p - lr · (g + mu · v') with Nesterov.
@@ -40,6 +38,10 @@ def momentum(b: Binder) -> None:
 
     Source: Fluid's momentum_op; Nesterov (1983) in the form of Sutskever et al. (ICML 2013).
     """
+    if b.on_cuda:
+        decay = b.attr("regularization_coeff") if b.attr("regularization_method") == "l2_decay" else 0.0
+        numbers = b.attr("mu"), b.attr("use_nesterov"), b.attr("rescale_grad"), decay
+        return emit_update(b, "momentum", [(b["Velocity"], b["VelocityOut"])], numbers)
     param, grad, velocity, rate = b["Param"], gradient(b), b["Velocity"], scalar(b, "LearningRate")
     dtype = param.dtype
     if b.attr("rescale_grad") != 1.0:
@@ -62,10 +64,3 @@ def momentum(b: Binder) -> None:
     else:
         b(np.multiply, new, rate, out=step)
     b(np.subtract, param, step, out=b["ParamOut"])
-
-
-@kernel("momentum", place="cuda", dtypes=FLOATS)
-def momentum_on_cuda(b: Binder) -> None:
-    decay = b.attr("regularization_coeff") if b.attr("regularization_method") == "l2_decay" else 0.0
-    numbers = b.attr("mu"), b.attr("use_nesterov"), b.attr("rescale_grad"), decay
-    emit_update(b, "momentum", [(b["Velocity"], b["VelocityOut"])], numbers)

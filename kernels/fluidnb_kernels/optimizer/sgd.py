@@ -1,10 +1,8 @@
 """sgd: stochastic gradient descent."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, kernel
+from fluidnb.op import Array, Binder, Context
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import GRAD, RATE, optimizer_op, scalar, updates
@@ -44,7 +42,6 @@ def _infer(c: Context) -> None:
         c.put("ParamOut", param)
     else:
         c.set("ParamOut", param.shape, param.dtype)
-    return None
 
 
 @optimizer_op(
@@ -54,6 +51,7 @@ def _infer(c: Context) -> None:
     master=True,
     cost="Param",
     infer=_infer,
+    cuda=FLOATS,
 )
 def sgd(b: Binder) -> None:
     """ParamOut = Param - LearningRate · Grad.
@@ -65,6 +63,15 @@ def sgd(b: Binder) -> None:
 
     Source: Fluid's sgd_op.
     """
+    if b.on_cuda:  # one launch; a sparse gradient changes its rows alone
+        if b.is_rows("Param"):
+            emit_held_update(b, "sgd")
+        elif b.is_rows("Grad"):
+            copied(b, b["Param"], b["ParamOut"])
+            emit_sparse_update(b, "sgd")
+        else:
+            emit_update(b, "sgd")
+        return None
     param, grad = b["Param"], b["Grad"]
     if b.is_rows("Param"):
         return b(step_held, param, grad, scalar(b, "LearningRate"))
@@ -75,15 +82,3 @@ def sgd(b: Binder) -> None:
     step = b.like(param)
     b(np.multiply, grad, scalar(b, "LearningRate"), out=step)
     return b(np.subtract, param, step, out=b["ParamOut"])
-
-
-@kernel("sgd", place="cuda", dtypes=FLOATS)
-def sgd_on_cuda(b: Binder) -> None:
-    """One launch; a sparse gradient changes its rows alone."""
-    if b.is_rows("Param"):
-        emit_held_update(b, "sgd")
-    elif b.is_rows("Grad"):
-        copied(b, b["Param"], b["ParamOut"])
-        emit_sparse_update(b, "sgd")
-    else:
-        emit_update(b, "sgd")

@@ -1,7 +1,5 @@
 """The calls of a pooling: element by element of all windows at once, or window by window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod

@@ -1,7 +1,5 @@
 """Attributes, shape rule and windows of pooling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """max_pool2d_with_index, max_pool3d_with_index: the largest element of each window, and where it was."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from math import prod
@@ -9,8 +7,8 @@ from math import prod
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, second_grad
-from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, second_grad
+from fluidnb_kernels.cuda import of_dtype
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.pool import launch
 from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes, pool_cost
@@ -145,39 +143,34 @@ def _define(type: str, rank: int) -> None:
         cost=pool_cost,
         infer=_infer,
         grad=default_grad("X", "Mask", "Out@GRAD"),
+        cuda=FLOATS,
         doc=_DOC.format(
             type=type, rank=rank, n=2**rank, shape=(1, 1) + (2,) * rank, ksize=[2] * rank, last=2**rank - 1
         ),
     )
     def pool(b: Binder) -> None:
+        if b.on_cuda:
+            x, flags = b["X"], launch.STRICT | launch.ALWAYS
+            return launch.largest(b, x, b["Out"], b["Mask"], _windows(b, x), flags=flags)
         b(largest, b["X"], _tables(b, b["X"].shape[2:]), b["Out"], b["Mask"])
 
     again = second_grad(type + "_grad_grad", {"Mask": "Mask"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
 
-    @grad_op(type + "_grad", dtype_slot="Out@GRAD", grad=again)
+    @grad_op(type + "_grad", dtype_slot="Out@GRAD", grad=again, cuda=FLOATS)
     def pool_grad(b: Binder) -> None:
         """dX = the sum of dOut over the windows whose largest element it was."""
+        if b.on_cuda:
+            dx, mask = b["X@GRAD"], of_dtype(b, b["Mask"], np.dtype(np.int32))
+            return launch.largest_grad(b, b["Out@GRAD"], mask, dx, _windows(b, dx))
         b(spread, b["Out@GRAD"], b["Mask"], b["X@GRAD"])
 
-    @grad_op(type + "_grad_grad", infer=_again_infer, dtype_slot="DDX")
+    @grad_op(type + "_grad_grad", infer=_again_infer, dtype_slot="DDX", cuda=FLOATS)
     def pool_grad_grad(b: Binder) -> None:
         """DDOut = the element of DDX where the largest one of the window was."""
+        if b.on_cuda:
+            ddx, mask = b["DDX"], of_dtype(b, b["Mask"], np.dtype(np.int32))
+            return launch.taken(b, ddx, mask, b["DDOut"], _windows(b, ddx))
         b(gather, b["DDX"], b["Mask"], b["DDOut"])
-
-    @kernel(type, place="cuda", dtypes=FLOATS)
-    def on_cuda(b: Binder) -> None:
-        x, flags = b["X"], launch.STRICT | launch.ALWAYS
-        launch.largest(b, x, b["Out"], b["Mask"], _windows(b, x), flags=flags)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def grad_on_cuda(b: Binder) -> None:
-        dx, mask = b["X@GRAD"], of_dtype(b, b["Mask"], np.dtype(np.int32))
-        launch.largest_grad(b, b["Out@GRAD"], mask, dx, _windows(b, dx))
-
-    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
-    def grad_grad_on_cuda(b: Binder) -> None:
-        ddx, mask = b["DDX"], of_dtype(b, b["Mask"], np.dtype(np.int32))
-        launch.taken(b, ddx, mask, b["DDOut"], _windows(b, ddx))
 
 
 for _rank in (2, 3):

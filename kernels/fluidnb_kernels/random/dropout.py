@@ -1,14 +1,11 @@
 """dropout: elements left out at random."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
-from fluidnb_kernels.cuda import Function, Source, address_of, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
+from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
+from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import words_of
 
@@ -50,6 +47,7 @@ def check_rate(value: float) -> str | None:
     grad=default_grad("Mask", "Out@GRAD"),
     random=True,
     dtype_slot="X",
+    cuda=FLOATS,
 )
 def dropout(b: Binder) -> None:
     """Out = X · Mask while training and X · (1 - p) in the test; or X · Mask / (1 - p) and X with upscale_in_train.
@@ -61,6 +59,21 @@ def dropout(b: Binder) -> None:
 
     Source: Fluid's dropout_op.
     """
+    if b.on_cuda:  # one launch, whose numbers are those of the host
+        x, mask = b["X"], b["Mask"]
+        if b.attr("is_test"):
+            if mask is not None:
+                each(b, CUDA, "ones", mask.size, mask)
+            return _emit_test(b, x, b["Out"])
+        stream = b.rng
+        if not b.attr("fix_seed"):
+            stream.seed = 0
+        if mask is None:
+            mask = b.tmp(x.shape, np.uint8)
+        if x.size:
+            function = CUDA[f"dropout<{ctype(x.dtype)}, {_width(x, mask, b['Out'])}>"]
+            b(draw, function, stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
+        return None
     x, out, mask, rate = b["X"], b["Out"], b["Mask"], b.attr("dropout_prob")
     upscale = b.attr("dropout_implementation") == UPSCALE
     stays = b.const(1 - rate, x.dtype)
@@ -79,12 +92,19 @@ def dropout(b: Binder) -> None:
     b(np.multiply, x, mask.view(bool), out=out)
     if upscale and rate < 1:
         b(np.divide, out, stays, out=out)
-    return None
 
 
-@grad_op("dropout_grad", dtype_slot="Out@GRAD")
+@grad_op("dropout_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def dropout_grad(b: Binder) -> None:
     """dX = dOut times what the element of X was multiplied with."""
+    if b.on_cuda:
+        g, dx = b["Out@GRAD"], b["X@GRAD"]
+        if b.attr("is_test", False):
+            return _emit_test(b, g, dx)
+        mask = b["Mask"]
+        wide = _width(g, mask, dx)
+        name = f"masked<{ctype(g.dtype)}, {wide}>"
+        return each(b, CUDA, name, g.size, g, mask, dx, np.float64(_divisor(b)), per_thread=wide)
     g, dx, rate = b["Out@GRAD"], b["X@GRAD"], b.attr("dropout_prob", 0.5)
     upscale = b.attr("dropout_implementation", DOWNGRADE) == UPSCALE
     stays = b.const(1 - rate, g.dtype)
@@ -93,7 +113,6 @@ def dropout_grad(b: Binder) -> None:
     b(np.multiply, g, b["Mask"].view(bool), out=dx)
     if upscale and rate < 1:
         b(np.divide, dx, stays, out=dx)
-    return None
 
 
 def _kernels() -> Iterator[str]:
@@ -128,33 +147,3 @@ def _emit_test(b: Binder, x: Array, out: Array) -> None:
     factor = 1.0 if upscale else 1 - b.attr("dropout_prob", 0.5)
     wide = vector(x, out)
     each(b, CUDA, f"scaled<{ctype(x.dtype)}, {wide}>", x.size, x, out, np.float64(factor), per_thread=wide)
-
-
-@kernel("dropout", place="cuda", dtypes=FLOATS)
-def dropout_on_cuda(b: Binder) -> None:
-    """One launch, whose numbers are those of the host."""
-    x, mask = b["X"], b["Mask"]
-    if b.attr("is_test"):
-        if mask is not None:
-            each(b, CUDA, "ones", mask.size, mask)
-        return _emit_test(b, x, b["Out"])
-    stream = b.rng
-    if not b.attr("fix_seed"):
-        stream.seed = 0
-    if mask is None:
-        mask = b.tmp(x.shape, np.uint8)
-    if x.size:
-        function = CUDA[f"dropout<{ctype(x.dtype)}, {_width(x, mask, b['Out'])}>"]
-        b(draw, function, stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
-    return None
-
-
-@kernel("dropout_grad", place="cuda", dtypes=FLOATS)
-def dropout_grad_on_cuda(b: Binder) -> None:
-    g, dx = b["Out@GRAD"], b["X@GRAD"]
-    if b.attr("is_test", False):
-        return _emit_test(b, g, dx)
-    mask = b["Mask"]
-    wide = _width(g, mask, dx)
-    name = f"masked<{ctype(g.dtype)}, {wide}>"
-    return each(b, CUDA, name, g.size, g, mask, dx, np.float64(_divisor(b)), per_thread=wide)

@@ -1,7 +1,5 @@
 """Random numbers on a GPU: what a kernel needs to draw those of the host, and numbers that only the host can draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +9,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Stream, normal, uniform
 from fluidnb.values import SelectedRows
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, ctype, typed, wide_dtype
 from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.emit import FLOATS
 
@@ -29,7 +24,7 @@ SLICE = {
 
 
 @contextmanager
-def whole(b: Binder, out: Array) -> Iterator[Array]:
+def all_rows(b: Binder, out: Array) -> Iterator[Array]:
     """The array to draw into: an output, or the tensor of which it gets some rows."""
     sizes, start, step = tuple(b.attr("slice_whole", ())), b.attr("slice_start", 0), b.attr("slice_step", 1)
     if not sizes:
@@ -68,7 +63,7 @@ def launch(function: Function, stream: Stream, grid: int, block: tuple[int, ...]
 
 def host_numbers(b: Binder, draw: Callable[..., None], out: Array, *args: Any) -> None:
     """Emit numbers that the host draws, and a copy to a GPU: each depends on how many were rejected before it."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(draw, b.rng, out, *args)
     numbers = b.memory.alloc_on("cpu", out.shape, out.dtype)
     b(draw, b.rng, numbers, *args)
@@ -88,7 +83,7 @@ def _draw(b: Binder, name: str, out: Array, per_thread: int, *numbers: float) ->
 
 def uniform_numbers(b: Binder, out: Array, low: float, high: float) -> None:
     """Emit ``out`` = numbers from [low, high)."""
-    if not verbs.on_cuda(b) or out.dtype.name not in FLOATS:
+    if not b.on_cuda or out.dtype.name not in FLOATS:
         return host_numbers(b, uniform, out, low, high)
     width, start = (float(out.dtype.type(number)) for number in (high - low, low))  # rounded as the host does
     return _draw(b, "uniform", out, 32 // wide_dtype(out.dtype).itemsize, width, start)
@@ -96,6 +91,6 @@ def uniform_numbers(b: Binder, out: Array, low: float, high: float) -> None:
 
 def normal_numbers(b: Binder, out: Array, mean: float, deviation: float) -> None:
     """Emit ``out`` = normal numbers."""
-    if not verbs.on_cuda(b) or out.dtype.name not in FLOATS:
+    if not b.on_cuda or out.dtype.name not in FLOATS:
         return host_numbers(b, normal, out, mean, deviation)
     return _draw(b, "normal", out, 8, mean, deviation)

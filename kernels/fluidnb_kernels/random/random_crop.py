@@ -1,20 +1,15 @@
 """random_crop: a part of each instance, from a place that the seed chooses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, kernel, op
-from fluidnb_kernels.cuda import Source, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, each, of_dtype, typed
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.tensor.row_indexing import word
-from fluidnb_kernels.tensor.strided_copy import WORDS, lay
-from fluidnb_kernels.views import reading, writing, written
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of
 
 #: The generator is C++'s std::minstd_rand, as in Fluid: the same seed gives the same parts.
 _FACTOR, _MODULUS = 48271, 2**31 - 1
@@ -138,7 +133,7 @@ def _on_cuda(b: Binder) -> None:
     if out is not None and out.size:
         part = out.shape[-rank:]
         room, sizes = (b.table(np.array(n, np.int64)) for n in (np.subtract(whole, part), part))
-        steps = b.table(np.array(lay(x).strides[-rank:], np.int64))
+        steps = b.table(np.array(layout_of(x).strides[-rank:], np.int64))
         begin, tall = b.tmp((count,), np.int64), math.prod(part[:-1])
         each(b, CUDA, "begins", count, *start, room, steps, begin, np.int64(rank), np.int64(math.prod(whole)))
         numbers = (np.int64(n) for n in (rank - 1, tall, part[-1]))

@@ -1,7 +1,5 @@
 """The CUDA kernels of reductions and norms, and their registration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from fluidnb.op import Binder, kernel

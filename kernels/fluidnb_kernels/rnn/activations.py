@@ -1,7 +1,5 @@
 """The four activations of recurrent networks, and their slopes, as functions of arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

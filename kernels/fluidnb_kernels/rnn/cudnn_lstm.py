@@ -1,18 +1,14 @@
 """cudnn_lstm: layers of LSTMs over a batch of sequences of one length, with all weights in one vector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, unit
-from fluidnb_kernels import verbs
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, unit
 from fluidnb_kernels.activation.functions import ROWS
 from fluidnb_kernels.activation.table import CUDA as ACTIVATIONS
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import elementwise
+from fluidnb_kernels.cuda import ctype, elementwise
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.random.dropout import CUDA as DROPOUT
 from fluidnb_kernels.random.dropout import check_rate, draw
@@ -97,7 +93,7 @@ class Run:
 
     def __init__(self, b: Binder) -> None:
         x = b["Input"]
-        self.b, self.f = b, Formulas(b, verbs.on_cuda(b), x.dtype)
+        self.b, self.f = b, Formulas(b, b.on_cuda, x.dtype)
         self.time, self.batch, inputs = x.shape
         self.width, self.layers, self.sides = b.attr("hidden_size"), b.attr("num_layers", 1), _sides(b)
         self.first = self.f.read(x, (self.time * self.batch, inputs))
@@ -232,7 +228,6 @@ def _factors(b: Binder, run: Run) -> Array | None:
     return out
 
 
-@kernel("cudnn_lstm", place="cuda", dtypes=_DTYPES)
 @op(
     "cudnn_lstm",
     inputs={
@@ -269,7 +264,7 @@ def _factors(b: Binder, run: Run) -> Array | None:
     random=True,
     dtypes=_DTYPES,
     dtype_slot="Input",
-    unset=("Cache",),
+    unset=("Cache",), cuda=_DTYPES,
 )  # fmt: skip
 def cudnn_lstm(b: Binder) -> None:
     """Runs layers of LSTMs over time: i, f, o = σ(W x + b + R h + b'), c' = f · c + i · tanh(…), h' = o · tanh(c').
@@ -289,8 +284,7 @@ def cudnn_lstm(b: Binder) -> None:
     run.f.write(b["Out"], run.forward(_factors(b, run), (b["last_h"], b["last_c"])))
 
 
-@kernel("cudnn_lstm_grad", place="cuda", dtypes=_DTYPES)
-@grad_op("cudnn_lstm_grad", dtype_slot="Input")
+@grad_op("cudnn_lstm_grad", dtype_slot="Input", cuda=_DTYPES)
 def cudnn_lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time; the gates are computed again."""
     run = Run(b)

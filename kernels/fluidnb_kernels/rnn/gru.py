@@ -1,27 +1,122 @@
-"""gru and gru_unit: gated recurrent units over sequences (dynamic_gru), and one step of them."""
+"""gru and gru_unit: gated recurrent units over sequences, and one step.
 
-from __future__ import annotations
+All arrays are packed (see `batches`). Columns of gates are update, reset, candidate. The weight's memory holds a matrix
+[width, 2 · width] for update and reset, and then one [width, width] for the candidate.
+"""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle, wide_dtype
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
-from fluidnb_kernels.rnn.batches import Batches, Blocks
-from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, halves, weight_grad
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, Activation
+from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
-from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
-from fluidnb_kernels.views import reading, writing, written
+
+
+@dataclass(frozen=True, slots=True)
+class Gru:
+    """Parameters of a GRU beside its arrays."""
+
+    batches: Batches  # how sequences become steps
+    blocks: Blocks  # the steps of what comes in
+    gate: Activation  # activation of the update and reset gates
+    candidate: Activation  # activation of the candidate
+    origin: bool  # whether the update gate is the share of the old state (Cho et al. 2014), not of the candidate
+
+
+def halves(weight: Array) -> tuple[Array, Array]:
+    """The two matrices in a weight's memory, [width, 2 · width] and [width, width]."""
+    width = round((weight.size // 3) ** 0.5)
+    cut = 2 * width * width
+    return weight[:cut].reshape(width, 2 * width), weight[cut:].reshape(width, width)
+
+
+def forward_views(
+    net: Gru, gates: Array, reset: Array, hidden: Array, first: Array, room: Array
+) -> Iterator[tuple[Array, ...]]:
+    """Yield the views of each step of `forward`, in the order of its loop."""
+    for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
+        n = now.stop - now.start
+        old = first if before is None else hidden[before]
+        more = room[: 2 * n].reshape(2, n, -1)
+        yield z[:2], *z, old, more, reset[now], more[0], hidden[now]
+
+
+def forward(net: Gru, steps: StepViews, weight: Array, known: bool, packed: tuple[Array, ...]) -> None:
+    """Run the steps over the arrays of `forward_views`; the gates come as the input with its bias."""
+    to_gates, to_candidate = halves(weight)
+    weights = parts(to_gates, len(to_gates))
+    for both, update, gate, candidate, old, more, reset, room, h in steps(*packed):
+        if known:
+            np.matmul(old, weights, more)
+            np.add(both, more, both)
+        net.gate.apply(both, both)
+        np.multiply(old, gate, reset)
+        if known:
+            np.dot(reset, to_candidate, room)
+            np.add(candidate, room, candidate)
+        known = True
+        net.candidate.apply(candidate, candidate)
+        one, other = (old, candidate) if net.origin else (candidate, old)
+        np.subtract(one, other, h)  # h = other + update · (one - other)
+        np.multiply(h, update, h)
+        np.add(h, other, h)
+
+
+def backward_views(
+    net: Gru, gates: Array, g: Array, dz: Array, slopes: Array, kept: Array, room: Array, share: Array
+) -> Iterator[tuple[Array, ...]]:
+    """Yield the views of each step of `backward`, in the order of its loop."""
+    stays = gates[0] if net.origin else kept
+    for now, _, going_on in net.batches.backwards():
+        dh, d, n = g[now], dz[:, now], now.stop - now.start
+        each, slope = room[:, :n], tuple(slopes[:, now])
+        yield dh, dh[:going_on], tuple(d), slope, d[:2], gates[1, now], stays[now], each, tuple(each), *share[:, :n]
+
+
+def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...], old: Array) -> Array:
+    """Run the steps back over the arrays of `backward_views`; returns the gradient of the initial state."""
+    to_gates, to_candidate = halves(weight)
+    weights = parts(to_gates, len(to_gates)).copy().transpose(0, 2, 1).copy()  # quicker than views
+    back = to_candidate.T.copy()
+    gates, _, _, slopes, kept, _, share = packed
+    update, _, candidate = gates
+    net.gate.slope(gates[:2], slopes[:2])
+    net.candidate.slope(candidate, slopes[2])
+    np.subtract(1, update, kept)  # the share of the one that the update gate leaves out
+    slopes[0] *= old - candidate if net.origin else candidate - old
+    slopes[1] *= old
+    slopes[2] *= kept if net.origin else update
+    ahead = share[0, :0]
+    for dh, on, d, slope, both, gate, stays, each, (one, two), dold, dreset in steps(*packed):
+        np.add(on, ahead, on)
+        np.multiply(dh, slope[0], d[0])
+        np.multiply(dh, slope[2], d[2])
+        np.dot(d[2], back, dreset)
+        np.multiply(dreset, slope[1], d[1])
+        np.matmul(both, weights, each)
+        np.multiply(dh, stays, dold)
+        np.multiply(dreset, gate, dreset)
+        for more in one, two, dreset:
+            np.add(dold, more, dold)
+        ahead = dold
+    return ahead
+
+
+def weight_grad(old: Array, reset: Array, dz: Array, out: Array) -> None:
+    """Write the gradient of the weight; ``old`` has the state before each row, ``reset`` that times the reset gate."""
+    dgates, dcandidate = halves(out)
+    np.matmul(old.T, dz[:2], parts(dgates, len(dgates)))
+    np.matmul(reset.T, dz[2], dcandidate)
+
 
 WEIGHT = "[width, 3 · width]; its memory holds [width, 2 · width] for update and reset, then [width, width]"
 
@@ -162,7 +257,7 @@ def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], 
 
 def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str) -> None:
     """Emit the run; see `_emit_on_cuda`."""
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _emit_on_cuda(b, net, slots, first, out)
     x, width, count = b["Input"], b["Weight"].shape[0], net.batches.first
     n, whole = len(x), b[slots[0]]
@@ -179,7 +274,7 @@ def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str
 def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: str, g: Array) -> None:
     """Emit the gradients."""
     gates, reset, states = values
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return _emit_back_on_cuda(b, net, values, first)
     (n, width), count = reset.shape, net.batches.first
     shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]
@@ -195,7 +290,6 @@ def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: s
     for out, view in ((dx, into), (dweight, flat)):
         if view is not None:
             written(b, out, view)
-    return None
 
 
 def _gru(b: Binder, batches: Batches, gate: str, candidate: str) -> Gru:
@@ -208,7 +302,6 @@ def _network(b: Binder) -> Gru:
     return _gru(b, batches, b.attr("gate_activation", "sigmoid"), b.attr("activation", "tanh"))
 
 
-@kernel("gru", place="cuda", dtypes=FLOATS)
 @op(
     "gru",
     inputs={
@@ -236,6 +329,7 @@ def _network(b: Binder) -> Gru:
     grad=default_grad(
         "Input", "H0", "Weight", "Bias", "BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden", "Hidden@GRAD"
     ),
+    cuda=FLOATS,
 )
 def gru(b: Binder) -> None:
     """Runs a GRU along each sequence; nothing is padded.
@@ -256,8 +350,7 @@ def gru(b: Binder) -> None:
     _emit(b, _network(b), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "H0", "Hidden")
 
 
-@kernel("gru_grad", place="cuda", dtypes=FLOATS)
-@grad_op("gru_grad", dtype_slot="Input")
+@grad_op("gru_grad", dtype_slot="Input", cuda=FLOATS)
 def gru_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden."""
     values = b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]
@@ -279,7 +372,6 @@ def _unit_network(b: Binder) -> Gru:
     return _gru(b, batches, BY_NUMBER[b.attr("gate_activation", 1)], BY_NUMBER[b.attr("activation", 2)])
 
 
-@kernel("gru_unit", place="cuda", dtypes=FLOATS)
 @op(
     "gru_unit",
     inputs={
@@ -302,6 +394,7 @@ def _unit_network(b: Binder) -> Gru:
     infer=_unit_infer,
     dtypes=FLOATS,
     grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),
+    cuda=FLOATS,
 )
 def gru_unit(b: Binder) -> None:
     """One step of a GRU: h' = (1 - u) · h + u · candidate, or u · h + (1 - u) · candidate with origin_mode.
@@ -319,8 +412,7 @@ def gru_unit(b: Binder) -> None:
     _emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
 
 
-@kernel("gru_unit_grad", place="cuda", dtypes=FLOATS)
-@grad_op("gru_unit_grad", dtype_slot="Input")
+@grad_op("gru_unit_grad", dtype_slot="Input", cuda=FLOATS)
 def gru_unit_grad(b: Binder) -> None:
     """Gradients of one step, from that of Hidden."""
     values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row continues from another, so no state is looked up

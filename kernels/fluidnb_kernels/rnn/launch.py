@@ -1,17 +1,12 @@
 """Recurrent networks as launches: rows in the order of time steps, and the operands of their steps."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import allocate, settle
+from fluidnb_kernels.cuda import Source, allocate, by_rows, ctype, each_line, settle, typed
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches

@@ -1,18 +1,14 @@
 """lstm_unit: one step of an LSTM."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import by_rows, ctype
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.rnn.launch import CUDA
 from fluidnb_kernels.sequences import one_dtype
-from fluidnb_kernels.verbs import on_cuda
 
 
 def _infer(c: Context) -> None:
@@ -39,7 +35,6 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     return i, forget, o, apply(b, np.tanh, g)
 
 
-@kernel("lstm_unit", place="cuda", dtypes=FLOATS)
 @op(
     "lstm_unit",
     inputs={
@@ -52,6 +47,7 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "C_prev", "C", "H", "C@GRAD", "H@GRAD"),
+    cuda=FLOATS,
 )
 def lstm_unit(b: Binder) -> None:
     """C = σ(f + forget_bias) · C_prev + σ(i) · tanh(g); H = σ(o) · tanh(C).
@@ -63,7 +59,7 @@ def lstm_unit(b: Binder) -> None:
 
     Source: Fluid's lstm_unit_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         return _launch(b, "lstm_unit", b["C"], b["H"])
     i, f, o, g, old = values(b, *_gates(b), b["C_prev"])
     cell = f * old + i * g
@@ -73,11 +69,10 @@ def lstm_unit(b: Binder) -> None:
         (o * np.tanh(cell)).into(b["H"])
 
 
-@kernel("lstm_unit_grad", place="cuda", dtypes=FLOATS)
-@grad_op("lstm_unit_grad", dtype_slot="X")
+@grad_op("lstm_unit_grad", dtype_slot="X", cuda=FLOATS)
 def lstm_unit_grad(b: Binder) -> None:
     """dC is that of C and of H together; each gate gets its share times the slope of its activation."""
-    if on_cuda(b):
+    if b.on_cuda:
         return _launch(b, "lstm_unit_back", b["C"], b["C@GRAD"], b["H@GRAD"], b["X@GRAD"], b["C_prev@GRAD"])
     i, f, o, g, old, cell = values(b, *_gates(b), b["C_prev"], b["C"])
     seen, dh = np.tanh(cell), o.slot("H@GRAD")

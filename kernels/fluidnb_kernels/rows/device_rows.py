@@ -3,8 +3,6 @@
 The number of rows is known when a call runs, so calls take the object itself, read it and launch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +11,7 @@ import numpy as np
 from fluidnb.op import Array, Binder
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between
-from fluidnb_kernels.cuda import Function, Source, ctype, typed
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, ctype, typed
 from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS
@@ -88,7 +85,6 @@ def emit_sum_on_cuda(b: Binder, terms: Sequence[Any]) -> None:
     for x in terms:
         if isinstance(x, SelectedRows):
             b(add_on_device, b["Out"], x)
-    return None
 
 
 def transform_on_device(

@@ -1,18 +1,13 @@
 """merge_selected_rows and get_tensor_from_selected_rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, kernel, op
+from fluidnb.op import Array, Binder, Context, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
-from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.cuda import BLOCKS, THREADS, ctype
 from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
-from fluidnb_kernels.rows.sums import join
-from fluidnb_kernels.rows.values import as_x, dtype_of, fill, put_rows, shape_of, value_array
+from fluidnb_kernels.rows.values import as_x, dtype_of, fill, join, put_rows, shape_of, value_array
 
 
 def _require_rows(c: Context) -> None:
@@ -28,13 +23,13 @@ def _merge_infer(c: Context) -> None:
         c.set("Out", c["X"].shape, c["X"].dtype)
 
 
-@kernel("merge_selected_rows", place="cuda")
 @op(
     "merge_selected_rows",
     inputs={"X: rows": "SelectedRows"},
     outputs={"Out": "SelectedRows, each row once"},
     infer=_merge_infer,
     rows=as_x,
+    cuda=True,
 )
 def merge_selected_rows(b: Binder) -> None:
     """Out = X with rows of the same number added up, in rising order.
@@ -49,7 +44,7 @@ def merge_selected_rows(b: Binder) -> None:
     """
     source = b["X"]
     target = put_rows(b, "Out", shape_of(source), dtype_of(source))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         b(merge_on_device, source, target)
     else:
         b(join, [source], target)
@@ -69,7 +64,6 @@ def take_values(source: SelectedRows, out: Array) -> None:
     np.copyto(out, value_array(source))
 
 
-@kernel("get_tensor_from_selected_rows", place="cuda")
 @op(
     "get_tensor_from_selected_rows",
     inputs={"X: rows": "SelectedRows"},
@@ -77,6 +71,7 @@ def take_values(source: SelectedRows, out: Array) -> None:
     infer=_tensor_infer,
     guard=lambda b: len(b["X"].rows_),
     data_shape=True,
+    cuda=True,
 )
 def get_tensor_from_selected_rows(b: Binder) -> None:
     """Out = the values of the rows that X holds.
@@ -89,7 +84,7 @@ def get_tensor_from_selected_rows(b: Binder) -> None:
 
     Source: Fluid's get_tensor_from_selected_rows_op.
     """
-    b(take_values_on_device if verbs.on_cuda(b) else take_values, b["X"], b["Out"])
+    b(take_values_on_device if b.on_cuda else take_values, b["X"], b["Out"])
 
 
 def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Array, padding: int) -> None:

@@ -1,16 +1,11 @@
 """add_position_encoding: sines and cosines of the place in a sequence."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
-from fluidnb_kernels.verbs import on_cuda
 
 CUDA = Source(__file__, "add_position_encoding.cu", typed(("encoded", FLOATS)))
 
@@ -47,7 +42,6 @@ def _places(b: Binder) -> Array:
     return np.arange(x.shape[0]) - np.repeat(ends[:-1], np.diff(ends))
 
 
-@kernel("add_position_encoding", place="cuda", dtypes=FLOATS)
 @op(
     "add_position_encoding",
     inputs={"X: float[N, T, D] | float[T, D] lod": "D even"},
@@ -57,6 +51,7 @@ def _places(b: Binder) -> Array:
     infer=_infer,
     grad=default_grad("Out@GRAD"),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def add_position_encoding(b: Binder) -> None:
     """Out[t, k] = alpha · X[t, k] + beta · sin(t / 10000^(k / (D/2 - 1))), and the cosine for k from D/2 on.
@@ -69,7 +64,7 @@ def add_position_encoding(b: Binder) -> None:
     Source: Vaswani and others, "Attention Is All You Need" (2017), section 3.5; Fluid's add_position_encoding_op.
     """
     x, places = b["X"], _places(b)
-    if on_cuda(b):
+    if b.on_cuda:
         if x.size:
             table = waves(np.arange(places.max() + 1), x.shape[-1]) * b.attr("beta")
             at = on_device(b, np.tile(places, 1 if b.lod("X") else x.shape[0]))
@@ -80,11 +75,10 @@ def add_position_encoding(b: Binder) -> None:
     b(np.add, apply(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
 
 
-@kernel("add_position_encoding_grad", place="cuda", dtypes=FLOATS)
-@grad_op("add_position_encoding_grad")
+@grad_op("add_position_encoding_grad", cuda=FLOATS)
 def add_position_encoding_grad(b: Binder) -> None:
     """dX = alpha · dOut."""
-    if on_cuda(b):
+    if b.on_cuda:
         return _encoded(b, b["Out@GRAD"], b["X@GRAD"], NO_ARRAY, NO_ARRAY)
     g = b["Out@GRAD"]
     b(np.multiply, g, b.const(b.attr("alpha"), g.dtype), out=b["X@GRAD"])

@@ -1,24 +1,85 @@
-"""sequence_conv: a filter over each row and its neighbours in the sequence."""
-
-from __future__ import annotations
+"""sequence_conv and row_conv: rows and their neighbours times a filter."""
 
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import Source, by_rows, ctype, each_line, typed
 from fluidnb_kernels.cuda.gemm import gemm as product_on_cuda
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math.mul import gemm
+from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.math.matmul import gemm
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
-from fluidnb_kernels.sequence.context import Neighbours
-from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
+from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows, offsets_of, one_dtype, require_lod
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.verbs import on_cuda
 
 
-def _infer(c: Context) -> None:
+class Neighbours:
+    """Indices of the ``count`` context rows of each row, from ``start`` on (-1 is the row before)."""
+
+    def __init__(self, offsets: Array, start: int, count: int) -> None:
+        lengths = np.diff(offsets)
+        first = np.repeat(offsets[:-1], lengths)[:, None]
+        behind = np.repeat(offsets[1:], lengths)[:, None]
+        wanted = np.arange(offsets[-1])[:, None] + np.arange(start, start + count)
+        before, after = wanted < first, wanted >= behind
+        self.start, self.count = start, count
+        # int64 [n · count]; any row where `outside` marks that there is none
+        self.rows = np.where(before, first, np.where(after, behind - 1, wanted)).reshape(-1)
+        self.outside = np.flatnonzero(before | after)
+        above = max(-start, 0)
+        beyond = np.where(before, wanted - first + above, wanted - behind + above)
+        self.beyond = beyond.reshape(-1)[self.outside]  # rows of the padding, first those before the sequence
+
+    @property
+    def signed(self) -> Array:
+        """``rows``, with ``-1 - k`` for row k of the padding."""
+        out = self.rows.copy()
+        out[self.outside] = -1 - self.beyond
+        return out
+
+    def on_cuda(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
+        """Emit the neighbours of each row on a GPU, into a workspace [n · count, width]."""
+        rows, out = self.signed, b.tmp((len(self.rows), x.shape[1]), x.dtype)
+        row_maps.gather(b, x, rows if padding is not None else np.maximum(rows, -1), out, padding)
+        return out
+
+    def emit(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
+        """Emit the neighbours of each row, into a workspace [n · count, width]; padding None is zeros."""
+        out = b.tmp((len(self.rows), x.shape[1]), x.dtype)
+        emit_rows(b, x, self.rows, out)
+        if padding is None:
+            emit_put(b, b.const(0, x.dtype), self.outside, out)
+        elif len(self.outside):
+            missing = b.tmp((len(self.outside), x.shape[1]), x.dtype)
+            emit_rows(b, padding, self.beyond, missing)
+            emit_put(b, missing, self.outside, out)
+        return out
+
+    def emit_grad(self, b: Binder, g: Array, dx: Array) -> None:
+        """Emit the gradient of the rows from that of their neighbourhoods, which is cleared outside the sequences."""
+        # row r is neighbour k of row r - start - k, where that row has it
+        n, ks = len(dx), np.arange(self.count)
+        home = np.arange(n)[:, None] - self.start - ks
+        places = home * self.count + ks
+        inside = (home >= 0) & (home < n)
+        inside[inside] = self.rows[places[inside]] == np.broadcast_to(np.arange(n)[:, None], places.shape)[inside]
+        emit_put(b, b.const(0, g.dtype), self.outside, g)
+        shares = b.tmp((n, self.count, g.shape[1]), g.dtype)
+        flat = shares.reshape(n * self.count, g.shape[1])
+        emit_rows(b, g, np.where(inside, places, 0).reshape(-1), flat)
+        emit_put(b, b.const(0, g.dtype), np.flatnonzero(~inside), flat)
+        b(np.add.reduce, shares, 1, None, dx)
+
+    def emit_padding_grad(self, b: Binder, g: Array, dpadding: Array) -> None:
+        """Emit the gradient of the padding; before `emit_grad`, which clears what it reads."""
+        outside = b.tmp((len(self.outside), g.shape[1]), g.dtype)
+        emit_rows(b, g, self.outside, outside)
+        emit_sum_rows(b, outside, self.beyond, dpadding)
+
+
+def _conv_infer(c: Context) -> None:
     one_dtype(c, "X", "Filter", "PaddingData")
     x, weight, count, start = c["X"], c["Filter"], c.attr("contextLength"), c.attr("contextStart")
     c.check_inputs("X", "Filter")
@@ -43,11 +104,10 @@ def _infer(c: Context) -> None:
     c.set("Out", (x.shape[0], weight.shape[1]), x.dtype, c.lod("X"))
 
 
-def _neighbours(b: Binder) -> Neighbours:
+def _conv_neighbours(b: Binder) -> Neighbours:
     return Neighbours(offsets_of(b), b.attr("contextStart", 0), b.attr("contextLength"))
 
 
-@kernel("sequence_conv", place="cuda", dtypes=FLOATS)
 @op(
     "sequence_conv",
     inputs={
@@ -63,9 +123,10 @@ def _neighbours(b: Binder) -> Neighbours:
         "paddingTrainable": Attr("bool", False, "whether PaddingData is used outside a sequence"),
     },
     cost="X[:1] * Filter",
-    infer=_infer,
+    infer=_conv_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "PaddingData", "Filter", "Out@GRAD"),
+    cuda=FLOATS,
 )
 def sequence_conv(b: Binder) -> None:
     """Out[t] = [X[t + contextStart] … X[t + contextStart + contextLength - 1]] · Filter, within each sequence.
@@ -80,10 +141,10 @@ def sequence_conv(b: Binder) -> None:
 
     Source: Fluid's sequence_conv_op.
     """
-    if on_cuda(b):
-        return product_on_cuda(b, _contexts(b, _neighbours(b)), b["Filter"], b["Out"])
+    if b.on_cuda:
+        return product_on_cuda(b, _contexts(b, _conv_neighbours(b)), b["Filter"], b["Out"])
     x, weight = b["X"], b["Filter"]
-    rows = _neighbours(b).emit(b, x, b["PaddingData"] if b.attr("paddingTrainable") else None)
+    rows = _conv_neighbours(b).emit(b, x, b["PaddingData"] if b.attr("paddingTrainable") else None)
     gemm(b, rows.reshape(len(x), weight.shape[0]), weight, b["Out"])
 
 
@@ -91,7 +152,7 @@ def sequence_conv(b: Binder) -> None:
 def sequence_conv_grad(b: Binder) -> None:
     """dFilter = rowsᵀ · dOut; dX and dPaddingData: each row's part of dOut · Filterᵀ, over all rows that see it."""
     x, weight, g, trained = b["X"], b["Filter"], b["Out@GRAD"], b.attr("paddingTrainable", False)
-    around = _neighbours(b)
+    around = _conv_neighbours(b)
     if b.wants("Filter@GRAD"):
         rows = around.emit(b, x, b["PaddingData"] if trained else None)
         gemm(b, rows.reshape(len(x), weight.shape[0]).T, g, b["Filter@GRAD"])
@@ -116,7 +177,7 @@ def _contexts(b: Binder, around: Neighbours) -> Any:
 
 @kernel("sequence_conv_grad", place="cuda", dtypes=FLOATS)
 def sequence_conv_grad_on_cuda(b: Binder) -> None:
-    x, weight, g, around = b["X"], b["Filter"], b["Out@GRAD"], _neighbours(b)
+    x, weight, g, around = b["X"], b["Filter"], b["Out@GRAD"], _conv_neighbours(b)
     if b.wants("Filter@GRAD") and not len(x):
         fill(b, b["Filter@GRAD"])
     elif b.wants("Filter@GRAD"):
@@ -132,3 +193,82 @@ def sequence_conv_grad_on_cuda(b: Binder) -> None:
         row_maps.add_up(b, drows, -1 - rows, b["PaddingData@GRAD"])
     elif b.wants("PaddingData@GRAD"):
         fill(b, b["PaddingData@GRAD"])
+
+
+CUDA = Source(__file__, "row_conv.cu", typed(("row_conv row_conv_filter", FLOATS)))
+
+
+def _row_conv_infer(c: Context) -> None:
+    one_dtype(c, "X", "Filter")
+    c.check_inputs()
+    x = c["X"]
+    require_lod(c)
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _row_conv_neighbours(b: Binder) -> Neighbours:
+    return Neighbours(offsets_of(b), 0, len(b["Filter"]))
+
+
+@op(
+    "row_conv",
+    inputs={"X: float[n, width] lod": "", "Filter: float[future context + 1, width]": ""},
+    outputs={"Out": "like X"},
+    cost="X * Filter[:1]",
+    infer=_row_conv_infer,
+    dtypes=FLOATS,
+    grad=default_grad("X", "Filter", "Out@GRAD"),
+    cuda=FLOATS,
+)
+def row_conv(b: Binder) -> None:
+    """Out[t] = Σ over k of X[t + k] · Filter[k], element by element, within each sequence.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = ([[1.0], [2.0], [4.0]], [[2, 1]])
+        >>> run_op("row_conv", {"X": x, "Filter": [[10.0], [1.0]]})["Out"].array.ravel()
+        array([12., 20., 40.])
+
+    Source: Fluid's row_conv_op (Deep Speech 2, Amodei et al. 2015).
+    """
+    x, weight = b["X"], b["Filter"]
+    if b.on_cuda:
+        counts, width = row_maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
+        operands = x, weight, counts, b["Out"], np.int64(1), np.int64(width)
+        return by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, *operands)
+    rows = _row_conv_neighbours(b).emit(b, x).reshape(len(x), *weight.shape)
+    b(np.add.reduce, apply(b, np.multiply, rows, weight), 1, None, b["Out"])
+
+
+@grad_op("row_conv_grad", dtype_slot="X", cuda=FLOATS)
+def row_conv_grad(b: Binder) -> None:
+    """dFilter[k] = Σ over t of X[t + k] · dOut[t]; dX[t] = Σ over k of dOut[t - k] · Filter[k]."""
+    if b.on_cuda:
+        x, weight, g, offsets = b["X"], b["Filter"], b["Out@GRAD"], offsets_of(b)
+        name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
+        if b.wants("Filter@GRAD"):
+            dfilter = b["Filter@GRAD"]
+            counts = row_maps.on_device(b, _reach(offsets, depth))
+            each_line(b, CUDA, f"row_conv_filter<{name}>", dfilter.size, len(x), width, x, g, counts, dfilter)
+        if b.wants("X@GRAD"):
+            counts = row_maps.on_device(b, _reach(offsets, depth, back=True))
+            args = g, weight, counts, b["X@GRAD"], np.int64(-1), np.int64(width)
+            by_rows(b, CUDA, f"row_conv<{name}>", len(x), width, *args)
+        return
+    x, weight, g = b["X"], b["Filter"], b["Out@GRAD"]
+    around = _row_conv_neighbours(b)
+    spread = np.broadcast_to(g[:, None], (len(x), *weight.shape))
+    if b.wants("Filter@GRAD"):
+        rows = around.emit(b, x).reshape(len(x), *weight.shape)
+        b(np.add.reduce, apply(b, np.multiply, rows, spread), 0, None, b["Filter@GRAD"])
+    if b.wants("X@GRAD"):
+        shares = b.tmp(spread.shape, x.dtype)
+        b(np.multiply, g[:, None], weight, out=shares)
+        around.emit_grad(b, shares.reshape(len(around.rows), x.shape[1]), b["X@GRAD"])
+
+
+def _reach(offsets: Any, depth: int, back: bool = False) -> Any:
+    """For each row how many rows of its sequence a filter reaches from it, itself counted."""
+    lengths, rows = np.diff(offsets), np.arange(offsets[-1])
+    left = rows + 1 - np.repeat(offsets[:-1], lengths) if back else np.repeat(offsets[1:], lengths) - rows
+    return np.minimum(left, depth)

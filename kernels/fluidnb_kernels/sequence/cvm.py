@@ -1,7 +1,5 @@
 """cvm: how often something was shown and clicked, in the first two columns of its embedding."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

@@ -1,10 +1,9 @@
 """hash: the bytes of each row as numbers below a bound, by XXH64."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb.op import Array, Attr, Binder, op
+from fluidnb_kernels.rules import checked
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE = (
     np.uint64(n)
@@ -64,12 +63,6 @@ def hash_rows(x: Array, out: Array, bound: int) -> None:
         out[..., 0] = (xxh64(rows, seeds) % np.uint64(bound)).astype(out.dtype)
 
 
-def _infer(c: Context) -> None:
-    x = c["X"]
-    c.check_inputs()
-    c.set("Out", (x.shape[0], c.attr("num_hash"), 1), x.dtype, c.lod("X"))
-
-
 @op(
     "hash",
     inputs={"X: int[n, length]": "ids"},
@@ -78,7 +71,7 @@ def _infer(c: Context) -> None:
         "num_hash": Attr("int", 1, "how many numbers for each row", gt=0),
         "mod_by": Attr("long", 100000, "above all numbers", gt=0),
     },
-    infer=_infer,
+    infer=checked(lambda c: c.set("Out", (c["X"].shape[0], c.attr("num_hash"), 1), c["X"].dtype, c.lod("X"))),
     dtypes=("int32", "int64"),
     dtype_slot="X",
     host_only="has a kernel for the CPU alone, as in Fluid",

@@ -1,25 +1,20 @@
 """im2sequence: the windows of each image, as a sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import Source, by_rows, ctype, each, typed
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.emit import FLOATS, reading, zeros
 from fluidnb_kernels.rules import fits
 from fluidnb_kernels.sequences import as_level
 from fluidnb_kernels.sliding import Axis, padded, slide
 from fluidnb_kernels.tensor.strided_copy import WORDS
-from fluidnb_kernels.views import reading
 
 CUDA = Source(__file__, "im2sequence.cu", typed(
     ("windows_as_rows", [WORDS[size] for size in (2, 4, 8)]), ("rows_as_windows", FLOATS),
@@ -122,6 +117,7 @@ def add_all(pairs: list[tuple[Array, Array]]) -> None:
     grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),
     guard=values_of("Y"),
     check=_check,
+    cuda=FLOATS,
 )
 def im2sequence(b: Binder) -> None:
     """Out = the windows of each image, from left to right and from top to bottom, each flattened.
@@ -135,6 +131,18 @@ def im2sequence(b: Binder) -> None:
 
     Source: Fluid's im2sequence_op.
     """
+    if b.on_cuda:
+        x, rows = b["X"], b["Out"]
+        corners = [
+            np.moveaxis(np.indices((down.out, across.out)), 0, -1).reshape(-1, 2) * (down.stride, across.stride)
+            - (down.low, across.low)
+            for down, across in _sizes(b)
+        ]
+        images = np.repeat(np.arange(len(x)), [len(c) for c in corners])
+        table = np.column_stack([images, np.concatenate([np.zeros((0, 2), np.int64), *corners])]).astype(np.int32)
+        numbers = numbers_of(_windows(b, *x.shape[2:]))[6:]
+        name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
+        return by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))
     x = b["X"]
     whole, inside = padded(b, x, _widest(b, *x.shape[2:]), 0, False)
     if inside is not None:
@@ -142,38 +150,19 @@ def im2sequence(b: Binder) -> None:
     b(copy_all, _each(b, b["Out"], whole))
 
 
-@grad_op("im2sequence_grad", guard=values_of("Y"), dtype_slot="Out@GRAD")
+@grad_op("im2sequence_grad", guard=values_of("Y"), dtype_slot="Out@GRAD", cuda=FLOATS)
 def im2sequence_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
+    if b.on_cuda:
+        counts = [(down.out, across.out) for down, across in _sizes(b)]
+        first = np.cumsum([0, *(down * across for down, across in counts)])
+        table = np.array([(k, *count) for k, count in zip(first, counts, strict=False)], np.int64).reshape(-1, 3)
+        numbers = numbers_of(_windows(b, *dx.shape[2:]))[6:]
+        name = f"rows_as_windows<{ctype(dx.dtype)}>"
+        return each(b, CUDA, name, dx.size, g, b.table(table), dx, *numbers, np.int64(dx.shape[1]))
     whole, inside = padded(b, dx, _widest(b, *dx.shape[2:]), None, False)
     zeros(b, whole)
     b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
     if inside is not None:
         b(np.copyto, dx, inside)
-
-
-@kernel("im2sequence", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    x, rows = b["X"], b["Out"]
-    corners = [
-        np.moveaxis(np.indices((down.out, across.out)), 0, -1).reshape(-1, 2) * (down.stride, across.stride)
-        - (down.low, across.low)
-        for down, across in _sizes(b)
-    ]
-    images = np.repeat(np.arange(len(x)), [len(c) for c in corners])
-    table = np.column_stack([images, np.concatenate([np.zeros((0, 2), np.int64), *corners])]).astype(np.int32)
-    numbers = numbers_of(_windows(b, *x.shape[2:]))[6:]
-    name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
-    by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))
-
-
-@kernel("im2sequence_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    g, dx = b["Out@GRAD"], b["X@GRAD"]
-    counts = [(down.out, across.out) for down, across in _sizes(b)]
-    first = np.cumsum([0, *(down * across for down, across in counts)])
-    table = np.array([(k, *count) for k, count in zip(first, counts, strict=False)], np.int64).reshape(-1, 3)
-    numbers = numbers_of(_windows(b, *dx.shape[2:]))[6:]
-    name = f"rows_as_windows<{ctype(dx.dtype)}>"
-    each(b, CUDA, name, dx.size, g, b.table(table), dx, *numbers, np.int64(dx.shape[1]))

@@ -1,20 +1,18 @@
 """sequence_pad, sequence_unpad and sequence_mask: between sequences and rectangles of steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.token_ids import mask
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, offsets_of, one_dtype, ranges, require_lod, within
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _cells(lengths: Array, height: int) -> Array:
@@ -54,7 +52,6 @@ def _pad_infer(c: Context) -> None:
     c.set("Length", (count,), np.int64)
 
 
-@kernel("sequence_pad", place="cuda")
 @op(
     "sequence_pad",
     inputs={
@@ -65,6 +62,7 @@ def _pad_infer(c: Context) -> None:
     attrs={"padded_length": Attr("int", -1, "steps; -1 takes the longest sequence's", ge=-1)},
     infer=_pad_infer,
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def sequence_pad(b: Binder) -> None:
     """Out[i] = sequence i, and PadValue up to ``padded_length``.
@@ -80,7 +78,7 @@ def sequence_pad(b: Binder) -> None:
     out, fill, lengths = b["Out"], b["PadValue"], np.diff(offsets_of(b))
     cells = _cells(lengths, out.shape[1])
     flat = _flat(b, out, writing)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_maps.gather(b, b["X"], row_maps.inverse(cells, len(flat)), flat, fill)
     else:
         emit_put(b, b["X"], cells, flat)
@@ -90,8 +88,7 @@ def sequence_pad(b: Binder) -> None:
         verbs.write(b, b["Length"], lengths)
 
 
-@kernel("sequence_pad_grad", place="cuda")
-@grad_op("sequence_pad_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_pad_grad", dtype_slot="Out@GRAD", cuda=True)
 def sequence_pad_grad(b: Binder) -> None:
     """dX = the rows of dOut at which those of X are."""
     g = b["Out@GRAD"]
@@ -116,7 +113,6 @@ def _unpad_infer(c: Context) -> None:
     return c.set("Out", (lod[-1], *_step(x)), x.dtype, (lod,))
 
 
-@kernel("sequence_unpad", place="cuda")
 @op(
     "sequence_unpad",
     inputs={"X: any[sequences, steps, …]": "", "Length: int64[sequences]": "how many steps of each are its own"},
@@ -126,6 +122,7 @@ def _unpad_infer(c: Context) -> None:
     guard=values_of("Length"),
     data_shape=True,
     dtype_slot="X",
+    cuda=True,
 )
 def sequence_unpad(b: Binder) -> None:
     """Out = the first ``Length[i]`` steps of each row of X, as sequences.
@@ -142,8 +139,7 @@ def sequence_unpad(b: Binder) -> None:
     verbs.gather(b, rows, _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
 
 
-@kernel("sequence_unpad_grad", place="cuda")
-@grad_op("sequence_unpad_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_unpad_grad", dtype_slot="Out@GRAD", cuda=True)
 def sequence_unpad_grad(b: Binder) -> None:
     """dX = dOut where a step is a sequence's own, 0 elsewhere."""
     dx = b["X@GRAD"]
@@ -180,7 +176,6 @@ def _mask_infer(c: Context) -> None:
     c.set("Y", (*c["X"].shape, columns), dtypes.np_dtype(c.attr("out_dtype")))
 
 
-@kernel("sequence_mask", place="cuda")
 @op(
     "sequence_mask",
     inputs={"X: int": "lengths, any shape", "MaxLenTensor?": "how many columns, instead of maxlen"},
@@ -195,7 +190,7 @@ def _mask_infer(c: Context) -> None:
     infer=_mask_infer,
     guard=_longest,
     data_shape=True,
-    dtype_slot="X",
+    dtype_slot="X", cuda=True,
 )  # fmt: skip
 def sequence_mask(b: Binder) -> None:
     """Y[…, j] = 1 where j < X[…], else 0.
@@ -209,7 +204,7 @@ def sequence_mask(b: Binder) -> None:
     Source: Fluid's sequence_mask_op.
     """
     x, out = b["X"], b["Y"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return mask(b, x, out)
     below = b.tmp(out.shape, bool)
     b(np.less, np.arange(out.shape[-1]), x[..., None], out=below)

@@ -1,6 +1,4 @@
-"""sequence_pool: one row from each sequence."""
-
-from __future__ import annotations
+"""sequence_pool and sequence_softmax: one row from each sequence, and rows as shares of it."""
 
 from collections.abc import Collection
 
@@ -8,10 +6,10 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written, zeros
 from fluidnb_kernels.sequence import row_maps
+from fluidnb_kernels.sequence.row_maps import on_device, together
 from fluidnb_kernels.sequences import (
     column,
     emit_put,
@@ -23,7 +21,6 @@ from fluidnb_kernels.sequences import (
     require_lod,
 )
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.views import reading, writing, written
 
 KINDS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 _DIVIDED = {"SUM": row_maps.NOTHING, "AVERAGE": row_maps.COUNT, "SQRT": row_maps.ROOT}
@@ -31,7 +28,7 @@ _DIVIDED = {"SUM": row_maps.NOTHING, "AVERAGE": row_maps.COUNT, "SQRT": row_maps
 CUDA = Source(__file__, "pool.cu", typed(("highest shares returned", FLOATS)))
 
 
-def _infer(c: Context) -> None:
+def _pool_infer(c: Context) -> None:
     x, lod = c["X"], c.lod("X")
     require_lod(c)
     count = len(lod[-1]) - 1 if c.runtime else -1
@@ -62,7 +59,7 @@ def pick_highest(x: Array, parts: Array, out: Array, places: Array) -> None:
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     cost="X",
-    infer=_infer,
+    infer=_pool_infer,
     grad=_grad,
 )
 def sequence_pool(b: Binder) -> None:
@@ -104,7 +101,6 @@ def sequence_pool(b: Binder) -> None:
     emit_reduce(b, np.add, x, offsets, out, pad)
     if kind != "SUM":
         b(np.divide, out, column(_divisor(lengths, kind), out), out=out)
-    return None
 
 
 def _ends(offsets: Array, kind: str) -> Array:
@@ -123,8 +119,7 @@ def put_highest(dx: Array, index: Array, g: Array, full: Array) -> None:
     dx[index[full], np.arange(dx.shape[1])] = g[full]
 
 
-@kernel("sequence_pool_grad", place="cuda", dtypes=FLOATS)
-@grad_op("sequence_pool_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_pool_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
 def sequence_pool_grad(b: Binder) -> None:
     """dX = each row's share of its sequence's gradient."""
     g, dx, kind = b["Out@GRAD"], b["X@GRAD"], b.attr("pooltype", "AVERAGE")
@@ -139,7 +134,7 @@ def sequence_pool_grad(b: Binder) -> None:
         return verbs.scatter(b, g, _ends(offsets, kind)[full], dx, clear=True)
     if kind == "SUM":
         return verbs.gather(b, g, rows, dx)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         of, name, numbers = row_maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
         if kind == "MAX":
             b.require(b["MaxIndex"] is not None, "sequence_pool_grad needs Input(MaxIndex) where the pooltype is MAX.")
@@ -175,3 +170,79 @@ def sequence_pool_on_cuda(b: Binder) -> None:
         row_maps.add_parts(b, x, offsets, out, empty=pad, by=_DIVIDED[kind])
     else:
         row_maps.gather(b, x, _ends(offsets, kind), out, b.table(np.array([pad], out.dtype)))
+
+
+SOFTMAX = Source(__file__, "softmax.cu", typed(("sequence_softmax sequence_softmax_grad", FLOATS)))
+
+
+def _softmax_infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        product(x.shape[1:]) in (1, -1),
+        "The width of each timestep in Input(X) of sequence_softmax should be 1.",
+        expected="[n, 1] or [n]", received=list(x.shape), late=True,
+    )  # fmt: skip
+    require_lod(c)
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
+    """For each row what its sequence's rows reduce to."""
+    offsets = offsets_of(b)
+    each, out = b.tmp((len(offsets) - 1,), x.dtype), b.tmp(x.shape, x.dtype)
+    emit_reduce(b, ufunc, x, offsets, each)
+    emit_rows(b, each, owners(np.diff(offsets)), out)
+    return out
+
+
+@op(
+    "sequence_softmax",
+    inputs={"X: float[n, 1] lod | float[n] lod": "logits"},
+    outputs={"Out": "probabilities, like X"},
+    attrs={"data_format": Attr("string", "AnyLayout", "ignored (compatibility)")},
+    cost="5 * X",
+    infer=_softmax_infer,
+    dtypes=FLOATS,
+    grad=default_grad("X", "Out", "Out@GRAD"),
+    cuda=FLOATS,
+)
+def sequence_softmax(b: Binder) -> None:
+    """Out = exp(X - max) / sum(exp(X - max)), with the maximum and the sum of each sequence of the last level.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("sequence_softmax", {"X": ([[1.0], [5.0], [5.0]], [[1, 2]])})["Out"].array.ravel()
+        array([1. , 0.5, 0.5])
+
+    Source: Fluid's sequence_softmax_op.
+    """
+    if b.on_cuda:
+        return _along(b, "sequence_softmax", b["X"], b["Out"])
+    rows = (len(b["X"]),)
+    x, out = reading(b, b["X"], rows), writing(b, b["Out"], rows)
+    t = apply(b, np.subtract, x, _to_rows(b, np.maximum, x))
+    b(np.exp, t, out=t)
+    b(np.divide, t, _to_rows(b, np.add, t), out=out)
+    return written(b, b["Out"], out)
+
+
+@grad_op("sequence_softmax_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
+def sequence_softmax_grad(b: Binder) -> None:
+    """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
+    if b.on_cuda:
+        return _along(b, "sequence_softmax_grad", b["Out"], b["Out@GRAD"], b["X@GRAD"])
+    rows = (len(b["X"]),)
+    out, g, dx = reading(b, b["Out"], rows), reading(b, b["Out@GRAD"], rows), writing(b, b["X@GRAD"], rows)
+    t = apply(b, np.multiply, out, g)
+    b(np.subtract, g, _to_rows(b, np.add, t), out=t)
+    b(np.multiply, t, out, out=dx)
+    return written(b, b["X@GRAD"], dx)
+
+
+def _along(b: Binder, name: str, *operands: Array) -> None:
+    """Emit a kernel over the sequences of X; the last operand is written."""
+    offsets, out = offsets_of(b), operands[-1]
+    if out.size:
+        args = (*operands[:-1], on_device(b, offsets), out)
+        longest = int(np.diff(offsets).max())
+        together(b, SOFTMAX, f"{name}<{ctype(out.dtype)}>", len(offsets) - 1, longest, 1, *args)

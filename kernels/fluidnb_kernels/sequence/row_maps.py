@@ -1,15 +1,12 @@
 """Rows on a GPU by maps that are computed while binding: moved, put in their places, summed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Binder, product
-from fluidnb_kernels.cuda import Source, ctype, typed, vector
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed, vector
 from fluidnb_kernels.cuda.line_grid import TEAM, at_once, way_of
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS
 

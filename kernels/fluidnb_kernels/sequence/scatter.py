@@ -1,16 +1,14 @@
 """sequence_scatter: sequences of updates, added to the rows of a matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rules import check_below, whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
 from fluidnb_kernels.tensor.row_indexing import SUMMED
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _infer(c: Context) -> None:
@@ -52,7 +50,6 @@ def _flat(b: Binder, slot: str) -> Array:
     return reading(b, b[slot], (b[slot].size,))
 
 
-@kernel("sequence_scatter", place="cuda", dtypes=SUMMED)
 @op(
     "sequence_scatter",
     inputs={
@@ -65,6 +62,7 @@ def _flat(b: Binder, slot: str) -> Array:
     infer=_infer,
     grad=default_grad("Ids", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
     dtype_slot="X",
+    cuda=SUMMED,
 )
 def sequence_scatter(b: Binder) -> None:
     """Out = X, with Updates[j] added to Out[i, Ids[j]] for each j of sequence i.
@@ -78,14 +76,13 @@ def sequence_scatter(b: Binder) -> None:
 
     Source: Fluid's sequence_scatter_op.
     """
-    if verbs.on_cuda(b):  # a column outside of X stops the kernel
+    if b.on_cuda:  # a column outside of X stops the kernel
         return token_ids.scatter(b, b["X"], b["Ids"], b["Updates"], offsets_of(b, "Ids"), b["Out"])
     rows = owners(np.diff(offsets_of(b, "Ids")))
     b(add_updates, b["X"], rows, _flat(b, "Ids"), _flat(b, "Updates"), b["Out"])
 
 
-@kernel("sequence_scatter_grad", place="cuda")
-@grad_op("sequence_scatter_grad", dtype_slot="Out@GRAD")
+@grad_op("sequence_scatter_grad", dtype_slot="Out@GRAD", cuda=True)
 def sequence_scatter_grad(b: Binder) -> None:
     """dX = dOut; dUpdates[j] = dOut[i, Ids[j]]."""
     g, out = b["Out@GRAD"], b["Updates@GRAD"]
@@ -94,7 +91,7 @@ def sequence_scatter_grad(b: Binder) -> None:
     if not b.wants("Updates@GRAD"):
         return
     rows = owners(np.diff(offsets_of(b, "Ids")))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         token_ids.pick(b, g, b["Ids"], rows, out)
     else:
         flat = writing(b, out, (out.size,))

@@ -1,16 +1,14 @@
 """sequence_slice, sequence_erase and sequence_enumerate: parts of sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import reading
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
-from fluidnb_kernels.views import reading
 
 
 def _parts(c: Context) -> tuple[Array, Array]:
@@ -46,7 +44,6 @@ def _slice_infer(c: Context) -> None:
 _BY_VALUE = values_of("Offset", "Length")
 
 
-@kernel("sequence_slice", place="cuda")
 @op(
     "sequence_slice",
     inputs={
@@ -60,6 +57,7 @@ _BY_VALUE = values_of("Offset", "Length")
     guard=_BY_VALUE,
     data_shape=True,
     dtype_slot="X",
+    cuda=True,
 )
 def sequence_slice(b: Binder) -> None:
     """Out = rows Offset[i] to Offset[i] + Length[i] of each sequence i.
@@ -75,8 +73,7 @@ def sequence_slice(b: Binder) -> None:
     verbs.gather(b, b["X"], ranges(*_parts(b)), b["Out"])
 
 
-@kernel("sequence_slice_grad", place="cuda")
-@grad_op("sequence_slice_grad", guard=_BY_VALUE, dtype_slot="Out@GRAD")
+@grad_op("sequence_slice_grad", guard=_BY_VALUE, dtype_slot="Out@GRAD", cuda=True)
 def sequence_slice_grad(b: Binder) -> None:
     """dX = dOut in the rows of the parts, 0 elsewhere."""
     verbs.scatter(b, b["Out@GRAD"], ranges(*_parts(b)), b["X@GRAD"], clear=True)
@@ -117,7 +114,6 @@ def _erase_infer(c: Context) -> None:
     c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
-@kernel("sequence_erase", place="cuda", dtypes=token_ids.INDEXES)
 @op(
     "sequence_erase",
     inputs={"X: int[n, 1] lod": ""},
@@ -126,6 +122,7 @@ def _erase_infer(c: Context) -> None:
     infer=_erase_infer,
     guard=_kept,
     data_shape=True,
+    cuda=token_ids.INDEXES,
 )
 def sequence_erase(b: Binder) -> None:
     """Out = X without the words of ``tokens``; sequences become shorter.
@@ -137,7 +134,7 @@ def sequence_erase(b: Binder) -> None:
 
     Source: Fluid's sequence_erase_op.
     """
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         token_ids.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
     else:
         b(erase, b["X"], b.attr("tokens"), b["Out"])
@@ -148,7 +145,6 @@ def _enumerate_infer(c: Context) -> None:
     c.set("Out", (c["X"].shape[0], c.attr("win_size")), c["X"].dtype, c.lod("X"))
 
 
-@kernel("sequence_enumerate", place="cuda")
 @op(
     "sequence_enumerate",
     inputs={"X: int[n, 1] lod": ""},
@@ -159,6 +155,7 @@ def _enumerate_infer(c: Context) -> None:
         "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": Attr("bool", True, "accepted, without effect"),
     },
     infer=_enumerate_infer,
+    cuda=True,
 )
 def sequence_enumerate(b: Binder) -> None:
     """Out[t] = X[t], X[t + 1], …, ``win_size`` words of the sequence.
@@ -174,7 +171,7 @@ def sequence_enumerate(b: Binder) -> None:
     """
     out, offsets = b["Out"], offsets_of(b)
     ends = np.repeat(offsets[1:], np.diff(offsets))
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return token_ids.windows(b, b["X"], ends, out, b.attr("pad_value"))
     wanted = np.arange(offsets[-1])[:, None] + np.arange(out.shape[1])
     beyond = np.flatnonzero(wanted >= ends[:, None])

@@ -1,18 +1,13 @@
 """Whole numbers in sequences on a GPU: masks, windows, words that stay, numbers that name columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import cast, of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.grid import BLOCKS, each
+from fluidnb_kernels.cuda import BLOCKS, Source, by_rows, ctype, each, typed
+from fluidnb_kernels.cuda.dtypes import cast, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.line_grid import TEAM
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
 from fluidnb_kernels.tensor.row_indexing import SUMMED, numbers, word
 from fluidnb_kernels.tensor.strided_copy import WORDS, fill, move

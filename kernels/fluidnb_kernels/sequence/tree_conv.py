@@ -1,13 +1,12 @@
 """tree_conv: continuous convolution over the nodes of trees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, op
+from fluidnb_kernels.rules import checked
 
 
 def shares(edges: Array, nodes: int, depth: int, dtype: Any) -> Array:
@@ -62,12 +61,6 @@ def convolve_back(
             np.einsum("rnt,rft->nf", share, np.einsum("ftok,rok->rft", weight, g[k]), out=dx[k])
 
 
-def _infer(c: Context) -> None:
-    c.check_inputs()
-    x, weight = c["NodesVector"], c["Filter"]
-    c.set("Out", (*x.shape[:2], *weight.shape[2:]), x.dtype)
-
-
 @op(
     "tree_conv",
     inputs={
@@ -78,7 +71,9 @@ def _infer(c: Context) -> None:
     outputs={"Out": "[batch, nodes, size, filters]"},
     attrs={"max_depth": Attr("int", 2, "levels of a patch, its root included", gt=0)},
     cost="NodesVector[:2] * Filter",
-    infer=_infer,
+    infer=checked(
+        lambda c: c.set("Out", (*c["NodesVector"].shape[:2], *c["Filter"].shape[2:]), c["NodesVector"].dtype)
+    ),
     grad=default_grad("NodesVector", "EdgeSet", "Filter", "Out@GRAD", wrt=["NodesVector", "Filter"]),
     dtypes=("float32", "float64"),
     dtype_slot="NodesVector",

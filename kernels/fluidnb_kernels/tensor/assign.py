@@ -1,17 +1,15 @@
 """assign and cast: copies."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import copy_array_on_cuda
+from fluidnb_kernels.array.tensor_arrays import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
-from fluidnb_kernels.cuda import cast as casts
+from fluidnb_kernels.cuda import cast as emit_cast
 from fluidnb_kernels.tensor.strided_copy import move
 
 
@@ -33,7 +31,6 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
     target[:] = [LoDTensor() if t.array is None else LoDTensor(t.array.copy(), t.lod_) for t in source]
 
 
-@kernel("assign", place="cuda")
 @op(
     "assign",
     inputs={"X: any | array": "a tensor or an array of tensors"},
@@ -41,6 +38,7 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
     infer=_assign_infer,
     grad=_assign_grad,
     inplace=True,
+    cuda=True,
 )
 def assign(b: Binder) -> None:
     """Out = X, with its LoD. The gradient is an assign too.
@@ -55,7 +53,7 @@ def assign(b: Binder) -> None:
     x = b["X"]
     if not isinstance(x, LoDTensorArray):
         return None if b["Out"] is x else verbs.copy(b, b["Out"], x)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return b(copy_array_on_cuda, x, b.array("Out"), b.memory.place)
     return b(copy_array, x, b.array("Out"))
 
@@ -75,6 +73,7 @@ def _cast_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     attrs={"in_dtype": Attr("dtype", doc="dtype of X"), "out_dtype": Attr("dtype", doc="dtype of Out")},
     infer=lambda c: c.set("Out", c["X"].shape, dtypes.np_dtype(c.attr("out_dtype")), c.lod("X")),
     grad=_cast_grad,
+    cuda=tuple(CTYPES),
 )
 def cast(b: Binder) -> None:
     """Out = X in the dtype ``out_dtype``, with its LoD; to whole numbers it cuts off, to bool it tests for not zero.
@@ -86,12 +85,7 @@ def cast(b: Binder) -> None:
 
     Source: Fluid's cast_op.
     """
-    b(np.copyto, b["Out"], b["X"], casting="unsafe")
-
-
-@kernel("cast", place="cuda", dtypes=tuple(CTYPES))
-def cast_on_cuda(b: Binder) -> None:
     x, out = b["X"], b["Out"]
-    if x.dtype == out.dtype:
-        return move(b, out, x)
-    return casts.cast(b, x, out)
+    if not b.on_cuda:
+        return b(np.copyto, out, x, casting="unsafe")
+    return move(b, out, x) if x.dtype == out.dtype else emit_cast(b, x, out)

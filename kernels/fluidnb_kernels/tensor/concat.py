@@ -1,25 +1,17 @@
-"""concat: tensors one after another along a dimension."""
-
-from __future__ import annotations
+"""concat, split, partial_concat and partial_sum: tensors one after another along a dimension, and parts of them."""
 
 from collections.abc import Collection
+from operator import itemgetter
 
-from fluidnb.op import (
-    EMPTY,
-    Attr,
-    Binder,
-    Context,
-    OpDef,
-    OpDesc,
-    default_grad,
-    grad_op,
-    kernel,
-    op,
-    second_grad,
-    values_of,
-)
+import numpy as np
+
+from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
+from fluidnb.op.grad import default_grad, grad_desc, grad_names, second_grad
 from fluidnb_kernels import verbs
-from fluidnb_kernels.shape_inputs import integer
+from fluidnb_kernels.cuda.axis_reduction import fold as reduced
+from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
+from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
+from fluidnb_kernels.rules import integer, integers, one_axis
 
 
 def _axis(c: Context) -> int:
@@ -31,7 +23,7 @@ def _axis(c: Context) -> int:
     return int(axis % n)
 
 
-def _infer(c: Context, out: str = "Out") -> None:
+def _concat_infer(c: Context, out: str = "Out") -> None:
     xs = c.all("X")
     if c.has("AxisTensor") and not c.runtime:
         return c.set(out, [-1] * xs[0].ndim, xs[0].dtype)
@@ -70,16 +62,16 @@ def _parts(b: Binder) -> list[verbs.View]:
     return verbs.parts_along(axis, [x.shape[axis] for x in b.all("X")])
 
 
-@kernel("concat", place="cuda")
 @op(
     "concat",
     inputs={"X*": "tensors that differ in one size at most", "AxisTensor?": "the axis as a variable of one element"},
     outputs={"Out": "all of them, one after another"},
     attrs={"axis": Attr("int", 0, "the dimension along which they follow each other")},
-    infer=_infer,
+    infer=_concat_infer,
     grad=default_grad("X", "AxisTensor", "Out@GRAD", wrt=["X"]),
     guard=values_of("AxisTensor"),
     dtype_slot="X",
+    cuda=True,
 )
 def concat(b: Binder) -> None:
     """Out = the X one after another along ``axis``; the LoD of the first is propagated unless rows are appended.
@@ -109,7 +101,7 @@ def _again(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[Op
 
 
 def _again_infer(c: Context) -> None:
-    _infer(c, "DDOut")
+    _concat_infer(c, "DDOut")
     if c.runtime:
         given, arrived = c.attr("given", []), c.all("DDX")
         xs = c.all("X")
@@ -121,8 +113,7 @@ def _again_infer(c: Context) -> None:
         )  # fmt: skip
 
 
-@kernel("concat_grad", place="cuda")
-@grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X", grad=_again)
+@grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X", grad=_again, cuda=True)
 def concat_grad(b: Binder) -> None:
     """dX = the part of dOut that is X."""
     for i, part in enumerate(_parts(b)):
@@ -130,8 +121,7 @@ def concat_grad(b: Binder) -> None:
             verbs.copy(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)
 
 
-@kernel("concat_grad_grad", place="cuda")
-@grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X")
+@grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X", cuda=True)
 def concat_grad_grad(b: Binder) -> None:
     """DDOut = the DDX one after another, in the places of the X that ``given`` names; 0 in those of others."""
     out, parts, named = b["DDOut"], _parts(b), b.attr("given", [])
@@ -139,3 +129,193 @@ def concat_grad_grad(b: Binder) -> None:
         verbs.fill(b, out)
     for i, x in zip(named, b.all("DDX"), strict=True):
         verbs.copy(b, out, x, to=parts[i])
+
+
+def _sections(c: Context) -> tuple[int, list[int]]:
+    """The dimension that is cut, and the size of each part; -1 where it is not known yet."""
+    x, number = c["X"], c.attr("num")
+    axis = integer(c, "axis", "AxisTensor")
+    axis = one_axis(c, axis, x.ndim)
+    size, sections = x.shape[axis], integers(c, "sections", "", "SectionsTensorList")
+    if not c.runtime and (c.has("AxisTensor") or c.has("SectionsTensorList")):
+        return axis, [-1] * (number or len(sections))
+    if number > 0:
+        c.require(
+            size < 0 or size % number == 0,
+            "The input's size along the split dimension must be evenly divisible by num.",
+            expected=f"a multiple of {number}", received=size,
+            hint=f"a list gives sizes, -1 for the rest: num_or_sections={[-(-size // number)] * (number - 1) + [-1]}.",
+        )  # fmt: skip
+        return axis, [size // number if size >= 0 else -1] * number
+    c.require(sections, "split needs Attr(num) or Attr(sections).", expected="num > 0 or sizes", received="neither")
+    c.require(sections.count(-1) <= 1, "Only one size in Attr(sections) of split can be -1.", received=sections)
+    known = sum(n for n in sections if n != -1)
+    if size >= 0:
+        c.require(
+            known <= size if -1 in sections else known == size,
+            "The sizes in Attr(sections) of split must add up to the input's size along the split dimension.",
+            expected=f"a sum of {size}", received=sections,
+        )  # fmt: skip
+        sections = [size - known if n == -1 else n for n in sections]
+    return axis, sections
+
+
+def _split_infer(c: Context) -> None:
+    x, (axis, sections) = c["X"], _sections(c)
+    wanted = len(c.outputs.get("Out", ()))
+    c.require(
+        wanted == len(sections), "split must have as many outputs as parts.", expected=len(sections), received=wanted
+    )
+    if not c.runtime and c.has("AxisTensor"):
+        for i in range(wanted):
+            c.set("Out", (-1,) * x.ndim, x.dtype, (), i)
+        return
+    for i, n in enumerate(sections):
+        c.set("Out", (*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype, c.lod("X") if axis else (), i)
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    parts = [n + GRAD for n in desc.outs["Out"]]
+    axis = {s: n for s, n in desc.ins.items() if s == "AxisTensor" and n}
+    return [grad_desc("concat", desc, {"X": parts, **axis}, {"Out": grad_names(desc, "X", no_grad)})]
+
+
+@op(
+    "split",
+    inputs={
+        "X": "at least one dimension",
+        "AxisTensor?": "the axis as a variable",
+        "SectionsTensorList*?": "the sizes as variables",
+    },
+    outputs={"Out*": "its parts, in order"},
+    attrs={
+        "num": Attr("int", 0, "how many parts of equal size; 0 takes the sizes from sections", ge=0),
+        "sections": Attr("ints", [], "the size of each part; one may be -1, which takes what is left"),
+        "axis": Attr("int", 0, "the dimension that is cut; from the end when negative"),
+    },
+    infer=_split_infer,
+    grad=_grad,
+    guard=values_of("AxisTensor", "SectionsTensorList"),
+    dtype_slot="X",
+    cuda=True,
+)
+def split(b: Binder) -> None:
+    """Out[i] = the i-th part of X along ``axis``; the LoD is propagated unless the rows are shared out.
+
+    The gradient joins those of the parts with concat.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("split", {"X": [1.0, 2.0, 3.0]}, {"sections": [1, -1]}, {"Out": 2})["Out"]
+        [array([1.]), array([2., 3.])]
+
+    Source: Fluid's split_op.
+    """
+    for i, part in enumerate(verbs.parts_along(*_sections(b))):
+        if b.wants("Out", i):
+            verbs.copy(b, b.all("Out")[i], b["X"], of=part)
+
+
+_ATTRS = {
+    "start_index": Attr("int", 0, "the first column that is taken; from the end when negative"),
+    "length": Attr("int", -1, "how many columns are taken; -1 for all that follow"),
+}
+
+
+def _columns(c: Context) -> tuple[int, int]:
+    """The first column that is taken, and how many."""
+    xs = c.all("X")
+    c.check_inputs()
+    width, start, length = xs[0].shape[1], c.attr("start_index", 0), c.attr("length", -1)
+    c.require(
+        width > 0, f"{c.definition.type} must know the width of its inputs.", expected="[n, a number]",
+        received=list(xs[0].shape),
+    )  # fmt: skip
+    first = start + width if start < 0 else start
+    count = width - first if length < 0 else length
+    c.require(
+        0 <= first < width and 0 < count <= width - first, f"The columns of {c.definition.type} must be inside X.",
+        expected=f"inside {width} columns", received=f"start_index {start}, length {length}",
+    )  # fmt: skip
+    return first, count
+
+
+def _columns_of(first: int, count: int) -> verbs.View:
+    return itemgetter((slice(None), slice(first, first + count)))
+
+
+@op(
+    "partial_concat",
+    inputs={"X*: float[n, d]": "matrices of one shape"},
+    outputs={"Out": "[n, length · how many matrices]"},
+    attrs=_ATTRS,
+    infer=lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1] * len(c.all("X"))), c["X"].dtype),
+    grad=default_grad("X", "Out@GRAD"),
+    cuda=True,
+)
+def partial_concat(b: Binder) -> None:
+    """Out = the columns start_index … start_index + length of each X, side by side.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("partial_concat", {"X": [np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])]}, {"start_index": 1})["Out"]
+        array([[2., 4.]])
+
+    Source: Paddle's partial_concat_op.
+    """
+    first, count = _columns(b)
+    for i, x in enumerate(b.all("X")):
+        verbs.copy(b, b["Out"], x, _columns_of(i * count, count), _columns_of(first, count))
+
+
+@op(
+    "partial_sum",
+    inputs={"X*: float[n, d]": "matrices of one shape"},
+    outputs={"Out": "[n, length]"},
+    attrs=_ATTRS,
+    cost="X",
+    cuda=NUMBERS,
+    infer=lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1]), c["X"].dtype),
+    grad=default_grad("X", "Out@GRAD"),
+)
+def partial_sum(b: Binder) -> None:
+    """Out = the sum of the columns start_index … start_index + length of all X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("partial_sum", {"X": [np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])]}, {"start_index": 1})["Out"]
+        array([[6.]])
+
+    Source: Paddle's partial_sum_op.
+    """
+    part, xs, out = _columns_of(*_columns(b)), b.all("X"), b["Out"]
+    if b.on_cuda:
+        terms = b.tmp((len(xs), *out.shape), out.dtype)
+        for i, x in enumerate(xs):
+            verbs.copy(b, terms, x, itemgetter(i), part)
+        return reduced(b, REDUCE, TOTAL, terms, [0], out)
+    b(np.copyto, out, part(xs[0]))
+    for x in xs[1:]:
+        b(np.add, out, part(x), out=out)
+
+
+def _give_back(b: Binder, shared: bool) -> None:
+    """Emit the gradient of each X: its columns of dOut, or all of dOut where they share it; 0 elsewhere."""
+    first, count = _columns(b)
+    for i in range(len(b.all("X"))):
+        if b.wants("X@GRAD", i):
+            dx = b.all("X@GRAD")[i]
+            verbs.fill(b, dx)
+            verbs.copy(b, dx, b["Out@GRAD"], _columns_of(first, count), _columns_of(0 if shared else i * count, count))
+
+
+@grad_op("partial_concat_grad", cuda=True)
+def partial_concat_grad(b: Binder) -> None:
+    """dX[i] = its columns of dOut, 0 elsewhere."""
+    _give_back(b, False)
+
+
+@grad_op("partial_sum_grad", cuda=True)
+def partial_sum_grad(b: Binder) -> None:
+    """dX[i] = dOut in the columns that were added, 0 elsewhere."""
+    _give_back(b, True)

@@ -1,22 +1,19 @@
 """tril_triu, diag_v2, diag_embed, trace and eye: diagonals and triangles."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, same
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, typed
+from fluidnb_kernels.cuda import Source, by_rows, typed
 from fluidnb_kernels.cuda.axis_reduction import fold
-from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
-from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.rules import checked, one_axis
 from fluidnb_kernels.tensor.row_indexing import word
-from fluidnb_kernels.tensor.strided_copy import WORDS, lay
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of
 
 CUDA = Source(__file__, "diagonals.cu", typed(("triangle", [word for size, word in WORDS.items() if size <= 8])))
 
@@ -40,17 +37,11 @@ def _length(rows: int, columns: int, offset: int) -> int:
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
 
 
-def _triangle_infer(c: Context) -> None:
-    x = c["X"]
-    c.check_inputs()
-    c.set("Out", x.shape, x.dtype, c.lod("X"))
-
-
 def _keep(b: Binder, x: Array, out: Array) -> None:
     """Emit ``out = x`` in a triangle, 0 elsewhere."""
     lower, k = b.attr("lower", False), b.attr("diagonal", 0)
     rows, columns = x.shape[-2:]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         numbers = np.int64(rows), np.int64(columns), np.int64(k), np.int32(lower)
         return by_rows(b, CUDA, f"triangle<{word(x)}>", x.size // max(columns, 1), columns, x, out, *numbers)
     mask = np.tri(rows, columns, k if lower else k - 1, dtype=bool)
@@ -66,13 +57,12 @@ def _take(b: Binder, x: Array, out: Array, at: tuple[int, ...]) -> None:
 def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0.0) -> None:
     """Emit ``x`` on diagonals of ``out``, one element for all of a diagonal or one each, and a number beside them."""
     verbs.fill(b, out, np.asarray(beside).astype(out.dtype).item())
-    *others, length = diagonal_view(lay(out), *at).shape
+    *others, length = diagonal_view(layout_of(out), *at).shape
     if length and all(others):
         x = x.reshape(*others, x.size // math.prod(others))
         verbs.copy(b, out, x, to=lambda v: diagonal_view(v, *at))
 
 
-@kernel("tril_triu", place="cuda")
 @op(
     "tril_triu",
     inputs={"X: any[…, m, n]": ""},
@@ -81,8 +71,9 @@ def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0
         "diagonal": Attr("int", 0, "the last diagonal of a lower triangle, the first one of an upper one"),
         "lower": Attr("bool", False, "keep what is below and on it; else what is above and on it"),
     },
-    infer=_triangle_infer,
+    infer=checked(same()),
     grad=default_grad("Out@GRAD"),
+    cuda=True,
 )
 def tril_triu(b: Binder) -> None:
     """Out = X in a triangle of each matrix, 0 elsewhere.
@@ -98,8 +89,7 @@ def tril_triu(b: Binder) -> None:
     _keep(b, b["X"], b["Out"])
 
 
-@kernel("tril_triu_grad", place="cuda")
-@grad_op("tril_triu_grad")
+@grad_op("tril_triu_grad", cuda=True)
 def tril_triu_grad(b: Binder) -> None:
     """dX = dOut in the triangle, 0 elsewhere."""
     _keep(b, b["Out@GRAD"], b["X@GRAD"])
@@ -114,7 +104,6 @@ def _diag_infer(c: Context) -> None:
     return c.set("Out", (_length(x.shape[0], x.shape[1], offset),), x.dtype)
 
 
-@kernel("diag_v2", place="cuda")
 @op(
     "diag_v2",
     inputs={"X: any[n] | any[m, n]": "a diagonal, or a matrix"},
@@ -122,6 +111,7 @@ def _diag_infer(c: Context) -> None:
     attrs={"offset": _OFFSET, "padding_value": Attr("float", 0.0, "the other elements of a new matrix")},
     infer=_diag_infer,
     grad=default_grad("X", "Out@GRAD"),
+    cuda=True,
 )
 def diag_v2(b: Binder) -> None:
     """Out = a matrix with X on a diagonal, or the diagonal of the matrix X.
@@ -140,8 +130,7 @@ def diag_v2(b: Binder) -> None:
     return _put(b, x, out, at, b.attr("padding_value"))
 
 
-@kernel("diag_v2_grad", place="cuda")
-@grad_op("diag_v2_grad")
+@grad_op("diag_v2_grad", cuda=True)
 def diag_v2_grad(b: Binder) -> None:
     """dX = the diagonal of dOut, or a matrix with dOut on the diagonal and 0 elsewhere."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
@@ -163,7 +152,6 @@ def _embedded(b: Binder) -> tuple[int, ...]:
     return b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1)
 
 
-@kernel("diag_embed", place="cuda")
 @op(
     "diag_embed",
     inputs={"Input: any[…, n]": ""},
@@ -175,6 +163,7 @@ def _embedded(b: Binder) -> tuple[int, ...]:
     },
     infer=_embed_infer,
     grad=default_grad("Out@GRAD"),
+    cuda=True,
 )
 def diag_embed(b: Binder) -> None:
     """Out = matrices with the last dimension of Input on a diagonal, 0 elsewhere.
@@ -198,8 +187,7 @@ def _embed_grad_infer(c: Context) -> None:
     c.set("Input@GRAD", [*shape, n if n < 0 else n - abs(offset)], g.dtype)
 
 
-@kernel("diag_embed_grad", place="cuda")
-@grad_op("diag_embed_grad", infer=_embed_grad_infer)
+@grad_op("diag_embed_grad", infer=_embed_grad_infer, cuda=True)
 def diag_embed_grad(b: Binder) -> None:
     """dInput = the diagonals of dOut."""
     _take(b, b["Out@GRAD"], b["Input@GRAD"], _embedded(b))
@@ -231,6 +219,7 @@ def _trace_infer(c: Context) -> None:
     cost="Input",
     infer=_trace_infer,
     grad=default_grad("Input", "Out@GRAD"),
+    cuda=NUMBERS,
 )
 def trace(b: Binder) -> None:
     """Out = the sum of a diagonal of each matrix.
@@ -242,20 +231,16 @@ def trace(b: Binder) -> None:
 
     Source: Paddle's trace_op.
     """
-    view = diagonal_view(b["Input"], b.attr("offset", 0), *trace_axes(b))
-    b(np.add.reduce, view, -1, None, b["Out"].reshape(view.shape[:-1]))
-
-
-@kernel("trace", place="cuda", dtypes=NUMBERS)
-def _trace_on_cuda(b: Binder) -> None:
-    x, at = b["Input"], (b.attr("offset", 0), *trace_axes(b))
-    line = b.tmp(diagonal_view(lay(x), *at).shape, x.dtype)
+    x, out, at = b["Input"], b["Out"], (b.attr("offset", 0), *trace_axes(b))
+    if not b.on_cuda:
+        view = diagonal_view(x, *at)
+        return b(np.add.reduce, view, -1, None, out.reshape(view.shape[:-1]))
+    line = b.tmp(diagonal_view(layout_of(x), *at).shape, x.dtype)
     _take(b, x, line, at)
-    fold(b, REDUCE, TOTAL, line, [line.ndim - 1], b["Out"])
+    return fold(b, REDUCE, TOTAL, line, [line.ndim - 1], out)
 
 
-@kernel("trace_grad", place="cuda")
-@grad_op("trace_grad")
+@grad_op("trace_grad", cuda=True)
 def trace_grad(b: Binder) -> None:
     """dInput = dOut on the diagonals, 0 elsewhere."""
     _put(b, b["Out@GRAD"], b["Input@GRAD"], (b.attr("offset", 0), *trace_axes(b)))
@@ -266,7 +251,6 @@ def _eye_infer(c: Context) -> None:
     c.set("Out", (rows, rows if columns == -1 else columns), dtypes.np_dtype(c.attr("dtype")))
 
 
-@kernel("eye", place="cuda")
 @op(
     "eye",
     outputs={"Out": "[num_rows, num_columns]"},
@@ -276,6 +260,7 @@ def _eye_infer(c: Context) -> None:
         "dtype": Attr("dtype", "float32", "dtype of Out"),
     },
     infer=_eye_infer,
+    cuda=True,
 )
 def eye(b: Binder) -> None:
     """Out = 1 on the main diagonal, 0 elsewhere.
@@ -290,4 +275,4 @@ def eye(b: Binder) -> None:
     """
     out = b["Out"]
     one = np.ones(1, out.dtype)
-    _put(b, b.table(one) if verbs.on_cuda(b) else one, out, (0,))
+    _put(b, b.table(one) if b.on_cuda else one, out, (0,))

@@ -1,19 +1,16 @@
 """expand, tile, expand_v2 and expand_as_v2: a tensor repeated, by counts or up to a shape; a row for each operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.emit import FLOATS, reading, writing, written
+from fluidnb_kernels.rules import integers
 from fluidnb_kernels.tensor.strided_copy import fold
-from fluidnb_kernels.views import reading, writing, written
 
 #: The size of X along each dimension of Out, and how often it is repeated there.
 Repeats = list[tuple[int, int]]
@@ -143,7 +140,6 @@ def _define(type: str, row: Row) -> None:
         g = b["Out@GRAD"]
         return [m for n, size in zip(g.shape, _filled(b, g.ndim), strict=True) for m in (n // max(size, 1), size)]
 
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape", **row.slots},
@@ -153,6 +149,7 @@ def _define(type: str, row: Row) -> None:
         grad=default_grad("X", *row.variables, "Out@GRAD", wrt=["X"]),
         guard=values_of(*row.variables),
         dtype_slot="X",
+        cuda=True,
         doc=_DOC.format(
             type=type, formula=row.formula, x=row.example[0], attrs=row.example[1], out=row.example[2],
             owner="Fluid" if type == "expand" else "Paddle",
@@ -165,21 +162,17 @@ def _define(type: str, row: Row) -> None:
         written(b, b["Out"], out)
 
     @grad_op(
-        type + "_grad", guard=values_of(*row.variables), dtype_slot="X",
+        type + "_grad", guard=values_of(*row.variables), dtype_slot="X", cuda=FLOATS,
         grad=None if type == "expand_as_v2" else linear_grad(type, also=row.variables),
     )  # fmt: skip
     def repeated_grad(b: Binder) -> None:
         """dX = the sum of dOut over all repetitions."""
-        g = b["Out@GRAD"]
-        whole = summed(b)
+        g, whole = b["Out@GRAD"], summed(b)
+        if b.on_cuda:
+            return fold(b, g, b["X@GRAD"], whole, range(0, len(whole), 2))
         dx = writing(b, b["X@GRAD"], [1 if d % 2 == 0 else size for d, size in enumerate(whole)])
         b(np.add.reduce, reading(b, g, whole), tuple(range(0, len(whole), 2)), None, dx, True)
-        written(b, b["X@GRAD"], dx)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def repeated_grad_on_cuda(b: Binder) -> None:
-        whole = summed(b)
-        fold(b, b["Out@GRAD"], b["X@GRAD"], whole, range(0, len(whole), 2))
+        return written(b, b["X@GRAD"], dx)
 
 
 for _type, _row in ROWS.items():

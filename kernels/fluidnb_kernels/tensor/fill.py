@@ -1,18 +1,18 @@
-"""Tensors filled with constants."""
-
-from __future__ import annotations
+"""Tensors filled with constants, or with evenly spaced numbers."""
 
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values_of
+from fluidnb.op import Array, Attr, Binder, Context, no_slope, op, same, values_of
 from fluidnb.op.rules import Rule
 from fluidnb.values import dtypes
+from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed, written_as
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.values import put_whole, values_of_output
-from fluidnb_kernels.shape_inputs import SHAPE_SLOTS, integers
+from fluidnb_kernels.rules import SHAPE_SLOTS, integers
 from fluidnb_kernels.tensor import strided_copy
 
 #: The attributes of operators that fill with one value.
@@ -72,6 +72,7 @@ def fixed_shape_or_rows(c: Context) -> None:
     },
     infer=fixed_shape_or_rows,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
+    cuda=True,
 )
 def fill_constant(b: Binder) -> None:
     """Out = value everywhere; SelectedRows get the values of all their rows.
@@ -84,8 +85,13 @@ def fill_constant(b: Binder) -> None:
     Source: Fluid's fill_constant_op.
     """
     out = values_of_output(b)
-    value = b["ValueTensor"].reshape(()) if b.has("ValueTensor") else filling(b, out.dtype)
-    b(np.copyto, out, value)
+    if not b.has("ValueTensor"):
+        return verbs.fill(b, out, filling(b, out.dtype))
+    value = b["ValueTensor"]
+    if not b.on_cuda:
+        return b(np.copyto, out, value.reshape(()))
+    value = of_dtype(b, value, out.dtype)  # it stays on the device
+    return strided_copy.move(b, out, value, of=strided_copy.layout_of(value, ()))
 
 
 def batch_size_like(c: Context) -> None:
@@ -104,7 +110,6 @@ def batch_size_like(c: Context) -> None:
     c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
 
 
-@kernel("fill_constant_batch_size_like", place="cuda")
 @op(
     "fill_constant_batch_size_like",
     inputs={"Input": "what has the batch size; with a LoD, its number of sequences counts"},
@@ -118,6 +123,7 @@ def batch_size_like(c: Context) -> None:
     },
     infer=batch_size_like,
     grad=no_slope,
+    cuda=True,
 )
 def fill_constant_batch_size_like(b: Binder) -> None:
     """Out = value everywhere, with as many rows as Input.
@@ -138,7 +144,6 @@ def _any_like(c: Context) -> None:
 
 
 def _define_like(type: str, out: str, formula: str, example: str, source: str, infer: Rule, **attrs: Attr) -> None:
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape"},
@@ -146,6 +151,7 @@ def _define_like(type: str, out: str, formula: str, example: str, source: str, i
         attrs=attrs,
         infer=infer,
         grad=no_slope,
+        cuda=True,
         doc=f"""Out = {formula}.
 
     Example:
@@ -180,7 +186,6 @@ _define_like(
 _VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
 
 
-@kernel("assign_value", place="cuda")
 @op(
     "assign_value",
     outputs={"Out": "of the shape of the attribute"},
@@ -194,6 +199,7 @@ _VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_v
         "int64_values": Attr("longs", [], "the values of an int64 tensor"),
     },
     infer=fixed_shape,
+    cuda=True,
 )
 def assign_value(b: Binder) -> None:
     """Out = the values of the attribute that holds some, in row-major order.
@@ -223,7 +229,6 @@ def _list(b: Binder, values: list[Any]) -> Any:
     return np.array(values).astype(out.dtype).reshape(out.shape)
 
 
-@kernel("fill", place="cuda")
 @op(
     "fill",
     outputs={"Out": "of the shape of the attribute"},
@@ -234,6 +239,7 @@ def _list(b: Binder, values: list[Any]) -> Any:
         "force_cpu": Attr("bool", False, "keep the result on the CPU"),
     },
     infer=fixed_shape,
+    cuda=True,
 )
 def fill(b: Binder) -> None:
     """Out = the values of the attribute, in row-major order.
@@ -249,11 +255,113 @@ def fill(b: Binder) -> None:
     verbs.write(b, b["Out"], _list(b, b.attr("value")))
 
 
-@kernel("fill_constant", place="cuda")
-def fill_constant_on_cuda(b: Binder) -> None:
-    """Out = value everywhere; the value of a variable stays on the device."""
-    out = values_of_output(b)
-    if not b.has("ValueTensor"):
-        return strided_copy.fill(b, out, filling(b, out.dtype))
-    value = of_dtype(b, b["ValueTensor"], out.dtype)
-    return strided_copy.move(b, out, value, of=strided_copy.lay(value, ()))
+#: The dtypes of the SPACED kernels.
+#: The dtypes of the CUDA kernels.
+_WHOLE = ("int32", "int64")
+NUMBERS = (*FLOATS, *_WHOLE)
+
+
+def _range_numbers(c: Context) -> tuple[Any, ...]:
+    """Start, end and step: what the binding depends on."""
+    return tuple(on_host(c[slot]).item() for slot in ("Start", "End", "Step"))
+
+
+def _range_infer(c: Context) -> None:
+    c.check_inputs()
+    n = -1
+    if c.runtime:
+        start, end, step = _range_numbers(c)
+        c.require(step != 0, "The step of range must not be 0.", expected="a number other than 0", received=step)
+        c.require(
+            start == end or (start < end) == (step > 0), "The step of range leads away from its end.",
+            expected=f"a {'positive' if start < end else 'negative'} step from {start} to {end}", received=step,
+        )  # fmt: skip
+        n = max(0, int(np.ceil((end - start) / step)))
+    c.set("Out", (n,), c["Start"].dtype)
+
+
+@op(
+    "range",
+    inputs={"Start: any[1]": "the first number", "End: any[1]": "bound, not reached", "Step: any[1]": "distance"},
+    outputs={"Out": "[n]: the numbers"},
+    infer=_range_infer,
+    guard=_range_numbers,
+    data_shape=True,
+    dtype_slot="Start",
+    cuda=NUMBERS,
+)
+def range(b: Binder) -> None:
+    """Out = Start, Start + Step, … before End.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("range", {"Start": [1.0], "End": [2.0], "Step": [0.5]})["Out"]
+        array([1. , 1.5])
+
+    Source: Fluid's range_op.
+    """
+    start, _, step = _range_numbers(b)
+    out = b["Out"]
+    if b.on_cuda:
+        return _spaced(b, out, start, step)
+    return b(np.copyto, out, (start + np.arange(out.size) * step).astype(out.dtype))
+
+
+def _count(c: Context) -> tuple[Any, ...]:
+    """Start, stop and how many."""
+    return tuple(on_host(c[slot]).item() for slot in ("Start", "Stop", "Num"))
+
+
+def _linspace_infer(c: Context) -> None:
+    c.check_inputs()
+    n = -1
+    if c.runtime:
+        n = int(on_host(c["Num"]).item())
+        c.require(n > 0, "The num of linspace should be larger than 0.", expected="> 0", received=n)
+    number = c.attr("dtype", -1)
+    c.set("Out", (n,), c["Start"].dtype if number < 0 else dtypes.np_dtype(number))
+
+
+@op(
+    "linspace",
+    inputs={"Start: any[1]": "the first number", "Stop: any[1]": "the last number", "Num: any[1]": "how many"},
+    outputs={"Out": "[Num]: the numbers"},
+    attrs={"dtype": Attr("int", -1, "the VarType of Out; -1 for that of Start")},
+    infer=_linspace_infer,
+    guard=_count,
+    data_shape=True,
+    dtype_slot="Start",
+    cuda=True,
+)
+def linspace(b: Binder) -> None:
+    """Out = Num numbers from Start to Stop, evenly spaced.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("linspace", {"Start": [0.0], "Stop": [1.0], "Num": np.array([3], "int32")})["Out"]
+        array([0. , 0.5, 1. ])
+
+    Source: Fluid's linspace_op.
+    """
+    start, stop, n = _count(b)
+    out = b["Out"]
+    if not b.on_cuda:
+        return b(np.copyto, out, np.linspace(start, stop, int(n)).astype(out.dtype))
+    start, stop, n = float(start), float(stop), float(n)
+    numbers = out if out.dtype.name in NUMBERS else b.tmp(out.shape, np.float64)
+    _spaced(b, numbers, start, (stop - start) / (n - 1) if n > 1 else 0.0, stop if n > 1 else None)
+    return written_as(b, out, numbers)
+
+
+SPACED = Source(
+    __file__, "range_linspace.cu", typed(("spaced", NUMBERS, ("double",)), ("spaced", _WHOLE, ("long long",)))
+)
+
+
+def _spaced(b: Binder, out: Array, start: Any, step: Any, last: Any = None) -> None:
+    """Emit ``out = start + i * step``, and ``last`` at the end where it is given."""
+    whole = out.dtype.name in _WHOLE and isinstance(start, int) and isinstance(step, int)
+    number, c = (np.int64, "long long") if whole else (np.float64, "double")
+    ends = last is not None
+    numbers = number(start), number(step), number(last if ends else 0), np.int32(ends)
+    each(b, SPACED, f"spaced<{ctype(out.dtype)}, {c}>", out.size, out, *numbers)

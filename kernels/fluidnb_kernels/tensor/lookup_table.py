@@ -1,20 +1,17 @@
 """lookup_table: rows of a table by their numbers, with a dense or a sparse gradient."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
 from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, places_of, put_rows, shape_of, value_array
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill as fill_all
-from fluidnb_kernels.views import reading, writing, written
 
 #: The padding_idx of tables without a row for padding.
 NO_PADDING = -1
@@ -124,6 +121,7 @@ def _define(type: str, ids: str, example: str) -> None:
         grad=default_grad("W", "Ids", "Out@GRAD", wrt=["W"]),
         dtypes=FLOATS,
         dtype_slot="W",
+        cuda=FLOATS,
         doc=f"""Out[i] = W[Ids[i]], and zeros where Ids[i] is padding_idx; Out inherits the LoD of Ids.
 
     Example:
@@ -137,6 +135,13 @@ def _define(type: str, ids: str, example: str) -> None:
     """,
     )
     def lookup(b: Binder) -> None:
+        if b.on_cuda:
+            w = b["W"]
+            b.require(
+                not b.is_rows("W"), f"{type} on a GPU takes a W that is a tensor.", expected="a tensor",
+                received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
+            )  # fmt: skip
+            return row_indexing.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
         w, out = b["W"], b["Out"]
         n, padding = b["Ids"].size, b.attr("padding_idx")
         ids, rows = reading(b, b["Ids"], (n,)), writing(b, out, (n, out.shape[-1]))
@@ -149,11 +154,20 @@ def _define(type: str, ids: str, example: str) -> None:
             b(blank, rows, ids, padding)
         return written(b, out, rows)
 
-    @grad_op(type + "_grad", infer=None, dtype_slot="W", rows=lambda c: bool(c.attr("is_sparse", False)))
+    @grad_op(type + "_grad", infer=None, dtype_slot="W", rows=lambda c: bool(c.attr("is_sparse", False)), cuda=FLOATS)
     def lookup_grad(b: Binder) -> None:
         """dW = the sum of dOut for each row of W; as SelectedRows, one for each id, with is_sparse."""
         if not b.wants("W@GRAD"):
             return
+        if b.on_cuda:
+            w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
+            if b.attr("is_sparse", False):
+                rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
+                values = b.memory.alloc_on("cuda", g.shape, g.dtype)  # the rows hold it longer than a workspace lives
+                return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
+            dw = b.set("W@GRAD", w.shape, w.dtype)
+            fill_all(b, dw)
+            return row_indexing.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
         w, n, padding = b["W"], b["Ids"].size, b.attr("padding_idx", NO_PADDING)
         shape, dtype = shape_of(w), dtype_of(w)
         ids, g = reading(b, b["Ids"], (n,)), reading(b, b["Out@GRAD"], (n, shape[1]))
@@ -162,28 +176,6 @@ def _define(type: str, ids: str, example: str) -> None:
         dw = b.set("W@GRAD", shape, dtype)
         zeros(b, dw)
         return b(spread_gradient, dw, ids, g, padding)
-
-    @kernel(type, place="cuda", dtypes=FLOATS)
-    def lookup_on_cuda(b: Binder) -> None:
-        w = b["W"]
-        b.require(
-            not b.is_rows("W"), f"{type} on a GPU takes a W that is a tensor.", expected="a tensor",
-            received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
-        )  # fmt: skip
-        row_indexing.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def lookup_grad_on_cuda(b: Binder) -> None:
-        if not b.wants("W@GRAD"):
-            return
-        w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
-        if b.attr("is_sparse", False):
-            rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
-            values = b.memory.alloc_on("cuda", g.shape, g.dtype)  # the rows hold it longer than a workspace lives
-            return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
-        dw = b.set("W@GRAD", w.shape, w.dtype)
-        fill_all(b, dw)
-        return row_indexing.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
 
 
 _define("lookup_table", "[…, 1]", "[[1], [0]]")

@@ -1,7 +1,5 @@
 """meshgrid, roll and unbind: elements rearranged."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import partial
 from itertools import product
@@ -9,27 +7,12 @@ from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import (
-    GRAD,
-    Array,
-    Attr,
-    Binder,
-    Context,
-    OpDef,
-    OpDesc,
-    default_grad,
-    grad_desc,
-    grad_names,
-    grad_op,
-    kernel,
-    op,
-    values_of,
-)
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
+from fluidnb.op.grad import default_grad, grad_desc, grad_names
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integers
-from fluidnb_kernels.tensor.strided_copy import fold, lay, move
+from fluidnb_kernels.rules import integers, one_axis
+from fluidnb_kernels.tensor.strided_copy import fold, layout_of, move
 
 
 def _grid_infer(c: Context) -> None:
@@ -52,13 +35,13 @@ def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     return [grad_desc("meshgrid_grad", desc, ins, {"X@GRAD": grad_names(desc, "X", no_grad)})]
 
 
-@kernel("meshgrid", place="cuda")
 @op(
     "meshgrid",
     inputs={"X*: any[its length]": "lists"},
     outputs={"Out*": "for each list a tensor with a dimension for every list"},
     infer=_grid_infer,
     grad=_grid_grad,
+    cuda=True,
 )
 def meshgrid(b: Binder) -> None:
     """Out[i] = X[i] along dimension i, repeated along the dimensions of the other lists.
@@ -77,13 +60,16 @@ def meshgrid(b: Binder) -> None:
             verbs.copy(b, b.all("Out")[i], x, of=partial(_column, i=i, rank=len(xs)))
 
 
-@grad_op("meshgrid_grad")
+@grad_op("meshgrid_grad", cuda=FLOATS)
 def meshgrid_grad(b: Binder) -> None:
     """dX[i] = the sum of dOut[i] over the other dimensions."""
     for i, g in enumerate(b.all("outputs@GRAD")):
         if b.wants("X@GRAD", i):
-            axes = tuple(j for j in range(g.ndim) if j != i)
-            b(np.add.reduce, g, axes, None, _column(b.all("X@GRAD")[i], i, g.ndim), True)
+            dx, axes = b.all("X@GRAD")[i], tuple(j for j in range(g.ndim) if j != i)
+            if b.on_cuda:
+                fold(b, g, dx, g.shape, axes)
+            else:
+                b(np.add.reduce, g, axes, None, _column(dx, i, g.ndim), True)
 
 
 def _shifts(c: Context) -> tuple[list[int], list[int] | None]:
@@ -109,7 +95,7 @@ def rolled(x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> N
 
 def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
     """Emit ``out`` = the elements of ``x`` moved; on a GPU a copy for each part that stays in one piece."""
-    if not verbs.on_cuda(b):
+    if not b.on_cuda:
         return b(rolled, x, shifts, axes, out)
     shape = (x.size,) if axes is None else x.shape
     ways = [[(slice(None), slice(None))]] * len(shape)
@@ -119,11 +105,9 @@ def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: A
         ways[axis] = [(slice(0, n - far), slice(far, n)), (slice(n - far, n), slice(0, far))]
     for parts in product(*ways):
         of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
-        move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
-    return None
+        move(b, out, x, layout_of(out, shape)[to], layout_of(x, shape)[of])
 
 
-@kernel("roll", place="cuda")
 @op(
     "roll",
     inputs={"X": "any shape", "ShiftsTensor?": "the shifts as a variable"},
@@ -136,6 +120,7 @@ def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: A
     grad=default_grad("X", "ShiftsTensor", "Out@GRAD", wrt=["X"]),
     guard=values_of("ShiftsTensor"),
     dtype_slot="X",
+    cuda=True,
 )
 def roll(b: Binder) -> None:
     """Out = X with its elements moved; what leaves at an end comes in at the other.
@@ -150,8 +135,7 @@ def roll(b: Binder) -> None:
     _roll(b, b["X"], *_shifts(b), b["Out"])
 
 
-@kernel("roll_grad", place="cuda")
-@grad_op("roll_grad", guard=values_of("ShiftsTensor"), dtype_slot="X")
+@grad_op("roll_grad", guard=values_of("ShiftsTensor"), dtype_slot="X", cuda=True)
 def roll_grad(b: Binder) -> None:
     """dX = dOut moved back."""
     shifts, axes = _shifts(b)
@@ -175,7 +159,6 @@ def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     return [grad_desc("stack", desc, {"X": parts}, {"Y": grad_names(desc, "X", no_grad)})]
 
 
-@kernel("unbind", place="cuda")
 @op(
     "unbind",
     inputs={"X": "at least one dimension"},
@@ -183,6 +166,7 @@ def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     attrs={"axis": Attr("int", 0, "the dimension that is taken apart; from the end when negative")},
     infer=_unbind_infer,
     grad=_unbind_grad,
+    cuda=True,
 )
 def unbind(b: Binder) -> None:
     """Out[i] = the i-th part of X along ``axis``; the gradient stacks those of the parts.
@@ -199,10 +183,3 @@ def unbind(b: Binder) -> None:
     for i, out in enumerate(b.all("Out")):
         if out is not None:
             verbs.copy(b, out, x, of=itemgetter((*at, i, ...)))
-
-
-@kernel("meshgrid_grad", place="cuda", dtypes=FLOATS)
-def _grid_grad_on_cuda(b: Binder) -> None:
-    for i, g in enumerate(b.all("outputs@GRAD")):
-        if b.wants("X@GRAD", i):
-            fold(b, g, b.all("X@GRAD")[i], g.shape, [j for j in range(g.ndim) if j != i])

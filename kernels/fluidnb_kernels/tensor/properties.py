@@ -1,15 +1,12 @@
 """shape, size, is_empty and their like: what is so about a tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, kernel, op
+from fluidnb.op import Binder, op
 from fluidnb_kernels import verbs
-from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.tensor.strided_copy import fill
 
@@ -24,12 +21,13 @@ def _kernels() -> Iterator[str]:
 CUDA = Source(__file__, "properties.cu", _kernels)
 
 
-def _shape_infer(c: Context) -> None:
-    c.set("Out", (c["Input"].ndim,), np.int32)
-
-
-@kernel("shape", place="cuda")
-@op("shape", inputs={"Input": "any shape"}, outputs={"Out": "int32 [rank]: its sizes"}, infer=_shape_infer)
+@op(
+    "shape",
+    inputs={"Input": "any shape"},
+    outputs={"Out": "int32 [rank]: its sizes"},
+    infer=lambda c: c.set("Out", (c["Input"].ndim,), np.int32),
+    cuda=True,
+)
 def shape(b: Binder) -> None:
     """Out = the sizes of Input.
 
@@ -43,12 +41,12 @@ def shape(b: Binder) -> None:
     verbs.write(b, b["Out"], np.array(b["Input"].shape, np.int32))
 
 
-@kernel("size", place="cuda")
 @op(
     "size",
     inputs={"Input": "any shape"},
     outputs={"Out": "int64 [1]: how many elements it has"},
     infer=lambda c: c.set("Out", (1,), np.int64),
+    cuda=True,
 )
 def size(b: Binder) -> None:
     """Out = the number of elements of Input.
@@ -63,12 +61,12 @@ def size(b: Binder) -> None:
     verbs.fill(b, b["Out"], b["Input"].size)
 
 
-@kernel("is_empty", place="cuda")
 @op(
     "is_empty",
     inputs={"X": "any shape"},
     outputs={"Out": "bool [1]: whether it has no elements"},
     infer=lambda c: c.set("Out", (1,), bool),
+    cuda=True,
 )
 def is_empty(b: Binder) -> None:
     """Out = whether X has no elements.
@@ -91,6 +89,7 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
         inputs={"X": "any shape"},
         outputs={"Out": f"bool: {formula}"},
         cost="X",
+        cuda=True,
         infer=lambda c: c.set("Out", *((c["X"].shape, bool, c.lod("X")) if join is None else ((1,), bool))),
         doc=f"""Out = {formula}.
 
@@ -103,30 +102,27 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
     """,
     )
     def test(b: Binder) -> None:
-        if join is None:
+        if b.on_cuda:
+            _emit_on_cuda(b, ufunc.__name__, join is None, bool(ufunc(0)))
+        elif join is None:
             b(ufunc, b["X"], out=b["Out"])
         else:
             b(join.reduce, apply(b, ufunc, b["X"]), None, None, b["Out"].reshape(()))
 
-    _define_on_cuda(type, ufunc.__name__, join is None, bool(ufunc(0)))
 
-
-def _define_on_cuda(type: str, name: str, each_one: bool, of_whole: bool) -> None:
-    """Register the CUDA kernel of a test of this name; ``of_whole`` is what it says of whole numbers."""
-
-    @kernel(type, place="cuda")
-    def test_on_cuda(b: Binder) -> None:
-        x, out = b["X"], b["Out"]
-        if x.dtype.name not in FLOATS or not each_one:
-            fill(b, out, of_whole)
-        if x.dtype.name in FLOATS:
-            wide = vector(x, out) if each_one else vector(x)
-            types = f"{ctype(x.dtype)}, {wide}>"
-            if each_one:
-                each(b, CUDA, f"tested<f::{name}, {types}", x.size, x, out, per_thread=wide)
-            else:
-                sought = "odd" if of_whole else name
-                each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
+def _emit_on_cuda(b: Binder, name: str, each_one: bool, of_whole: bool) -> None:
+    """Emit the test of this name; ``of_whole`` is its result for whole numbers."""
+    x, out = b["X"], b["Out"]
+    if x.dtype.name not in FLOATS or not each_one:
+        fill(b, out, of_whole)
+    if x.dtype.name in FLOATS:
+        wide = vector(x, out) if each_one else vector(x)
+        types = f"{ctype(x.dtype)}, {wide}>"
+        if each_one:
+            each(b, CUDA, f"tested<f::{name}, {types}", x.size, x, out, per_thread=wide)
+        else:
+            sought = "odd" if of_whole else name
+            each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
 
 
 _define("isfinite", np.isfinite, np.logical_and, "whether all elements of X are finite", "False")

@@ -1,14 +1,17 @@
-"""reshape: the same elements in another shape."""
+"""reshape, squeeze, unsqueeze and flatten: the same elements in another shape.
 
-from __future__ import annotations
+Most have a second form, with a 2, whose gradient needs the shape of X alone, which XShape keeps.
+"""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, second_grad, values_of
-from fluidnb_kernels.shape_inputs import integers
-from fluidnb_kernels.views import is_view, writing, written
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, second_grad, values_of
+from fluidnb_kernels.emit import is_view, writing, written
+from fluidnb_kernels.rules import integers, one_axis
 
 _INPUTS = {
     "X": "any shape",
@@ -89,14 +92,13 @@ def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any)
         whole = writing(b, out, x.shape)
         b(np.copyto, whole, x)
         written(b, out, whole)
-    return None
 
 
 #: The gradient of the gradient of every operator that keeps the elements and changes the shape.
 AGAIN = second_grad("reshape2_grad_grad", {"DOut": "Out@GRAD"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
 
 
-def _define(type: str, keeps: bool, doc: str) -> None:
+def _reshape_define(type: str, keeps: bool, doc: str) -> None:
     """Register a form of reshape; one that keeps XShape needs no more of X for its gradient."""
 
     def infer(c: Context) -> None:
@@ -105,7 +107,6 @@ def _define(type: str, keeps: bool, doc: str) -> None:
             c.set("Out", shape, x.dtype, lod_of(c, shape))
         c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
 
-    @kernel(type, place="cuda")  # tensors of a device are contiguous, so all of it is views and copies
     @op(
         type,
         inputs=_INPUTS,
@@ -118,21 +119,21 @@ def _define(type: str, keeps: bool, doc: str) -> None:
         grad=default_grad(*(["XShape"] if keeps else ["X", "Out"]), "Out@GRAD", wrt=["X"]),
         guard=values_of("Shape", "ShapeTensor"),
         dtype_slot="X",
+        cuda=True,  # tensors of a device are contiguous, so all of it is views and copies
         doc=doc,
     )  # fmt: skip
     def reshape(b: Binder) -> None:
         shape = target_shape(b, _wanted(b))
         emit_reshape(b, "Out", b["X"], shape, lod_of(b, shape))
 
-    @kernel(type + "_grad", place="cuda")
-    @grad_op(type + "_grad", infer=None, grad=AGAIN)
+    @grad_op(type + "_grad", infer=None, grad=AGAIN, cuda=True)
     def reshape_grad(b: Binder) -> None:
         """dX = dOut in the shape of X."""
         shape, slot = (b["XShape"].shape[1:], "XShape") if keeps else (b["X"].shape, "X")
         emit_reshape(b, "X@GRAD", b["Out@GRAD"], shape, b.lod(slot))
 
 
-_define(
+_reshape_define(
     "reshape", False,
     """Out = the elements of X in another shape; the LoD is propagated where the number of rows stays.
 
@@ -146,7 +147,7 @@ _define(
     Source: Fluid's reshape_op.
     """,
 )  # fmt: skip
-_define(
+_reshape_define(
     "reshape2", True,
     """Out = the elements of X in another shape; its gradient needs the shape of X alone, which XShape keeps.
 
@@ -165,8 +166,125 @@ def _again_infer(c: Context) -> None:
         c.set("DDOut", c["DOut"].shape, c["DOut"].dtype, c.lod("DOut"))
 
 
-@kernel("reshape2_grad_grad", place="cuda")
-@grad_op("reshape2_grad_grad", infer=_again_infer)
+@grad_op("reshape2_grad_grad", infer=_again_infer, cuda=True)
 def reshape2_grad_grad(b: Binder) -> None:
     """DDOut = DDX in the shape of DOut."""
     emit_reshape(b, "DDOut", b["DDX"], b["DOut"].shape, b.lod("DOut"))
+
+
+Shape = tuple[int, ...]
+
+
+def _squeezed(c: Context) -> Shape:
+    shape, axes = c["X"].shape, c.attr("axes")
+    if not axes:
+        return tuple(n for n in shape if n != 1)
+    gone = {one_axis(c, a, len(shape), "axes") for a in axes}
+    return tuple(n for i, n in enumerate(shape) if i not in gone or n not in (1, -1))
+
+
+def _unsqueezed(c: Context) -> Shape:
+    shape, axes = list(c["X"].shape), integers(c, "axes", "AxesTensor", "AxesTensorList")
+    if not c.runtime and (c.has("AxesTensor") or c.has("AxesTensorList")):
+        return (-1,) * (len(shape) + len(axes))
+    for a in axes:
+        shape.insert(one_axis(c, a, len(shape) + 1, "axes"), 1)
+    return tuple(shape)
+
+
+def _flattened(c: Context) -> Shape:
+    shape, axis = c["X"].shape, c.attr("axis")
+    c.require(
+        0 <= axis <= len(shape), f"Attr(axis) of {c.definition.type} must be from 0 to the rank of X.",
+        expected=f"0 to {len(shape)}", received=axis,
+    )  # fmt: skip
+    return product(shape[:axis]), product(shape[axis:])
+
+
+def _range_flattened(c: Context) -> Shape:
+    shape = c["X"].shape
+    start, stop = (one_axis(c, c.attr(n), len(shape), n) for n in ("start_axis", "stop_axis"))
+    c.require(start <= stop, "stop_axis must not come before start_axis.", expected=f">= {start}", received=stop)
+    return (*shape[:start], product(shape[start : stop + 1]), *shape[stop + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator."""
+
+    formula: str  # what it does to the shape
+    shape: Callable[[Context], Shape]  # the new shape; -1 where it is not known yet
+    attrs: dict[str, Attr]  # its attributes
+    example: tuple[str, str, str]  # shape of X, attributes and shape of Out, for the documentation
+    tensors: tuple[str, ...] = ()  # inputs of Paddle 2 that stand for attributes
+
+
+_SQUEEZE = Row(
+    "without dimensions of size 1", _squeezed,
+    {"axes": Attr("ints", [], "the dimensions that go where their size is 1; none means all of size 1")},
+    ("(1, 3, 1)", '{"axes": [0]}', "(3, 1)"),
+)  # fmt: skip
+_UNSQUEEZE = Row(
+    "with new dimensions of size 1", _unsqueezed,
+    {"axes": Attr("ints", [], "where the new dimensions are, one after another")},
+    ("(2, 3)", '{"axes": [0, -1]}', "(1, 2, 3, 1)"), ("AxesTensor?", "AxesTensorList*?"),
+)  # fmt: skip
+_FLATTEN = Row(
+    "as a matrix", _flattened, {"axis": Attr("int", 1, "how many dimensions make the height")},
+    ("(2, 3, 4)", '{"axis": 2}', "(6, 4)"),
+)  # fmt: skip
+_RANGE = Row(
+    "with some neighbouring dimensions as one", _range_flattened,
+    {"start_axis": Attr("int", 1, "the first of them"), "stop_axis": Attr("int", 1, "the last of them")},
+    ("(2, 3, 4)", '{"start_axis": 0, "stop_axis": 1}', "(6, 4)"),
+)  # fmt: skip
+
+ROWS = {
+    "squeeze": _SQUEEZE, "squeeze2": _SQUEEZE, "unsqueeze": _UNSQUEEZE, "unsqueeze2": _UNSQUEEZE,
+    "flatten": _FLATTEN, "flatten2": _FLATTEN, "flatten_contiguous_range": _RANGE,
+}  # fmt: skip
+
+_DOC = """Out = X {formula}; the LoD is propagated where the number of rows stays.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"X": np.zeros({x})}}, {attrs})["Out"].shape
+        {out}
+
+    Source: Fluid's {type}_op.
+    """
+
+
+def _squeeze_flatten_define(type: str, row: Row) -> None:
+    keeps = not type.endswith(("squeeze", "flatten"))
+
+    def rule(c: Context) -> None:
+        x, shape = c["X"], row.shape(c)
+        if not c.runtime:  # while running Out may be a view of X, so the kernel makes it
+            c.set("Out", shape, x.dtype, lod_of(c, shape))
+        c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
+
+    @op(
+        type,
+        inputs={"X": "any shape", **dict.fromkeys(row.tensors, "the axes as variables")},
+        outputs={"Out": "X " + row.formula, **({"XShape~": "no elements: [0, the shape of X]"} if keeps else {})},
+        attrs=row.attrs,
+        infer=rule,
+        guard=values_of(*(slot.rstrip("*?") for slot in row.tensors)),
+        grad=default_grad("XShape" if keeps else "X", "Out@GRAD", wrt=["X"]),
+        cuda=True,  # tensors of a device are contiguous, so all of it is views and copies
+        doc=_DOC.format(formula=row.formula, type=type, x=row.example[0], attrs=row.example[1], out=row.example[2]),
+    )
+    def ranks(b: Binder) -> None:
+        shape = row.shape(b)
+        emit_reshape(b, "Out", b["X"], shape, lod_of(b, shape))
+
+    @grad_op(type + "_grad", infer=None, grad=AGAIN, cuda=True)
+    def ranks_grad(b: Binder) -> None:
+        """dX = dOut in the shape of X."""
+        shape = b["XShape"].shape[1:] if keeps else b["X"].shape
+        emit_reshape(b, "X@GRAD", b["Out@GRAD"], shape, b.lod("XShape" if keeps else "X"))
+
+
+for _type, _row in ROWS.items():
+    _squeeze_flatten_define(_type, _row)

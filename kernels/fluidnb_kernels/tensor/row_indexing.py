@@ -1,7 +1,5 @@
 """Rows of tensors on a GPU by their numbers: taken, put, added up, and the places where a condition holds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -10,10 +8,7 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed, vector
-from fluidnb_kernels.cuda.cast import cast, of_dtype
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import CTYPES, THREADS, Source, by_rows, cast, ctype, each, of_dtype, typed, vector
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS, fill
 

@@ -1,13 +1,10 @@
 """slice and strided_slice: parts of a tensor."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.rules import integers, one_axis
 
 _TENSORS = ("StartsTensor", "EndsTensor", "StridesTensor")
 _LISTS = ("StartsTensorList", "EndsTensorList", "StridesTensorList")
@@ -71,7 +68,6 @@ def _undropped(b: Binder, out: Array) -> Array:
 def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Attr], example: tuple[str, str]) -> None:
     variables = [slot.rstrip("*?") for slot in slots]
 
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"Input": "at least one dimension", **slots},
@@ -88,6 +84,7 @@ def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Att
         grad=default_grad("Input", *variables, "Out@GRAD", wrt=["Input"]),
         guard=values_of(*variables),
         dtype_slot="Input",
+        cuda=True,
         doc=f"""{formula}; ends beyond the input count as its end.
 
     Example:
@@ -101,9 +98,9 @@ def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Att
     def take(b: Binder) -> None:
         verbs.copy(b, b["Out"], b["Input"], partial(_undropped, b), partial(_part, b))
 
-    @kernel(type + "_grad", place="cuda")
     @grad_op(
-        type + "_grad", guard=values_of(*variables), dtype_slot="Input", grad=linear_grad(type, "Input", variables)
+        type + "_grad", guard=values_of(*variables), dtype_slot="Input", grad=linear_grad(type, "Input", variables),
+        cuda=True,
     )
     def give_back(b: Binder) -> None:
         """dInput = dOut where it was taken from, 0 elsewhere."""

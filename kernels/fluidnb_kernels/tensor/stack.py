@@ -1,10 +1,8 @@
 """stack and unstack: tensors of one shape laid along a new dimension, and taken apart again."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree, joint, one_axis
 
@@ -42,7 +40,6 @@ def _stack_infer(c: Context) -> None:
     c.set("Y", (*shape[:axis], len(xs), *shape[axis:]), dtype)
 
 
-@kernel("stack", place="cuda")
 @op(
     "stack",
     inputs={"X*": "tensors of one shape"},
@@ -50,6 +47,7 @@ def _stack_infer(c: Context) -> None:
     attrs={"axis": Attr("int", 0, "where the new dimension is; from the end when negative")},
     infer=_stack_infer,
     grad=default_grad("X", "Y@GRAD"),
+    cuda=True,
 )
 def stack(b: Binder) -> None:
     """Y = the X along a new dimension ``axis``.
@@ -65,8 +63,7 @@ def stack(b: Binder) -> None:
     _join(b, "Y", "X")
 
 
-@kernel("stack_grad", place="cuda")
-@grad_op("stack_grad")
+@grad_op("stack_grad", cuda=True)
 def stack_grad(b: Binder) -> None:
     """dX[i] = the i-th layer of dY."""
     _part(b, "Y@GRAD", "X@GRAD", len(b.all("X")))
@@ -85,7 +82,6 @@ def _unstack_infer(c: Context) -> None:
         c.set("Y", (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype, (), i)
 
 
-@kernel("unstack", place="cuda")
 @op(
     "unstack",
     inputs={"X": "at least one dimension"},
@@ -96,6 +92,7 @@ def _unstack_infer(c: Context) -> None:
     },
     infer=_unstack_infer,
     grad=default_grad("Y@GRAD"),
+    cuda=True,
 )
 def unstack(b: Binder) -> None:
     """Y[i] = the i-th layer of X along ``axis``.
@@ -117,8 +114,7 @@ def _unstack_grad_infer(c: Context) -> None:
     c.set("X@GRAD", (*shape[:axis], len(gs), *shape[axis:]), gs[0].dtype)
 
 
-@kernel("unstack_grad", place="cuda")
-@grad_op("unstack_grad", infer=_unstack_grad_infer)
+@grad_op("unstack_grad", infer=_unstack_grad_infer, cuda=True)
 def unstack_grad(b: Binder) -> None:
     """dX = the dY as its layers."""
     _join(b, "X@GRAD", "Y@GRAD")

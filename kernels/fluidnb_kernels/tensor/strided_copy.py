@@ -1,10 +1,8 @@
 """Moving elements on a GPU: from any part of a tensor to any part of another, in as few launches as that takes.
 
-Which elements a part has is said by numpy: `lay` gives an array of the tensor's shape with nothing behind it, whose
+Numpy says which elements a part has: `layout_of` gives an array of the tensor's shape with nothing behind it, whose
 slices, transposes and broadcasts name elements of the tensor.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,8 +13,7 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Reserve
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.cuda import Source, ctype, vector
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda import Source, ctype, each, vector
 
 #: A dimension: its size, its step in the source, its step in the target.
 Dim = tuple[int, int, int]
@@ -49,15 +46,8 @@ def _kernels() -> Iterator[str]:
 CUDA = Source(__file__, "strided_copy.cu", _kernels)
 
 
-def lay(array: Array, shape: Sequence[int] | None = None) -> Array:
-    """The memory layout of a tensor, as a numpy array without data: for slicing, never for reading.
-
-    Args:
-        shape: sizes with the same product, to look at it in another shape.
-
-    Returns:
-        An array of bytes whose strides count elements.
-    """
+def layout_of(array: Array, shape: Sequence[int] | None = None) -> Array:
+    """The memory layout of a tensor, in its shape or another: bytes without data, whose strides count elements."""
     return _LAYOUTS(array.shape if shape is None else shape, np.uint8)
 
 
@@ -65,11 +55,11 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
     """Emit a copy of a part of a tensor to a part of another.
 
     Args:
-        to: which elements of ``out``, a view of ``lay(out)``; all of them by default.
-        of: which elements of ``x``, a view of ``lay(x)`` that numpy broadcasts to the shape of ``to``.
+        to: which elements of ``out``, a view of ``layout_of(out)``; all of them by default.
+        of: which elements of ``x``, a view of ``layout_of(x)`` that numpy broadcasts to the shape of ``to``.
     """
-    to = lay(out) if to is None else to
-    of = np.broadcast_to(lay(x) if of is None else of, to.shape)
+    to = layout_of(out) if to is None else to
+    of = np.broadcast_to(layout_of(x) if of is None else of, to.shape)
     if out.dtype.itemsize != x.dtype.itemsize:
         raise OpValueError("A move is between tensors of one dtype.", expected=out.dtype, received=x.dtype)
     if to.size:
@@ -78,7 +68,7 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
 
 
 def _begin(view: Array, tensor: Array) -> int:
-    """The number of the first element of a view of `lay`, which must be of a tensor of that size."""
+    """The number of the first element of a view of `layout_of`, which must be of a tensor of that size."""
     whole = view
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
@@ -164,11 +154,7 @@ def fill(b: Binder, out: Array, value: Any = 0) -> None:
 
 
 def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[int]) -> None:
-    """Emit sums over some dimensions.
-
-    Args:
-        shape: the shape in which to look at ``x``.
-    """
+    """Emit sums over some dimensions of ``x``, seen in a shape."""
     sizes = list(shape)
     if not math.prod(sizes):
         return fill(b, out)
@@ -180,7 +166,7 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
             sizes[axis] = -(-length // _RUN) if length > _RUN and rest < _BUSY else 1
             steps.append((length, sizes[axis], inner))
     if not steps:
-        return move(b, out, x, lay(out, (out.size,)), lay(x, (x.size,)))
+        return move(b, out, x, layout_of(out, (out.size,)), layout_of(x, (x.size,)))
     count = x.size
     for i, (length, parts, inner) in enumerate(steps):
         count = count // length * parts
@@ -189,4 +175,3 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
         numbers = (np.int64(length), np.int64(parts), np.int64(inner))
         each(b, CUDA, f"folded<{ctype(x.dtype)}, {ctype(y.dtype)}>", count, x, y, *numbers)
         x = y
-    return None

@@ -1,11 +1,14 @@
-"""transpose: dimensions in another order."""
+"""transpose, reverse and flip: dimensions in another order, or the other way round."""
 
-from __future__ import annotations
+from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, same
+from fluidnb.op.grad import default_grad, grad_desc, grad_names, linear_grad
 from fluidnb_kernels import verbs
+from fluidnb_kernels.rules import one_axis
 
 _ATTRS = {
     "axis": Attr("ints", doc="a permutation of the dimensions of X"),
@@ -17,7 +20,7 @@ def _order_hint(rank: int) -> str:
     return f"name each dimension once: perm={[*range(rank)][::-1]} reverses them."
 
 
-def _infer(c: Context) -> None:
+def _transpose_infer(c: Context) -> None:
     x, axis = c["X"], c.attr("axis")
     c.require(
         len(axis) == x.ndim, "The rank of X should equal the size of Attr(axis) of transpose.",
@@ -32,10 +35,9 @@ def _infer(c: Context) -> None:
     c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
 
 
-def _define(type: str, keeps: bool, formula: str) -> None:
+def _transpose_define(type: str, keeps: bool, formula: str) -> None:
     """Register a form of transpose; one that keeps XShape needs no more of X for its gradient."""
 
-    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape"},
@@ -44,8 +46,9 @@ def _define(type: str, keeps: bool, formula: str) -> None:
             **({"XShape~": "no elements: [0, the shape of X]"} if keeps else {}),
         },
         attrs=_ATTRS,
-        infer=_infer,
+        infer=_transpose_infer,
         grad=default_grad(*(["XShape"] if keeps else ["X", "Out"]), "Out@GRAD"),
+        cuda=True,
         doc=f"""{formula}.
 
     Example:
@@ -60,11 +63,11 @@ def _define(type: str, keeps: bool, formula: str) -> None:
         verbs.copy(b, b["Out"], b["X"], of=lambda v: v.transpose(b.attr("axis")))
 
 
-_define(
+_transpose_define(
     "transpose", False,
     "Out[i, j, …] = X with dimension ``axis[d]`` as its dimension d; the LoD is propagated where the rows stay rows",
 )  # fmt: skip
-_define(
+_transpose_define(
     "transpose2", True,
     "Out = X with its dimensions in another order; its gradient needs the shape of X alone, which XShape keeps",
 )  # fmt: skip
@@ -79,10 +82,52 @@ def _as_before(c: Context) -> None:
     c.set("X@GRAD", c["XShape"].shape[1:], c["Out@GRAD"].dtype, c.lod("XShape"))
 
 
-@kernel("transpose_grad", place="cuda")
-@kernel("transpose2_grad", place="cuda")
-@grad_op("transpose_grad", grad=linear_grad("transpose"))
-@grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"))
+@grad_op("transpose_grad", grad=linear_grad("transpose"), cuda=True)
+@grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"), cuda=True)
 def transpose_grad(b: Binder) -> None:
     """dX = dOut with the dimensions back in their order."""
     verbs.copy(b, b["X@GRAD"], b["Out@GRAD"], of=lambda v: v.transpose(_inverse(b.attr("axis"))))
+
+
+def _reverse_infer(c: Context) -> None:
+    for a in c.attr("axis"):
+        one_axis(c, a, c["X"].ndim)
+    same()(c)
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    g = [desc.outs["Out"][0] + GRAD]
+    return [grad_desc(desc.optype, desc, {"X": g}, {"Out": grad_names(desc, "X", no_grad)})]
+
+
+def _reversed(b: Binder, x: np.ndarray) -> np.ndarray:
+    """A tensor with dimensions the other way round, a view."""
+    axes = {a % x.ndim for a in b.attr("axis")}
+    return x[tuple(slice(None, None, -1 if i in axes else 1) for i in range(x.ndim))]
+
+
+def _reverse_define(type: str, source: str) -> None:
+    @op(
+        type,
+        inputs={"X": "at least one dimension"},
+        outputs={"Out": "of its shape"},
+        attrs={"axis": Attr("ints", doc="the dimensions that are turned round; from the end when negative")},
+        infer=_reverse_infer,
+        grad=_grad,
+        cuda=True,
+        doc=f"""Out = X with the elements along each of ``axis`` in reverse order. The gradient turns them back.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"X": [1.0, 2.0, 3.0]}}, {{"axis": [0]}})["Out"]
+        array([3., 2., 1.])
+
+    Source: {source}'s {type}_op.
+    """,
+    )
+    def turn(b: Binder) -> None:
+        verbs.copy(b, b["Out"], b["X"], of=partial(_reversed, b))
+
+
+_reverse_define("reverse", "Fluid")
+_reverse_define("flip", "Paddle")

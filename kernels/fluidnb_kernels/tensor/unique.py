@@ -1,7 +1,5 @@
 """unique and unique_with_counts: the different elements of a tensor. How many there are depends on values."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op

@@ -1,10 +1,8 @@
 """where, where_index and diag: elements chosen by a condition, and a diagonal."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import apply, zeros
@@ -41,13 +39,12 @@ def places(condition: Array, out: Array) -> None:
 
 def _emit_places(b: Binder) -> None:
     condition, out = b["Condition"], b["Out"]
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         row_indexing.coordinates(b, row_indexing.places(b, condition, out.shape[0]), condition.shape, out)
     else:
         b(places, condition, out)
 
 
-@kernel("where", place="cuda")
 @op(
     "where",
     inputs={"Condition: bool": "any shape", "X?": "what is taken where it holds", "Y?": "what is taken elsewhere"},
@@ -56,6 +53,7 @@ def _emit_places(b: Binder) -> None:
     grad=default_grad("Condition", "X", "Y", "Out@GRAD", wrt=["X", "Y"]),
     guard=_hits,
     data_shape=True,
+    cuda=True,
 )
 def where(b: Binder) -> None:
     """Out = the indices at which Condition holds; with X and Y: X where it holds, Y elsewhere.
@@ -70,26 +68,24 @@ def where(b: Binder) -> None:
     """
     if not b.has("X"):
         return _emit_places(b)
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return row_indexing.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
     b(np.copyto, b["Out"], b["Y"])
     return b(np.copyto, b["Out"], b["X"], where=b["Condition"])
 
 
-@kernel("where_grad", place="cuda")
-@grad_op("where_grad", dtype_slot="Out@GRAD")
+@grad_op("where_grad", dtype_slot="Out@GRAD", cuda=True)
 def where_grad(b: Binder) -> None:
     """dX = dOut where Condition holds, dY = dOut elsewhere."""
     condition, g = b["Condition"], b["Out@GRAD"]
     for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
-        if b.wants(slot) and verbs.on_cuda(b):
+        if b.wants(slot) and b.on_cuda:
             row_indexing.only(b, condition, value, g, b[slot])
         elif b.wants(slot):
             zeros(b, b[slot])
             b(np.copyto, b[slot], g, where=condition if value else apply(b, np.logical_not, condition))
 
 
-@kernel("where_index", place="cuda")
 @op(
     "where_index",
     inputs={"Condition": "any shape"},
@@ -97,6 +93,7 @@ def where_grad(b: Binder) -> None:
     infer=_places_infer,
     guard=_hits,
     data_shape=True,
+    cuda=True,
 )
 def where_index(b: Binder) -> None:
     """Out = the indices at which Condition holds.
@@ -117,8 +114,7 @@ def _diag_infer(c: Context) -> None:
     c.set("Out", (d.shape[0], d.shape[0]), d.dtype)
 
 
-@kernel("diag", place="cuda")
-@op("diag", inputs={"Diagonal: any[n]": ""}, outputs={"Out": "[n, n]"}, infer=_diag_infer)
+@op("diag", inputs={"Diagonal: any[n]": ""}, outputs={"Out": "[n, n]"}, infer=_diag_infer, cuda=True)
 def diag(b: Binder) -> None:
     """Out = a matrix with Diagonal on its diagonal, 0 elsewhere.
 

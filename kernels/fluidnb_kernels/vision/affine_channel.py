@@ -1,21 +1,16 @@
 """affine_channel: each channel of an image times a factor plus a summand."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import by_rows, ctype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import Channels, vector
 from fluidnb_kernels.rules import vectors
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.vision.launch import CUDA
 
 
@@ -43,7 +38,6 @@ def _vector(x: Array, v: Array) -> Array:
     return v.reshape([1 if i != 1 else v.size for i in range(x.ndim)])
 
 
-@kernel("affine_channel", place="cuda", dtypes=FLOATS)
 @op(
     "affine_channel",
     inputs={
@@ -57,6 +51,7 @@ def _vector(x: Array, v: Array) -> Array:
     infer=_infer,
     grad=default_grad("X", "Scale", "Out@GRAD", wrt=["X", "Scale", "Bias"]),
     dtypes=FLOATS,
+    cuda=FLOATS,
 )
 def affine_channel(b: Binder) -> None:
     """Out = X · Scale + Bias, channel by channel: batch normalisation with moments that stay.
@@ -68,7 +63,7 @@ def affine_channel(b: Binder) -> None:
 
     Source: Fluid's affine_channel_op.
     """
-    if on_cuda(b):
+    if b.on_cuda:
         return _emit_affine(b, b["X"], vector(b, "Bias", b["X"]), b["Out"])
     x, out = _images(b, "X", "Out")
     t = b.like(x)
@@ -83,9 +78,20 @@ def _grad_infer(c: Context) -> None:
         c.set(slot, scale.shape, scale.dtype)
 
 
-@grad_op("affine_channel_grad", infer=_grad_infer)
+@grad_op("affine_channel_grad", infer=_grad_infer, cuda=FLOATS)
 def affine_channel_grad(b: Binder) -> None:
     """dX = dOut · Scale; dScale = Σ dOut · X and dBias = Σ dOut over everything but the channel."""
+    if b.on_cuda:
+        x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
+        if dx is not None:
+            _emit_affine(b, g, None, dx)
+        if b.wants("Scale@GRAD") or b.wants("Bias@GRAD"):
+            parts = _channels(b, x)
+            mean, inverse = (b.tmp((parts.channels,), wide_dtype(x.dtype)) for _ in range(2))
+            fill(b, mean, 0)
+            fill(b, inverse, 1)
+            parts.slopes(b, x, g, mean, inverse)
+        return
     x, g, dx = _images(b, "X", "Out@GRAD", "X@GRAD")
     if dx is not None:
         b(np.multiply, g, _vector(x, b["Scale"]), out=dx)
@@ -112,16 +118,3 @@ def _emit_affine(b: Binder, x: Array, bias: Array | None, out: Array) -> None:
         b, CUDA, f"affine<{ctype(x.dtype)}>", rows, width, x, scale, scale if bias is None else bias, out,
         np.int64(parts.channels), np.int64(width), np.int32(last), np.int32(bias is not None),
     )  # fmt: skip
-
-
-@kernel("affine_channel_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
-    if dx is not None:
-        _emit_affine(b, g, None, dx)
-    if b.wants("Scale@GRAD") or b.wants("Bias@GRAD"):
-        parts = _channels(b, x)
-        mean, inverse = (b.tmp((parts.channels,), wide_dtype(x.dtype)) for _ in range(2))
-        fill(b, mean, 0)
-        fill(b, inverse, 1)
-        parts.slopes(b, x, g, mean, inverse)

@@ -1,19 +1,98 @@
-"""grid_sampler: an image read at the points of a grid."""
-
-from __future__ import annotations
+"""affine_grid and grid_sampler: images sampled at the points of a grid."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import Source, ctype, typed
-from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
-from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.verbs import on_cuda, summing
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.gemm import DTYPES, gemm
+from fluidnb_kernels.emit import FLOATS, reading
+from fluidnb_kernels.rules import checked, integers
+from fluidnb_kernels.verbs import summing
+
+
+def _infer(c: Context) -> None:
+    theta = c["Theta"]
+    rank = theta.shape[1] if theta.ndim == 3 else 0
+    c.require(
+        rank in (2, 3, -1) and theta.shape[2] in (rank + 1, -1), "Input(Theta) of affine_grid must hold affine maps.",
+        expected="[batch, 2, 3]", received=list(theta.shape),
+    )  # fmt: skip
+    shape = integers(c, "output_shape", "OutputShape")
+    known = c.runtime or not c.has("OutputShape")
+    c.require(
+        not known or len(shape) == rank + 2, "affine_grid must be given the shape of an image.",
+        expected="[batch, channels, height, width]", received=shape,
+    )  # fmt: skip
+    n = theta.shape[0]
+    c.require(
+        not known or n in (-1, shape[0]) or shape[0] == -1,
+        "affine_grid must be given as many images as Input(Theta) has maps.", expected=n, received=shape,
+    )  # fmt: skip
+    c.set("Output", (n, *(shape[2:] if known else [-1] * rank), rank), theta.dtype)
+
+
+def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
+    """The points of an image, from -1 to 1 along each axis: [points, (x, y, …, 1)]."""
+    lines = []
+    for n in sizes:
+        line = np.linspace(-1, 1, n)
+        lines.append(line if c.attr("align_corners", True) else line * (n - 1) / n)
+    grid = np.meshgrid(*lines, indexing="ij")
+    return np.stack([*(axis.ravel() for axis in grid[::-1]), np.ones(grid[0].size)], 1).astype(dtype)
+
+
+@op(
+    "affine_grid",
+    inputs={
+        "Theta: float[n, rows, columns]": "affine maps [2, 3] of images, [3, 4] of volumes",
+        "OutputShape?": "output_shape as a variable",
+    },
+    outputs={"Output": "[n, h, w, 2]: x and y of the point for each element, from -1 to 1 across the image"},
+    attrs={
+        "output_shape": Attr("ints", [], "the shape [n, c, h, w] of the image to make"),
+        "align_corners": Attr("bool", True, "whether -1 and 1 are the middles of the outer elements, or their edges"),
+        "use_cudnn": Attr("bool", True, "chooses a library where one is registered"),
+    },
+    cost="3 * Output",
+    infer=_infer,
+    grad=default_grad("Theta", "OutputShape", "Output@GRAD", wrt=["Theta"]),
+    guard=values_of("OutputShape"),
+    dtype_slot="Theta",
+    cuda=DTYPES,
+)
+def affine_grid(b: Binder) -> None:
+    """Output[n, h, w] = Theta[n] · (x, y, 1), with x and y evenly from -1 to 1.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> turn = np.array([[[0.0, -1.0, 0.0], [1.0, 0.0, 0.0]]])
+        >>> run_op("affine_grid", {"Theta": turn}, {"output_shape": [1, 1, 1, 2]})["Output"]
+        array([[[[ 1., -1.],
+                 [ 1.,  1.]]]])
+
+    Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's affine_grid_op.
+    """
+    theta, out = b["Theta"], b["Output"]
+    points, rows = _points(b, out.shape[1:-1], theta.dtype), out.reshape(len(out), -1, out.shape[-1])
+    if not b.on_cuda:
+        b(np.matmul, points, theta.transpose(0, 2, 1), out=rows)
+    elif out.size:
+        gemm(b, b.table(points), theta, rows, ty=True)
+
+
+@grad_op("affine_grid_grad", guard=values_of("OutputShape"), dtype_slot="Output@GRAD", cuda=DTYPES)
+def affine_grid_grad(b: Binder) -> None:
+    """dTheta[n] = Σ dOutput[n, h, w] ⊗ (x, y, 1)."""
+    g, out = b["Output@GRAD"], b["Theta@GRAD"]
+    points = _points(b, g.shape[1:-1], g.dtype)
+    rows = reading(b, g, (len(g), len(points), g.shape[-1]))
+    if not b.on_cuda:
+        b(np.matmul, rows.transpose(0, 2, 1), points, out=out)
+    elif out.size:
+        gemm(b, rows, b.table(points), out, tx=True)
 
 
 def place(at: Array, size: int, padding: str, corners: bool) -> tuple[Array, Array]:
@@ -98,17 +177,10 @@ def sample_grad(
         dgrid[..., 1] = slopes[..., 1] * found.slope_y
 
 
-def _infer(c: Context) -> None:
-    x, grid = c["X"], c["Grid"]
-    c.check_inputs()
-    c.set("Output", (*x.shape[:2], *grid.shape[1:3]), x.dtype, c.lod("X"))
-
-
 def _how(b: Binder) -> tuple[str, str, bool]:
     return b.attr("mode", "bilinear"), b.attr("padding_mode", "zeros"), b.attr("align_corners", True)
 
 
-@kernel("grid_sampler", place="cuda", dtypes=FLOATS)
 @op(
     "grid_sampler",
     inputs={
@@ -126,9 +198,9 @@ def _how(b: Binder) -> tuple[str, str, bool]:
         "use_cudnn": Attr("bool", True, "chooses a library where one is registered"),
     },
     cost="4 * Output",
-    infer=_infer,
+    infer=checked(lambda c: c.set("Output", (*c["X"].shape[:2], *c["Grid"].shape[1:3]), c["X"].dtype, c.lod("X"))),
     grad=default_grad("X", "Grid", "Output@GRAD"),
-    dtypes=FLOATS,
+    dtypes=FLOATS, cuda=FLOATS,
 )  # fmt: skip
 def grid_sampler(b: Binder) -> None:
     """Output[n, :, i, j] = X[n] at the point Grid[n, i, j]: its four neighbours by how near they are, or the nearest.
@@ -141,17 +213,16 @@ def grid_sampler(b: Binder) -> None:
 
     Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's grid_sampler_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(sample, b["X"], b["Grid"], *_how(b), b["Output"])
     x = b["X"]
     return _launch(b, "sampled", True, x, x, of_dtype(b, b["Grid"], wide_dtype(x.dtype)), b["Output"])
 
 
-@kernel("grid_sampler_grad", place="cuda", dtypes=FLOATS)
-@grad_op("grid_sampler_grad")
+@grad_op("grid_sampler_grad", cuda=FLOATS)
 def grid_sampler_grad(b: Binder) -> None:
     """dX = the sum of what each element has given, by its share; dGrid follows the slopes between neighbours."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(sample_grad, b["X"], b["Grid"], *_how(b), b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"])
     # dX with atomics, dGrid channel by channel
     x, g, dx, dgrid = b["X"], b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"]
@@ -164,7 +235,6 @@ def grid_sampler_grad(b: Binder) -> None:
         slopes = writing_as(b, dgrid, wide)
         _launch(b, "point_grad", False, x, x, g, grid, slopes)
         written_as(b, dgrid, slopes)
-    return None
 
 
 #: Flags of the kernels, and channels of a thread, as ``grid_sampler.cu`` numbers them.

@@ -1,7 +1,5 @@
 """bilinear_interp, nearest_interp: images made larger or smaller."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +8,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.cuda import CTYPES, Source, ctype, typed
-from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda import CTYPES, Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import channel_first, shape_in, split_shape
 from fluidnb_kernels.tensor.strided_copy import WORDS

@@ -1,7 +1,5 @@
 """Images scaled, shifted and put back on a GPU."""
 
-from __future__ import annotations
-
 from fluidnb_kernels.cuda import Source, typed
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS

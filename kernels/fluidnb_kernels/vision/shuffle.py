@@ -1,24 +1,22 @@
-"""pixel_shuffle, shuffle_channel, space_to_depth: the channels of an image rearranged."""
-
-from __future__ import annotations
+"""pixel_shuffle, shuffle_channel, space_to_depth and temporal_shift: channels that move."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import of_paddle2
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import by_rows, vector
+from fluidnb_kernels.emit import of_paddle2, reading, writing, written
 from fluidnb_kernels.sliding import shape_in, split_shape
-from fluidnb_kernels.tensor.strided_copy import lay, move
-from fluidnb_kernels.views import reading, writing, written
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of, move
+from fluidnb_kernels.vision.launch import CUDA
 
 
 def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
     """Emit x in a shape of more dimensions, in another order of these, into out."""
-    if verbs.on_cuda(b):
-        of = lay(x, shape).transpose(order)
-        return move(b, out, x, to=lay(out, of.shape), of=of)
+    if b.on_cuda:
+        of = layout_of(x, shape).transpose(order)
+        return move(b, out, x, to=layout_of(out, of.shape), of=of)
     whole = reading(b, x, shape).transpose(order)
     view = writing(b, out, whole.shape)
     b(np.copyto, view, whole)
@@ -45,7 +43,6 @@ def _pixel_infer(c: Context) -> None:
     c.set("Out", shape_in(c.attr("data_format"), n, channels, sizes), c["X"].dtype, c.lod("X"))
 
 
-@kernel("pixel_shuffle", place="cuda")
 @op(
     "pixel_shuffle",
     inputs={"X: float[n, c · r², h, w]": "[n, h, w, c · r²] with data_format NHWC"},
@@ -56,6 +53,7 @@ def _pixel_infer(c: Context) -> None:
     },
     infer=_pixel_infer,
     grad=default_grad("Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def pixel_shuffle(b: Binder) -> None:
     """Out[n, c, h · r + i, w · r + j] = X[n, (c · r + i) · r + j, h, w]: groups of channels become squares.
@@ -82,8 +80,7 @@ def _pixel_grad_infer(c: Context) -> None:
     c.set("X@GRAD", shape_in(layout, n, channels * r * r if channels >= 0 else -1, smaller), g.dtype, c.lod("Out@GRAD"))
 
 
-@kernel("pixel_shuffle_grad", place="cuda")
-@grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer)
+@grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer, cuda=True)
 def pixel_shuffle_grad(b: Binder) -> None:
     """dX[n, (c · r + i) · r + j, h, w] = dOut[n, c, h · r + i, w · r + j]."""
     g, r, layout = b["Out@GRAD"], b.attr("upscale_factor", 1), b.attr("data_format", "NCHW")
@@ -98,7 +95,6 @@ def _group_infer(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
-@kernel("shuffle_channel", place="cuda")
 @op(
     "shuffle_channel",
     inputs={"X: float[n, c, h, w]": ""},
@@ -106,6 +102,7 @@ def _group_infer(c: Context) -> None:
     attrs={"group": Attr("int", 1, "how many groups the channels fall into", gt=0)},
     infer=_group_infer,
     grad=default_grad("Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def shuffle_channel(b: Binder) -> None:
     """Out[n, j · group + i] = X[n, i · C / group + j]: the first channels of all groups, then the second ones.
@@ -122,8 +119,7 @@ def shuffle_channel(b: Binder) -> None:
     _emit_copy(b, b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"])
 
 
-@kernel("shuffle_channel_grad", place="cuda")
-@grad_op("shuffle_channel_grad")
+@grad_op("shuffle_channel_grad", cuda=True)
 def shuffle_channel_grad(b: Binder) -> None:
     """dX = dOut with the channels back in their groups.
 
@@ -152,7 +148,6 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
     return n, channels // (r * r), h, r, w, r
 
 
-@kernel("space_to_depth", place="cuda")
 @op(
     "space_to_depth",
     inputs={"X: float[n, c · r², h, w]": "h and w multiples of r"},
@@ -160,6 +155,7 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
     attrs={"blocksize": Attr("long", 2, "r, the side of a square", gt=1)},
     infer=_depth_infer,
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def space_to_depth(b: Binder) -> None:
     """Out = Z read in another shape, where Z[n, c, h · r + i, w · r + j] = X[n, (i · r + j) · C + c, h, w].
@@ -179,8 +175,103 @@ def space_to_depth(b: Binder) -> None:
     _emit_copy(b, x, (n, r, r, channels, h, w), (0, 3, 4, 1, 5, 2), b["Out"])
 
 
-@kernel("space_to_depth_grad", place="cuda")
-@grad_op("space_to_depth_grad")
+@grad_op("space_to_depth_grad", cuda=True)
 def space_to_depth_grad(b: Binder) -> None:
     """dX[n, (i · r + j) · C + c, h, w] = dZ[n, c, h · r + i, w · r + j], with dOut read in the shape of Z."""
     _emit_copy(b, b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"])
+
+
+def _infer(c: Context) -> None:
+    x, steps = c["X"], c.attr("seg_num")
+    c.check_inputs()
+    c.require(
+        steps > 0 and (x.shape[0] < 0 or x.shape[0] % steps == 0),
+        "The images of temporal_shift must make whole videos.",
+        expected=f"a multiple of {steps}, which is seg_num", received=x.shape[0],
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _moved(b: Binder, channels: int) -> tuple[int, int]:
+    """The channels before which all move on, and those before which the others move back."""
+    ratio = np.float32(b.attr("shift_ratio", 0.25))
+    return int(np.float32(channels) * ratio), int(np.float32(channels) * np.float32(2) * ratio)
+
+
+def _launch_shift(b: Binder, x: Array, out: Array, step: int) -> None:
+    """Emit what `_emit_shift` does on a GPU, in one launch over the rows of images."""
+    n, last = len(x), b.attr("data_format", "NCHW") == "NHWC"
+    if last:
+        image, width = x.shape[1] * x.shape[2], x.shape[3]
+    else:
+        image, width = x.shape[1], x.shape[2] * x.shape[3]
+    at_once = vector(x, out)
+    if last or width % at_once:
+        word, words = WORDS[x.dtype.itemsize], width
+    else:
+        word, words = WORDS[x.dtype.itemsize * at_once], width // at_once
+    sizes = map(np.int64, (image, b.attr("seg_num"), *_moved(b, width if last else image), words))
+    by_rows(b, CUDA, f"shifted<{word}>", n * image, words, x, out, *sizes, np.int32(step), np.int32(last))
+
+
+def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
+    """Emit the first channels moved by a step in time, the second ones against it, the others as they are."""
+    if b.on_cuda:
+        return _launch_shift(b, x, out, step)
+    layout, steps = b.attr("data_format", "NCHW"), b.attr("seg_num")
+    shape = (len(x) // steps, steps, *x.shape[1:])
+    view = writing(b, out, shape)
+    source, target = (v.swapaxes(0, 1) for v in (reading(b, x, shape), view))
+    if layout == "NHWC":
+        source, target = np.moveaxis(source, -1, 2), np.moveaxis(target, -1, 2)
+    one, two = _moved(b, source.shape[2])
+    for part, by in ((slice(0, one), step), (slice(one, two), -step), (slice(two, None), 0)):
+        s, t = source[:, :, part], target[:, :, part]
+        if t.size == 0:
+            continue
+        if by > 0:
+            b(np.copyto, t[1:], s[:-1])
+            b(np.copyto, t[:1], b.const(0, t.dtype))
+        elif by < 0:
+            b(np.copyto, t[:-1], s[1:])
+            b(np.copyto, t[-1:], b.const(0, t.dtype))
+        else:
+            b(np.copyto, t, s)
+    written(b, out, view)
+
+
+@op(
+    "temporal_shift",
+    inputs={"X: float[videos · seg_num, c, h, w]": "the images of each video in order"},
+    outputs={"Out": "the shape of X"},
+    attrs={
+        "seg_num": Attr("int", doc="images in a video", gt=0),
+        "shift_ratio": Attr(
+            "float", 0.25, "share of the channels that moves on, and of those that move back",
+            check=lambda r: None if 0 < r < 0.5 else "'shift_ratio' of temporal_shift must be between 0 and 0.5.",
+        ),
+        "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
+    },
+    infer=_infer,
+    grad=default_grad("Out@GRAD", wrt=["X"]), cuda=True,
+)  # fmt: skip
+def temporal_shift(b: Binder) -> None:
+    """Out[t] = X[t - 1] in the first channels, X[t + 1] in the next, X[t] in the others; 0 beyond the video.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.arange(1.0, 9.0).reshape(2, 4, 1, 1)
+        >>> run_op("temporal_shift", {"X": x}, {"seg_num": 2})["Out"][:, :, 0, 0]
+        array([[0., 6., 3., 4.],
+               [1., 0., 7., 8.]])
+
+    Source: Lin et al., "TSM: Temporal Shift Module for Efficient Video Understanding" (2019); Fluid's
+    temporal_shift_op.
+    """
+    _emit_shift(b, b["X"], b["Out"], 1)
+
+
+@grad_op("temporal_shift_grad", cuda=True)
+def temporal_shift_grad(b: Binder) -> None:
+    """dX = dOut with the channels moved the other way."""
+    _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)

@@ -1,7 +1,5 @@
 """similarity_focus: where the largest elements of some slices are, no two in one row or column."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,15 +1,11 @@
 """unfold: the windows of images as columns."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels import verbs
-from fluidnb_kernels.conv.im2col import to_columns, to_images
-from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.conv.host_products import to_columns, to_images
+from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
-from fluidnb_kernels.views import reading, writing, written
 
 
 def _axes(c: Context, sizes: tuple[int, ...]) -> tuple[Axis, ...]:
@@ -44,7 +40,6 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
     ]  # fmt: skip
 
 
-@kernel("unfold", place="cuda", dtypes=FLOATS)
 @op(
     "unfold",
     inputs={"X: float[n, c, h, w]": "images"},
@@ -57,6 +52,7 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
     },
     infer=_infer,
     grad=default_grad("X", "Y@GRAD"),
+    cuda=FLOATS,
 )
 def unfold(b: Binder) -> None:
     """Y[n, :, k] = window k of X[n], flattened; windows go from left to right and from top to bottom.
@@ -72,7 +68,7 @@ def unfold(b: Binder) -> None:
     """
     x = b["X"]
     axes = _axes(b, x.shape[2:])
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return to_columns(b, x, b["Y"], axes)
     whole, inside = padded(b, x, axes, 0, False)
     if inside is not None:
@@ -83,13 +79,12 @@ def unfold(b: Binder) -> None:
     return written(b, b["Y"], columns)
 
 
-@kernel("unfold_grad", place="cuda", dtypes=FLOATS)
-@grad_op("unfold_grad")
+@grad_op("unfold_grad", cuda=FLOATS)
 def unfold_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     axes = _axes(b, dx.shape[2:])
-    if verbs.on_cuda(b):
+    if b.on_cuda:
         return to_images(b, g, dx, axes)
     whole, inside = padded(b, dx, axes, None, False)
     zeros(b, whole)

@@ -1,16 +1,12 @@
 """unpool: the largest elements of windows back where they came from."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.cuda import ctype, each
 from fluidnb_kernels.tensor.row_indexing import along, numbers, word
 from fluidnb_kernels.tensor.strided_copy import fill
-from fluidnb_kernels.verbs import on_cuda
 from fluidnb_kernels.vision.launch import CUDA
 
 
@@ -46,7 +42,6 @@ def take_back(g: Array, index: Array, dx: Array) -> None:
     dx[...] = np.take_along_axis(g.reshape(*g.shape[:2], -1), found, 2).reshape(dx.shape)
 
 
-@kernel("unpool", place="cuda")
 @op(
     "unpool",
     inputs={"X: float[n, c, h, w]": "pooled images", "Indices: int[n, c, h, w]": "where in its plane each belongs"},
@@ -61,6 +56,7 @@ def take_back(g: Array, index: Array, dx: Array) -> None:
     },
     infer=_infer,
     grad=default_grad("X", "Indices", "Out", "Out@GRAD", wrt=["X"]),
+    cuda=True,
 )
 def unpool(b: Binder) -> None:
     """Out[n, c] = 0, but X[n, c, h, w] at position Indices[n, c, h, w] of the plane, counted row by row.
@@ -74,7 +70,7 @@ def unpool(b: Binder) -> None:
 
     Source: Zeiler et al., "Adaptive Deconvolutional Networks" (2011); Fluid's unpool_op.
     """
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(put_back, b["X"], b["Indices"], b["Out"])
     x, out, index = b["X"], b["Out"], numbers(b, b["Indices"])
     last = b.tmp(out.shape, np.int64)
@@ -84,11 +80,10 @@ def unpool(b: Binder) -> None:
     return each(b, CUDA, f"put_back<{word(x)}>", out.size, x, last, out)
 
 
-@kernel("unpool_grad", place="cuda")
-@grad_op("unpool_grad")
+@grad_op("unpool_grad", cuda=True)
 def unpool_grad(b: Binder) -> None:
     """dX[n, c, h, w] = dOut[n, c] at position Indices[n, c, h, w]."""
-    if not on_cuda(b):
+    if not b.on_cuda:
         return b(take_back, b["Out@GRAD"], b["Indices"], b["X@GRAD"])
     g, index, dx = b["Out@GRAD"], b["Indices"], b["X@GRAD"]
     planes = g.shape[0] * g.shape[1]
