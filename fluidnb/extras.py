@@ -3,8 +3,6 @@
 numpy and protobuf are all that programs need. ``pyproject.toml`` declares the extras; a test compares the two.
 """
 
-from __future__ import annotations
-
 import importlib
 from importlib.util import find_spec
 from typing import Any

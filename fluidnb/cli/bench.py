@@ -1,7 +1,5 @@
 """``fluidnb bench``: the benchmarks, beside other frameworks."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

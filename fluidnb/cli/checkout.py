@@ -1,7 +1,5 @@
 """Files that only a checkout has (tests, benchmarks, notebooks), and programs that use them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Definition of a subcommand of ``fluidnb``."""
 
-from __future__ import annotations
-
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``fluidnb cost``: multiply-adds and bytes of a program, by operator, layer or cell."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 

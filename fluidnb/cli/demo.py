@@ -1,7 +1,5 @@
 """``fluidnb demo``: the demonstration in the terminal."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from fluidnb.cli.checkout import start

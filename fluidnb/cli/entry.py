@@ -1,7 +1,5 @@
 """The command line: which word, its arguments, and errors as a few lines."""
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter

@@ -1,7 +1,5 @@
 """``fluidnb lab``: JupyterLab on the notebooks."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``fluidnb run``: a script of Fluid's time, unchanged."""
 
-from __future__ import annotations
-
 import sys
 import time
 from argparse import Namespace

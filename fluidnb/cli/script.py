@@ -1,7 +1,5 @@
 """A user's script, run as Python runs it, with Paddle's names as ours; what it raises, without frames of ours."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 import traceback

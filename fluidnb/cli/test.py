@@ -1,7 +1,5 @@
 """``fluidnb test``: the tests of the checkout, in ctest's spelling."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from fluidnb.cli.checkout import root, start

@@ -1,7 +1,5 @@
 """``fluidnb version``: what is installed here. Imports nothing that is slow."""
 
-from __future__ import annotations
-
 import os
 import platform
 from argparse import ArgumentParser, Namespace

@@ -1,7 +1,5 @@
 """Checkpoints of one parameter server: a file for each kept step, written atomically."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Connection: a trainer's side of training with parameter servers, over any engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

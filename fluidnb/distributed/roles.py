@@ -1,7 +1,5 @@
 """Roles: one trainer or one parameter server in a separate process, driven by an engine."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

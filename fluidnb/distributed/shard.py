@@ -1,7 +1,5 @@
 """Shard: the part of a parameter server that trainers reach, the same for every engine."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

@@ -161,7 +161,7 @@ def _is_open_as(partial: str, handle: int) -> bool:
         return False
 
 
-def _remove(partial: str, file: io.BufferedWriter[Any]) -> None:
+def _remove(partial: str, file: "io.BufferedWriter[Any]") -> None:
     """Remove the temporary file, unless it has been renamed and the path is another writer's now."""
     with contextlib.suppress(OSError):
         if fcntl is None:

@@ -1,7 +1,5 @@
 """Owners of files, where the system numbers its users."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -1,7 +1,5 @@
 """Engines, which carry values between trainers and parameter servers; operators look them up by logical endpoint."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

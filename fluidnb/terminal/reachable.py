@@ -1,7 +1,5 @@
 """Refusal of breakpoints that no operator matches, with what there is instead."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fluidnb.debug.breakpoints import Breakpoint

@@ -1,7 +1,5 @@
 """Parts of docstrings, to print."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """Signals to the main thread of this process, also on systems that send none to a thread."""
 
-from __future__ import annotations
-
 import _thread
 import signal
 import threading

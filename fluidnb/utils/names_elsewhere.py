@@ -1,7 +1,5 @@
 """Names of PyTorch, Keras and Paddle 2, with what Fluid calls the same."""
 
-from __future__ import annotations
-
 #: A name elsewhere, in lower case -> Fluid's names, of which the first that fits is offered.
 FLUID_NAMES: dict[str, tuple[str, ...]] = {
     # layers

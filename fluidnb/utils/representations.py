@@ -1,7 +1,5 @@
 """Representations of objects in notebooks and in IPython's terminal, for the classes of all packages."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

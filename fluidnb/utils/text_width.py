@@ -3,8 +3,6 @@
 From Python's own tables of characters: tables are aligned alike with and without the package rich.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 

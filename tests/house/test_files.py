@@ -81,15 +81,11 @@ def test_every_folder_of_the_packages_is_a_package() -> None:
     assert [str(f.relative_to(ROOT)) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
 
 
-#: Folders that still have the import everywhere.
-EVERYWHERE = ("kernels/", "fluidnb/cli/", "magics/fluidnb_magics/commands/")
-
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_only_files_that_need_it_put_off_annotations(package: str) -> None:
     """Elsewhere ``from __future__ import annotations`` is noise; ``python -m tests.tools.annotations`` removes it."""
     texts = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / package).rglob("*.py"))}
-    texts = {name: text for name, text in texts.items() if not name.startswith(EVERYWHERE)}
     assert [name for name, text in texts.items() if has_import(text) and not is_needed(text)] == []
 
 

@@ -1,7 +1,5 @@
 """DistributeTranspilerConfig: settings of the division of parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fluidnb.errors import OpTypeError, OpValueError

@@ -1,7 +1,5 @@
 """Dispatchers: choose the parameter server of each slice of a parameter."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from typing import Any

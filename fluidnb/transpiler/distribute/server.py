@@ -1,7 +1,5 @@
 """Programs of a parameter server: an operator that listens, and a block for each slice that it updates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Slices: rows of a parameter that one server keeps, with those of its gradient."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Programs of a trainer: gradients are sent where parameters were updated, and parameters are received."""
 
-from __future__ import annotations
-
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block, Program, Variable
 from fluidnb.program.constants import CONTROL_DEP_VAR_PREFIX, OpRole

@@ -1,7 +1,5 @@
 """DistributeTranspiler: the door to distributed training, with Fluid's signatures."""
 
-from __future__ import annotations
-
 from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError
 from fluidnb.program import Program, default_main_program, default_startup_program

@@ -1,7 +1,5 @@
 """An object as a title and a few facts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

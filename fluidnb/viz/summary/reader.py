@@ -1,7 +1,5 @@
 """Reads executors, optimizers, metrics, averages and places into a `Summary`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text rendering of summaries."""
 
-from __future__ import annotations
-
 from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb.viz.summary.model import Summary
 

@@ -1,7 +1,5 @@
 """listen_and_serv: a parameter server, which runs a block for each gradient that trainers have sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

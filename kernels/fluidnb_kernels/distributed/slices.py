@@ -1,7 +1,5 @@
 """split_byref and split_selected_rows: a gradient divided among parameter servers by rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

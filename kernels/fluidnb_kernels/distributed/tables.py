@@ -1,7 +1,5 @@
 """Tables that parameter servers keep by rows: rows looked up there, and gradients sent there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """send, recv and their barriers: a trainer's side of a training step with parameter servers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ line in ``%fluid --help`` and its options at the Tab key. Files whose name begin
 another module defines a command with the same decorator, see `command`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,7 +1,5 @@
 """Similar commands, distinguished in the help of each."""
 
-from __future__ import annotations
-
 #: Groups of commands: word -> what distinguishes it from the others of the group.
 _GROUPS: tuple[dict[str, str], ...] = (
     {

@@ -1,7 +1,5 @@
 """The options ``--feed`` and ``--fetch`` of commands."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The words that the Tab key offers: cells, blocks, programs, variables, operators, training runs."""
 
-from __future__ import annotations
-
 from fluidnb.op import all_ops
 from fluidnb.runtime import global_scope
 from fluidnb.viz.program.filter import FIELDS

@@ -1,7 +1,5 @@
 """``%fluid add``: writes a line of a program from a layer and its arguments."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Callable, Mapping

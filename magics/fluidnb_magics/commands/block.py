@@ -1,7 +1,5 @@
 """``%fluid block``: lists, draws, opens and closes blocks."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``%fluid build``: the widget that writes a line of a program."""
 
-from __future__ import annotations
-
 from fluidnb.builder import find_recipe, recipe_lines
 from fluidnb_magics.commands._command import Section, Workbench, command, show, show_widget, width
 from fluidnb_magics.commands._offers import builder_words

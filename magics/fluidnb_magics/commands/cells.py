@@ -1,7 +1,5 @@
 """``%fluid cells``: lists the cells and what each one appended."""
 
-from __future__ import annotations
-
 from fluidnb.cells.cell_log import CellRun
 from fluidnb.viz.base.styled_text import Line, Span, columns
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, show, width

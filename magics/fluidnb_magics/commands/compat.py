@@ -1,7 +1,5 @@
 """``%fluid compat``: makes ``import paddle`` import fluidnb."""
 
-from __future__ import annotations
-
 from fluidnb import compat as names
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
 

@@ -1,7 +1,5 @@
 """``%fluid cost``: multiply-adds and bytes of a program."""
 
-from __future__ import annotations
-
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.program.cost import GROUPS, batch_shapes, program_cost

@@ -1,7 +1,5 @@
 """``%fluid debug``: starts a debug session."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from fluidnb.debug.flow import gradient_flow

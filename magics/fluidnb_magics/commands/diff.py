@@ -1,7 +1,5 @@
 """``%fluid diff``: compares two programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

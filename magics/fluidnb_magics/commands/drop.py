@@ -1,7 +1,5 @@
 """``%fluid drop``: removes cells from the program."""
 
-from __future__ import annotations
-
 from fluidnb_magics.arguments import unquoted
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show
 from fluidnb_magics.commands._offers import cells

@@ -1,7 +1,5 @@
 """``%fluid explore``: the widget that browses a program."""
 
-from __future__ import annotations
-
 from fluidnb_magics.arguments import unquoted
 from fluidnb_magics.commands._command import (
     Namespace,

@@ -1,7 +1,5 @@
 """``%fluid graph``: the data flow between operators."""
 
-from __future__ import annotations
-
 from fluidnb.extras import is_installed
 from fluidnb.viz import graph_html, graph_lines, level
 from fluidnb_magics.arguments import positive, unquoted

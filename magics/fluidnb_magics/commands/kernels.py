@@ -1,7 +1,5 @@
 """``%fluid kernels``: the kernels of operators, and those that cells wrote."""
 
-from __future__ import annotations
-
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.arguments import unquoted

@@ -1,7 +1,5 @@
 """``%fluid memory``: the memory of a program's last run."""
 
-from __future__ import annotations
-
 from fluidnb.viz.memory.growth import Growth, growth_html, growth_lines
 from fluidnb.viz.memory.reader import read_memory
 from fluidnb.viz.memory.svg import memory_html

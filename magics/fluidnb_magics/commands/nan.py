@@ -1,7 +1,5 @@
 """``%fluid nan``: finds the first NaN or infinity."""
 
-from __future__ import annotations
-
 from fluidnb.debug.nan import find_nan, search_nan
 from fluidnb.debug.session import current
 from fluidnb.memory import flags

@@ -1,7 +1,5 @@
 """``%fluid ops``: lists operators, documents one, or shows those that a layer appends."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatch
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``%fluid place``: the device on which programs run."""
 
-from __future__ import annotations
-
 import re
 
 from fluidnb import memory

@@ -1,7 +1,5 @@
 """``%fluid plan``: the compiled program of the last run."""
 
-from __future__ import annotations
-
 from fluidnb.viz.program.compiled_text import compiled_lines
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, program_option, show
 

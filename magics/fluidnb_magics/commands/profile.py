@@ -1,7 +1,5 @@
 """``%fluid profile``: the time of each operator."""
 
-from __future__ import annotations
-
 from fluidnb.debug.profile import profile_steps
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program

@@ -1,7 +1,5 @@
 """``%fluid programs``: the programs of the session."""
 
-from __future__ import annotations
-
 from fluidnb.viz import read_program
 from fluidnb.viz.base.styled_text import plural
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, show

@@ -1,7 +1,5 @@
 """``%fluid reset``: removes all cells, or all trained values."""
 
-from __future__ import annotations
-
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import plural
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show

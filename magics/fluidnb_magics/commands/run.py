@@ -1,7 +1,5 @@
 """``%fluid run``: runs a program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb_magics.arguments import positive

@@ -1,7 +1,5 @@
 """``%fluid runs``: the training runs of the session."""
 
-from __future__ import annotations
-
 from fluidnb.errors import NotFound, near
 from fluidnb.viz.time.training_runs import training_runs_html, training_runs_lines
 from fluidnb_magics.arguments import positive, unquoted

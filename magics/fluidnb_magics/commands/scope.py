@@ -1,7 +1,5 @@
 """``%fluid scope``: the values in the global scope."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fluidnb.errors import NotFound, near

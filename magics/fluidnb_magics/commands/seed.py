@@ -1,7 +1,5 @@
 """``%fluid seed``: sets the random seed."""
 
-from __future__ import annotations
-
 import fluidnb as fluid
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command
 

@@ -1,7 +1,5 @@
 """``%fluid serve``: a debug adapter server for editors."""
 
-from __future__ import annotations
-
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server, new_token
 from fluidnb.debug.session import Session, current

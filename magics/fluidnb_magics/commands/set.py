@@ -1,7 +1,5 @@
 """``%fluid set``: sets flags and values of variables."""
 
-from __future__ import annotations
-
 import fluidnb as fluid
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope

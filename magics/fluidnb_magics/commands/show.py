@@ -1,7 +1,5 @@
 """``%fluid show``: draws a program."""
 
-from __future__ import annotations
-
 import re
 
 from fluidnb.errors import NotFound, near

@@ -1,7 +1,5 @@
 """``%fluid train``: trains a program on a reader."""
 
-from __future__ import annotations
-
 import weakref
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """``%fluid tree``: the nested blocks of a program."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fluidnb.program import Program

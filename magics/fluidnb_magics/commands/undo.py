@@ -1,7 +1,5 @@
 """``%fluid undo``: undoes the last change."""
 
-from __future__ import annotations
-
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, show
 from fluidnb_magics.session.change_report import titles_text

@@ -1,7 +1,5 @@
 """``%fluid uses``: the operators that write or read a variable."""
 
-from __future__ import annotations
-
 from fluidnb.errors import NotFound
 from fluidnb.program import Variable
 from fluidnb.viz import read_program, uses_lines, uses_of
