@@ -293,7 +293,7 @@ ROWS: dict[str, Row] = {
         "perm=[1, 0] reverses them.", lambda: layers.transpose(plain("x", 2, 4), perm=[1, 0]),
     ),
     "more of the top than there is": Row(
-        lambda: layers.topk(plain("x", 2, 4), k=5), "The last dimension of X must be at least k",
+        lambda: layers.topk(plain("x", 2, 4), k=5), "The dimension of X along which top_k compares must",
         "k=4 takes all of them.", lambda: layers.topk(plain("x", 2, 4), k=4),
     ),
     "an index of floats": Row(

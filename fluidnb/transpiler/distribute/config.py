@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.transpiler.distribute.dispatchers import PSDispatcher, RoundRobin
 
@@ -9,6 +10,7 @@ from fluidnb.transpiler.distribute.dispatchers import PSDispatcher, RoundRobin
 MODES = {"pserver": "parameter servers", "collective": "all-reduce among trainers"}
 
 
+@checked
 class DistributeTranspilerConfig:
     """Settings of a `DistributeTranspiler`; attributes are set after construction, as in Fluid.
 

@@ -4,7 +4,10 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.arguments import checked
 
+
+@checked
 class PSDispatcher:
     """Base of dispatchers.
 
@@ -32,6 +35,7 @@ class PSDispatcher:
         raise NotImplementedError("a dispatcher must define dispatch(varlist).")
 
 
+@checked
 class RoundRobin(PSDispatcher):
     """Gives variables to the servers in turn.
 
@@ -46,6 +50,7 @@ class RoundRobin(PSDispatcher):
         return [self._eps[i % len(self._eps)] for i in range(start, self._step)]
 
 
+@checked
 class HashName(PSDispatcher):
     """Gives each variable to the server that the CRC-32 of its name chooses, the same in every process.
 

@@ -52,7 +52,7 @@ class Source:
 
     def defined(self, *macros: str) -> list[str]:
         """The names that lines such as ``STEP(sgd, 0)`` of the file define with a macro."""
-        return re.findall(rf"^(?:{'|'.join(macros)})\((\w+)", self.path.read_text(), re.MULTILINE)
+        return re.findall(rf"^(?:{'|'.join(macros)})\((\w+)", self.path.read_text("utf-8"), re.MULTILINE)
 
     @cached_property
     def text(self) -> str:
