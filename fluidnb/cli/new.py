@@ -206,7 +206,8 @@ def _models(folder: Path, kind: str, other: str) -> list[Path]:
         module = get_op(other).module
         types = [d.type for d in all_ops() if d.module == module and not d.is_grad]
         path = folder / "kernels" / f"{module.replace('.', '/')}.py"
-        if not module.startswith("fluidnb_kernels.") or types != [other] and not _op_part(path.read_text("utf-8"), other):
+        ours = module.startswith("fluidnb_kernels.")
+        if not ours or types != [other] and not _op_part(path.read_text("utf-8"), other):
             raise FluidError(
                 f"{module} defines {len(types)} operators, so it cannot be copied for one.",
                 expected="an operator with separate functions", received=", ".join(types[:8]),
