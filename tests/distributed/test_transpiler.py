@@ -10,6 +10,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import FluidError
+from fluidnb.program.constants import role_of
 from fluidnb.transpiler.distribute.slices import slice_variable
 from tests.distributed.networks import built, divided, fit_a_line, lenet, shared_table, types, wide_regression, word2vec
 
@@ -33,6 +34,13 @@ def test_a_trainer_sends_gradients_where_they_are_complete() -> None:
         ["fc_b@GRAD.trainer_0"], ["fc_w@GRAD.block0.trainer_0", "fc_w@GRAD.block1.trainer_0"],
     ]  # fmt: skip
     assert [op.attr("epmap") for op in send] == [["ps:0"], ["ps:1", "ps:0"]]
+
+
+def test_pictures_draw_what_moves_values_as_the_optimizer() -> None:
+    trainer = divided(built(wide_regression, sgd)).get_trainer_program()
+    roles = {op.type: role_of(op.desc) for op in trainer.global_block().ops}
+    assert {roles[type] for type in ("send", "split_byref", "send_barrier", "recv", "concat")} == {"optimizer"}
+    assert roles["mul"] == "forward" and roles["mul_grad"] == "backward"
 
 
 def test_the_training_program_stays_as_it_is() -> None:
