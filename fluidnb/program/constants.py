@@ -33,27 +33,12 @@ SHAPES_ONLY = frozenset(
 
 
 class OpRole(IntEnum):
-    """The part of a program to which an operator belongs; ``Loss`` is a flag beside one of the others."""
+    """The part of a program to which an operator belongs: forward, backward or optimizer.
 
-    Forward = 0
-    Backward = 1
-    Optimize = 2
-    RPC = 4
-    Dist = 8
-    LRSched = 16
-    Loss = 256
-
-
-@checked
-def grad_var_name(name: str) -> str:
-    """The name of a variable's gradient: ``fc_0.w_0@GRAD`` of ``fc_0.w_0``."""
-    return name + GRAD_VAR_SUFFIX
-
-
-def role_of(op: OpDesc) -> str:
-    """The part of the program to which an operator belongs: forward, backward or optimizer."""
+    Operators that send gradients and receive parameters belong to the optimizer: a trainer has them in its place.
+    """
     role = int(op.attrs.get("op_role", 0))
-    if role & 0b10010:
+    if role & (OpRole.Optimize | OpRole.LRSched | OpRole.RPC | OpRole.Dist):
         return "optimizer"
     if role & 1 or op.optype.endswith("_grad"):
         return "backward"
