@@ -33,6 +33,24 @@ SHAPES_ONLY = frozenset(
 
 
 class OpRole(IntEnum):
+    """The part of a program to which an operator belongs; ``Loss`` is a flag beside one of the others."""
+
+    Forward = 0
+    Backward = 1
+    Optimize = 2
+    RPC = 4
+    Dist = 8
+    LRSched = 16
+    Loss = 256
+
+
+@checked
+def grad_var_name(name: str) -> str:
+    """The name of a variable's gradient: ``fc_0.w_0@GRAD`` of ``fc_0.w_0``."""
+    return name + GRAD_VAR_SUFFIX
+
+
+def role_of(op: OpDesc) -> str:
     """The part of a program to which an operator belongs: forward, backward or optimizer.
 
     Operators that send gradients and receive parameters belong to the optimizer: a trainer has them in its place.

@@ -57,3 +57,13 @@ def test_links_lead_to_files() -> None:
     for name in ("README.md", "README.zh.md", "CONTRIBUTING.md"):
         links = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text())
         assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_every_file_that_contributing_names_exists() -> None:
+    """Paths in backticks, apart from templates such as ``NAME.py``."""
+    paths = re.findall(
+        r"`([a-z][\w/.-]*/[\w.-]+\.(?:py|cu|txt|toml|yml|ipynb))`", (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    )
+    roots = (ROOT, ROOT / "kernels" / "fluidnb_kernels", ROOT / "fluidnb", ROOT / "fluidnb" / "runtime")
+    missing = [p for p in paths if not re.search(r"[A-Z]{3}", p) and not any((root / p).exists() for root in roots)]
+    assert len(paths) > 50 and missing == []
