@@ -64,6 +64,12 @@ def test_every_file_that_contributing_names_exists() -> None:
     paths = re.findall(
         r"`([a-z][\w/.-]*/[\w.-]+\.(?:py|cu|txt|toml|yml|ipynb))`", (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     )
-    roots = (ROOT, ROOT / "kernels" / "fluidnb_kernels", ROOT / "fluidnb", ROOT / "fluidnb" / "runtime")
+    roots = (
+        ROOT,
+        ROOT / "kernels" / "fluidnb_kernels",
+        ROOT / "fluidnb",
+        ROOT / "fluidnb" / "runtime",
+        ROOT / "magics" / "fluidnb_magics",
+    )
     missing = [p for p in paths if not re.search(r"[A-Z]{3}", p) and not any((root / p).exists() for root in roots)]
     assert len(paths) > 50 and missing == []
