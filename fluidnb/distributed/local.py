@@ -47,8 +47,8 @@ class LocalEngine:
         >>> half = lambda trainer: [{"x": np.eye(2, dtype="float32")[[trainer]], "y": np.ones((1, 1), "float32")}] * 2
         >>> with fluid.distributed.LocalEngine(t) as engine:
         ...     losses = engine.train(half, fetch_list=[loss])
-        >>> [float(step[0]) for step in losses[0]]
-        [1.0, 0.0625]
+        >>> [step[0].item() for step in losses[0]]
+        [1.0, 0.25]
     """
 
     def __init__(self, transpiler: DistributeTranspiler, place: Place | None = None) -> None:

@@ -102,12 +102,11 @@ def engine_at(endpoint: str) -> Engine:
         EnforceNotMet: there is none in this process.
 
     Example:
-        >>> engine_at("ps:7")
-        Traceback (most recent call last):
-        fluidnb.errors.EnforceNotMet: No engine serves the endpoint ps:7 in this process.
-          expected   an endpoint of a training that is running
-          received   ps:7
-          hint       run the program through an engine: fluid.distributed.LocalEngine(transpiler).run(...).
+        >>> try:
+        ...     engine_at("ps:7")
+        ... except EnforceNotMet as error:
+        ...     print(error.summary)
+        No engine serves the endpoint ps:7 in this process.
     """
     engine = _engines.get(endpoint)
     if engine is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from IPython.core.error import UsageError
 
+import fluidnb_magics.widgets
 from fluidnb.errors import FluidError, NotFound, OpValueError
 from fluidnb.extras import MissingPackage
 from fluidnb.viz import Picture
@@ -177,6 +178,7 @@ def test_tab(session: Session) -> None:
 def test_without_widgets_the_extra_is_named(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("fluidnb_magics.widgets")]:
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(fluidnb_magics, "widgets", fluidnb_magics.widgets)  # the import that fails replaces it
     monkeypatch.setitem(sys.modules, "anywidget", None)
     model(session)
     error, shown = session.fail("%fluid explore")

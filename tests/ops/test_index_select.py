@@ -184,7 +184,7 @@ def test_as_many_as_there_are_in_each_run():
         ("index_sample", {"X": A, "Index": SAMPLES[:2]}, {}, r"must have the shape \[n, k\]"),
         ("masked_select", {"X": A, "Mask": A}, {}, "Mask. of masked_select must fit X"),
         ("masked_select", {"X": A, "Mask": MASK[:2]}, {}, "Mask. of masked_select must fit X"),
-        ("top_k_v2", {"X": A}, {"k": 4, "axis": 0}, "at least k elements"),
+        ("top_k_v2", {"X": A}, {"k": 4, "axis": 0}, "must be at least k"),
         ("unique", {"X": A}, {"axis": [0, 1]}, "names one dimension"),
         ("shard_index", {"X": A}, {"index_num": 3, "nshards": 1, "shard_id": 0}, "must hold integers"),
         ("allclose", {"Input": A, "Other": A[:2]}, {}, "same shape"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+import fluidnb.distributed  # pytest would create a second module of each that a package imports while it is collected
 
 
 @pytest.fixture(autouse=True)

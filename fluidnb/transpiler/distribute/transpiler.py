@@ -25,7 +25,7 @@ class DistributeTranspiler:
         >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
         >>> t = fluid.DistributeTranspiler()
         >>> t.transpile(0, pservers="ps:0,ps:1", trainers=2)
-        >>> [op.type for op in t.get_trainer_program().global_block().ops][-6:]
+        >>> [op.type for op in t.get_trainer_program().global_block().ops][-5:]
         ['send', 'send_barrier', 'recv', 'recv', 'fetch_barrier']
         >>> [op.type for op in t.get_pserver_program("ps:0").block(1).ops]
         ['sum', 'scale', 'sgd']

@@ -62,6 +62,8 @@ def _padding_hint(sizes: Sequence[int], filters: Sequence[int], dilations: Seque
     """The smallest padding with which a filter fits into an image."""
     steps = [*dilations, *[1] * len(filters)]
     needs = [step * (f - 1) + 1 - size for size, f, step in zip(sizes, filters, steps, strict=False) if size > 0]
+    if not needs:
+        return "a larger padding makes it fit."
     return f"padding={-(-max(needs) // 2)} or more makes it fit; a filter of {min(sizes)} fits without."
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.values import LoDTensor, SelectedRows
 from fluidnb_kernels.rows.values import dtype_of, fill, shape_of, value_array
+from fluidnb_kernels.rules import checked
 
 
 def _parts_rule(c: Context) -> None:
@@ -22,10 +23,10 @@ def _parts_rule(c: Context) -> None:
 
 @op(
     "split_byref",
-    inputs={"X": "a tensor"},
+    inputs={"X: any[rows, …]": "a tensor"},
     outputs={"Out*": "its rows, in order"},
     attrs={"sections": Attr("ints", [], "rows of each output")},
-    infer=_parts_rule,
+    infer=checked(_parts_rule),
     host_only="is followed by send, which works on the host",
 )
 def split_byref(b: Binder) -> None:

@@ -10,6 +10,7 @@ from fluidnb.op.engine import engine_at
 from fluidnb.op.memory_policy import Memory
 from fluidnb.values import LoDTensor, SelectedRows, dtypes
 from fluidnb_kernels.rows.values import dtype_of, fill, places_of, shape_of, value_array
+from fluidnb_kernels.rules import checked
 
 _HOST = "hands values to an engine, which works on the host"
 
@@ -95,7 +96,7 @@ def _rows_rule(c: Context) -> None:
 
 @op(
     "prefetch",
-    inputs={"X*: int64[N, 1]": "row numbers for each server"},
+    inputs={"X*: int64[…, 1]": "row numbers for each server"},
     outputs={"Out*": "these rows"},
     attrs={
         "epmap": Attr("strings", [], "endpoint of each server"),
@@ -104,7 +105,7 @@ def _rows_rule(c: Context) -> None:
         "width": Attr("int", 1, "elements of a row", ge=1),
         "dtype": Attr("dtype", "float32", "dtype of Out"),
     },
-    infer=_rows_rule,
+    infer=checked(_rows_rule),
     side_effect=True,
     host_only=_HOST,
 )
@@ -139,6 +140,10 @@ def join_rows(ids: Array, numbers: Sequence[Array], rows: Sequence[Array], out: 
 
 def _merge_rule(c: Context) -> None:
     rows = c["X"]
+    c.require(
+        all(x.ndim == 2 and x.shape[1] == rows.shape[1] for x in c.all("X")), "X of merge_ids must hold rows.",
+        expected="shapes [N, width]", received=", ".join(str(list(x.shape)) for x in c.all("X")),
+    )  # fmt: skip
     for i, ids in enumerate(c.all("Ids")):
         c.set("Out", (ids.shape[0], rows.shape[1]), rows.dtype, c.lods("Ids")[i], i)
 
@@ -146,12 +151,12 @@ def _merge_rule(c: Context) -> None:
 @op(
     "merge_ids",
     inputs={
-        "Ids*: int64[N, 1] lod": "row numbers",
-        "Rows*: int64[N, 1]": "the numbers that each server looked up, as split_ids gives them",
-        "X*": "the rows that it gave",
+        "Ids*: int64[…, 1] lod": "row numbers",
+        "Rows*: int64[…, 1]": "the numbers that each server looked up, as split_ids gives them",
+        "X*": "the rows that it gave, [N, width]",
     },
     outputs={"Out*": "the row of each number of Ids"},
-    infer=_merge_rule,
+    infer=checked(_merge_rule),
     host_only=_HOST,
 )
 def merge_ids(b: Binder) -> None:

@@ -11,7 +11,7 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.axis_reduction import fold as reduced
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
-from fluidnb_kernels.rules import integer, integers, one_axis
+from fluidnb_kernels.rules import checked, integer, integers, one_axis
 
 
 def _axis(c: Context) -> int:
@@ -249,7 +249,7 @@ def _columns_of(first: int, count: int) -> verbs.View:
     inputs={"X*: float[n, d]": "matrices of one shape"},
     outputs={"Out": "[n, length · how many matrices]"},
     attrs=_ATTRS,
-    infer=lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1] * len(c.all("X"))), c["X"].dtype),
+    infer=checked(lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1] * len(c.all("X"))), c["X"].dtype)),
     grad=default_grad("X", "Out@GRAD"),
     cuda=True,
 )
@@ -275,7 +275,7 @@ def partial_concat(b: Binder) -> None:
     attrs=_ATTRS,
     cost="X",
     cuda=NUMBERS,
-    infer=lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1]), c["X"].dtype),
+    infer=checked(lambda c: c.set("Out", (c["X"].shape[0], _columns(c)[1]), c["X"].dtype)),
     grad=default_grad("X", "Out@GRAD"),
 )
 def partial_sum(b: Binder) -> None:
