@@ -60,6 +60,13 @@ class FluidError(Exception):
         self.argument = argument
         super().__init__(summary)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled between processes as its texts: values that are not texts may not be picklable."""
+        facts = dict(self.__dict__)
+        facts["attrs"] = {name: _Shown(repr(value)) for name, value in self.attrs.items()}
+        facts["expected"], facts["received"] = _plain(self.expected), _plain(self.received)
+        return _unpickled, (type(self), facts)
+
     @property
     def where(self) -> SourceLocation | None:
         """The user's line: the one that made the operator, else the one whose call raised."""
@@ -151,6 +158,25 @@ class NotFed(NotFound):
 
 class NotBuiltYet(FluidError, NotImplementedError):
     """A part of Fluid that fluidnb does not have (yet); the text says why and what to use instead."""
+
+
+class _Shown(str):
+    """The repr of a value, which is also its own."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _plain(value: object) -> object:
+    """A value as an error shows it; None stays None."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _unpickled(kind: type[FluidError], facts: dict[str, Any]) -> FluidError:
+    """An error from its class and attributes."""
+    error = kind.__new__(kind, facts["summary"])
+    error.__dict__.update(facts)
+    return error
 
 
 def _one_line(value: object) -> object:

@@ -52,6 +52,9 @@ def one_ray() -> Iterator[None]:
     """Ray runs once for all tests; no role outlives its engine."""
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
+    end = time.monotonic() + 20  # a killed process takes a moment to end
+    while processes(*ROLES) and time.monotonic() < end:
+        time.sleep(0.1)
     assert not processes(*ROLES)
     ray.shutdown()
 
