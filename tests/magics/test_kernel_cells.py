@@ -144,7 +144,7 @@ def test_the_catalog(session: Session) -> None:
 def test_help(session: Session) -> None:
     for magic in ("kernel", "op"):
         assert "takes it back" in " ".join(session.run(f"%%{magic} --help\n ").split())
-    assert "%%kernel OP" in session.run("%fluid")
+    assert "%%kernel relu" in session.run("%fluid")
 
 
 def test_tab(session: Session) -> None:

@@ -145,6 +145,9 @@ class TestSplitByref(OpTest):
 
 class TestSplitSelectedRows(OpTest):
     op_type = "split_selected_rows"
+    inputs: ClassVar = {"X": ROWS}
+    attrs: ClassVar = {"height_sections": [4, 2]}
+    outputs: ClassVar = {"Out": [SelectedRows((), 4), SelectedRows((), 2)]}
 
     def test_rows_go_where_their_numbers_are(self) -> None:
         low, high = run_op("split_selected_rows", {"X": ROWS}, {"height_sections": [4, 2]}, outputs={"Out": 2})["Out"]
@@ -265,10 +268,12 @@ class TestMergeIds(OpTest):
 
 class TestLookupSparseTable(OpTest):
     op_type = "lookup_sparse_table"
+    inputs: ClassVar = {"W": ROWS, "Ids": np.array([[5], [4], [5]])}
+    outputs: ClassVar = {"Out": np.array([[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]], "float32")}
 
     def test_rows_are_found_by_number(self) -> None:
-        got = run_op("lookup_sparse_table", {"W": ROWS, "Ids": np.array([[5], [4], [5]])})["Out"]
-        assert got.tolist() == [[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]]
+        got = run_op("lookup_sparse_table", self.inputs)["Out"]
+        assert got.tolist() == self.outputs["Out"].tolist()
 
     def test_a_row_that_is_elsewhere(self) -> None:
         with pytest.raises(EnforceNotMet, match="does not hold row 1"):
@@ -277,6 +282,8 @@ class TestLookupSparseTable(OpTest):
 
 class TestFakeInit(OpTest):
     op_type = "fake_init"
+    attrs: ClassVar = {"shape": [1000, 4]}
+    outputs: ClassVar = {"Out": SelectedRows((), 1000)}
 
     def test_a_table_without_rows(self) -> None:
         table = run_op("fake_init", attrs={"shape": [1000, 4]})["Out"]
