@@ -80,7 +80,7 @@ class RayEngine:
 
     Args:
         transpiler: after its `transpile`.
-        address: of a Ray cluster; None starts Ray here, on the loopback interface.
+        address: of a Ray cluster; None starts Ray on this machine, where it listens as Ray is configured.
         checkpoints: folder, which all servers reach; None for a temporary one.
         every: steps between two checkpoints.
 
@@ -107,7 +107,7 @@ class RayEngine:
     def __enter__(self) -> RayEngine:
         ray = _ray()
         if not ray.is_initialized():
-            here: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+            here: dict[str, Any] = {"include_dashboard": False}
             if self.address is not None:
                 _reach(self.address)  # Ray itself tries for minutes
                 here = {"address": self.address}
