@@ -17,7 +17,7 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import islice
-from typing import Annotated, Any, NoReturn, TypeVar, cast
+from typing import Annotated, Any, Never, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -371,7 +371,7 @@ class Signature:
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            self._misfit(signature, error, args, kwargs)
+            self.misfit(args, kwargs, error)
         parameters = signature.parameters.values()
         placed = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
@@ -449,13 +449,16 @@ class Signature:
         return f"call it as {self._call(args)}."
 
     def _call(self, args: tuple[Any, ...]) -> str:
-        parameters = list(inspect.signature(self._function).parameters.values())[self._method :]
+        parameters = [p for p in self._parameters()[self._method :] if p.annotation not in (Never, "Never")]
         return f"{self.name(args)}({', '.join(str(p.replace(annotation=p.empty)) for p in parameters)})"
 
-    def _misfit(self, signature: inspect.Signature, error: TypeError, args: Any, kwargs: dict[str, Any]) -> NoReturn:
+    def _parameters(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self._function).parameters.values())
+
+    def misfit(self, args: Any, kwargs: Mapping[str, Any], error: TypeError | None = None) -> NoReturn:
         """Raise what Python says of a call that does not fit the signature."""
-        names = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+        names = [p.name for p in self._parameters() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        takes_all = error is not None and any(p.kind is p.VAR_KEYWORD for p in self._parameters())
         unknown = [n for n in kwargs if n not in names] if not takes_all else []
         guess = near(unknown[0], names) if unknown else ""
         text = f"got an unexpected keyword argument {unknown[0]!r}" if unknown else str(error)
@@ -463,6 +466,14 @@ class Signature:
             f"{self.name(args)}: {text}.", expected=self._call(args),
             received=_listed(args[self._method :], kwargs), hint=guess or f"call it as {self._call(args)}.",
         ) from None  # fmt: skip
+
+
+def refuse_unknown(function: Callable[..., Any], receiver: object, unknown: Mapping[str, Any]) -> NoReturn:
+    """Refuse the keywords that a method without other checks does not have, for one that is called very often.
+
+    Such a method ends in ``**unknown: Never``: 15 ns a call, where `checked` takes 500.
+    """
+    Signature(function, method=True).misfit((receiver,), unknown)
 
 
 def _derived(cls: type) -> type:
@@ -479,7 +490,7 @@ def _public(cls: type) -> str:
     return getattr(cls, "argument_name", "") or min([cls.__name__, *names], key=len)
 
 
-def _listed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _listed(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     return ", ".join([*(shown(a) for a in args), *(f"{n}={shown(v)}" for n, v in kwargs.items())]) or "no arguments"
 
 

@@ -35,6 +35,7 @@ _SYMBOLS = {
     "elementwise_add": "+", "elementwise_sub": "-", "elementwise_mul": "*", "elementwise_div": "/",
     "elementwise_pow": "**", "elementwise_mod": "%", "elementwise_floordiv": "//", "less_than": "<",
     "less_equal": "<=", "greater_than": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+    "matmul": "@",
 }  # fmt: skip
 _RUN = "run the program: exe.run(program, feed=..., fetch_list=[variable])."
 #: Methods of tensors in PyTorch, numpy and Paddle 2 -> what to do instead.
@@ -44,6 +45,28 @@ _METHODS_ELSEWHERE = {
     "grad": 'fetch its gradient by name, variable.name + "@GRAD", after fluid.append_backward(loss).',
     **dict.fromkeys(("view", "permute"), "layers.reshape and layers.transpose give other shapes."),
 }
+
+
+#: Functions of numpy that are Python's operators -> the variable's method where it stands on the left, on the right.
+_OPERATORS_OF_NUMPY: dict[str, tuple[str, str]] = {
+    **{
+        name: (f"__{method}__", f"__r{method}__")
+        for name, method in (("add", "add"), ("subtract", "sub"), ("multiply", "mul"), ("divide", "truediv"),
+                             ("power", "pow"), ("remainder", "mod"), ("floor_divide", "floordiv"),
+                             ("matmul", "matmul"))
+    },
+    "less": ("__lt__", "__gt__"), "less_equal": ("__le__", "__ge__"), "equal": ("__eq__", "__eq__"),
+    "greater": ("__gt__", "__lt__"), "greater_equal": ("__ge__", "__le__"), "not_equal": ("__ne__", "__ne__"),
+    "negative": ("__neg__", "__neg__"),
+}  # fmt: skip
+#: Functions and reductions of numpy -> the layer that computes the same.
+_LAYERS_OF_NUMPY = {
+    **{name: name for name in ("ceil", "cos", "exp", "floor", "isfinite", "log", "reciprocal", "sign", "sin", "sqrt",
+                               "square", "tanh")},
+    "absolute": "abs", "maximum": "elementwise_max", "minimum": "elementwise_min",
+    "add.reduce": "reduce_sum", "multiply.reduce": "reduce_prod", "maximum.reduce": "reduce_max",
+    "minimum.reduce": "reduce_min",
+}  # fmt: skip
 
 
 def _operator(op_type: str, reverse: bool = False) -> Callable[[Any, Any], Variable]:
@@ -59,8 +82,8 @@ def _operator(op_type: str, reverse: bool = False) -> Callable[[Any, Any], Varia
 class Variable:
     """A variable of a block: a name, a type, and for tensors a shape, a dtype and a LoD level.
 
-    It has no value: a scope has one while programs run. ``+ - * / ** // %``, comparisons, ``-x`` and ``x[1:3]`` append
-    operators to the program. ``float(x)``, ``np.array(x)`` and loops over it are refused; ``bool(x)`` is True.
+    It has no value: a scope has one while programs run. ``+ - * / ** // % @``, comparisons, ``-x`` and ``x[1:3]``
+    append operators to the program. ``float(x)``, ``np.array(x)`` and loops over it are refused; ``bool(x)`` is True.
 
     Args:
         type: its type, by default a LoD tensor.
@@ -310,6 +333,7 @@ class Variable:
     __truediv__, __rtruediv__ = _operator("elementwise_div"), _operator("elementwise_div", True)
     __pow__, __rpow__ = _operator("elementwise_pow"), _operator("elementwise_pow", True)
     __mod__, __floordiv__ = _operator("elementwise_mod"), _operator("elementwise_floordiv")
+    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", True)
     __lt__, __le__ = _operator("less_than"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater_than"), _operator("greater_equal")
 
@@ -363,8 +387,16 @@ class Variable:
         self._refuse("A number", _RUN)
 
     __int__ = __float__
-    #: numpy scalars on the left leave the operator to the variable.
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Operators with a number of numpy on the left; other functions of numpy are refused."""
+        on_left, on_right = _OPERATORS_OF_NUMPY.get(ufunc.__name__, ("", ""))
+        operator = getattr(type(self), on_left if inputs[0] is self else on_right, None)
+        if operator is None or method != "__call__" or kwargs:
+            name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            layer = _LAYERS_OF_NUMPY.get(name)
+            self._refuse(f"numpy's {name}", _RUN if layer is None else f"layers.{layer} computes it in the program.")
+        return operator(self, *[other for other in inputs if other is not self] or inputs[1:])
 
     # Text and HTML.
 
@@ -412,8 +444,8 @@ def _is_operand(other: object) -> bool:
 
 
 def _binary(x: Variable, other: Any, op_type: str, reverse: bool = False) -> Variable:
-    arithmetic = op_type.startswith("elementwise")
-    if _is_number(other):
+    arithmetic, product = op_type.startswith("elementwise"), op_type == "matmul"
+    if _is_number(other) and not product:
         value = float(other)
         # Fluid before 1.6 divided integers into integers, and so do we while Paddle's names are installed.
         whole = x.dtype in _INTEGERS and op_type == "elementwise_div" and value.is_integer() and not declared.binding
@@ -424,15 +456,17 @@ def _binary(x: Variable, other: Any, op_type: str, reverse: bool = False) -> Var
             return _scale(x, *scaled)
         other = _constant(x, value)
     elif not isinstance(other, Variable):
+        kinds = "variable" if product else "variable or a number"
         raise OpTypeError(
-            f"{_SYMBOLS[op_type]} takes a variable or a number beside variable {x.name}.", where=capture(2),
-            expected="a Variable or a number", received=f"{type(other).__name__} {other!r}"[:200],
+            f"{_SYMBOLS[op_type]} takes a {kinds} beside variable {x.name}.", where=capture(2),
+            expected=f"a {kinds}", received=f"{type(other).__name__} {other!r}"[:200],
             slots=[("variable", x.name, dtypes.dtype_name(x.dtype), x.shape)],
             hint="layers.assign turns an array into a variable.",
         )  # fmt: skip
     left, right = (other, x) if reverse else (x, other)
-    dtype = left.dtype if arithmetic else VarType.BOOL
-    return _append(x, op_type, {"X": [left], "Y": [right]}, {"axis": -1}, dtype)
+    dtype = left.dtype if arithmetic or product else VarType.BOOL
+    attrs = {"transpose_X": False, "transpose_Y": False, "alpha": 1.0} if product else {"axis": -1}
+    return _append(x, op_type, {"X": [left], "Y": [right]}, attrs, dtype)
 
 
 def _as_scale(op_type: str, value: float, reverse: bool) -> tuple[float, float] | None:

@@ -3,11 +3,11 @@
 import weakref
 from collections.abc import Mapping
 from traceback import clear_frames
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, Never, NoReturn
 
 import numpy as np
 
-from fluidnb.arguments import Signature
+from fluidnb.arguments import Signature, checked, refuse_unknown
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFed, OpTypeError, near
 from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
@@ -75,14 +75,9 @@ class Executor:
     #: What a message says where one is expected.
     argument_hint = "fluid.Executor(fluid.CPUPlace()) makes one."
 
+    @checked
     def __init__(self, place: Place | None = None) -> None:
         self.place = CPUPlace() if place is None else place
-        if not isinstance(self.place, Place):
-            raise OpTypeError(
-                f"Executor takes a place, but {type(place).__name__} was given.",
-                expected="fluid.CPUPlace() or fluid.CUDAPlace(0)", received=repr(place),
-                hint="left out, it is fluid.CPUPlace().",
-            )  # fmt: skip
         DeviceContext.get(self.place)  # refused now, not at the first run
         copy_between("cpu", self.place.kind)
         install()
@@ -112,7 +107,7 @@ class Executor:
     def run(
         self, program: Program | None = None, feed: Mapping[str, Any] | None = None, fetch_list: Any = None,
         feed_var_name: str = "feed", fetch_var_name: str = "fetch", scope: Scope | None = None,
-        return_numpy: bool = True, use_program_cache: bool = False, keep_scopes: bool = False, **unknown: Any,
+        return_numpy: bool = True, use_program_cache: bool = False, keep_scopes: bool = False, **unknown: Never,
     ) -> list[Any]:  # fmt: skip
         """Run a program once.
 
@@ -177,7 +172,9 @@ class Executor:
                     if after_run:
                         over(program, scope)
                     return out
-        out = self._run(program, feed, fetch_list, scope, return_numpy, keep_scopes, unknown)
+        if unknown:
+            refuse_unknown(Executor.run, self, unknown)
+        out = self._run(program, feed, fetch_list, scope, return_numpy, keep_scopes)
         if after_run:
             over(program, scope)
         return out
@@ -218,10 +215,10 @@ class Executor:
             return self._rerun(hot, program, return_numpy)
 
     def _run(
-        self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool, unknown: Any
+        self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool
     ) -> list[Any]:
         _RUN.checked((self,), {"return_numpy": return_numpy, "keep_scopes": keep_scopes})
-        lowered, values = self.prepare(program, feed, fetch_list, scope, unknown)
+        lowered, values = self.prepare(program, feed, fetch_list, scope)
         attached = program_state(program.desc).attached
         if attached is not None:
             return attached(Prepared(lowered, program, scope, values, return_numpy))
@@ -266,18 +263,13 @@ class Executor:
         lowered.specializations[key] = hot  # in the order of their last use
         return hot
 
-    def prepare(
-        self, program: Any, feed: Any, fetch_list: Any, scope: Any, unknown: Mapping[str, Any] | None = None
-    ) -> tuple[LoweredProgram, dict[str, Fed]]:
+    def prepare(self, program: Any, feed: Any, fetch_list: Any, scope: Any) -> tuple[LoweredProgram, dict[str, Fed]]:
         """Check the arguments of `run`, and lower the program.
-
-        Args:
-            unknown: keyword arguments that `run` does not have.
 
         Returns:
             The lowered program and the feeds: name -> (array, LoD).
         """
-        self._check_call(program, scope, unknown or {})
+        self._check_call(program, scope)
         origin.ran(program)
         if hooks.before_run is not None:
             hooks.before_run(program, scope)
@@ -327,7 +319,7 @@ class Executor:
         weakref.finalize(run, _drop, scope, run.stack[0].scope)
         return run
 
-    def _check_call(self, program: Any, scope: Any, unknown: Mapping[str, Any]) -> None:
+    def _check_call(self, program: Any, scope: Any) -> None:
         if self._closed:
             raise EnforceNotMet(
                 "Attempted to use a closed Executor", expected="an executor that is open", received="one after close()",
@@ -345,12 +337,6 @@ class Executor:
                 f"scope should be a Scope, but {type(scope).__name__} was given.", expected="a fluid.Scope",
                 received=repr(scope)[:80], hint="left out, it is fluid.global_scope().",
             )  # fmt: skip
-        if unknown:
-            name = next(iter(unknown))
-            words = ("program", "feed", "fetch_list", "scope", "return_numpy", "use_program_cache", "keep_scopes")
-            text = f"run() got an unexpected keyword argument '{name}'."
-            hint = near(name, words) or "help(fluid.Executor.run) says what each is for."
-            raise OpTypeError(text, expected=", ".join(words), received=name, hint=hint)
 
     def _lowered(
         self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int, rows: tuple[str, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, Never, NoReturn
 
-from fluidnb.arguments import checked, shown
+from fluidnb.arguments import checked, refuse_unknown, shown
 from fluidnb.errors import OpTypeError
 from fluidnb.program import hooks
 from fluidnb.utils.representations import repr_html
@@ -39,7 +39,9 @@ class Scope:
 
     __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "moved", "parent", "vars")
 
-    def __init__(self, parent: Scope | None = None, block: Any = None) -> None:
+    def __init__(self, parent: Scope | None = None, block: Any = None, **unknown: Never) -> None:
+        if unknown:
+            refuse_unknown(Scope.__init__, self, unknown)
         if parent is not None and not isinstance(parent, Scope):
             raise OpTypeError("parent of Scope must be a Scope or None.", expected="a Scope", received=shown(parent))
         self.vars: dict[str, Variable] = {}

@@ -10,7 +10,7 @@ from typing import Any
 #: Packages whose frames are never the user's own.
 _INTERNAL = (
     "fluidnb", "fluidnb_kernels", "fluidnb_magics", "importlib", "runpy", "IPython", "contextlib", "threading",
-    "concurrent", "cmd",
+    "concurrent", "cmd", "numpy",
 )  # fmt: skip
 
 #: Code that ``%time`` and its like run for a line of the user's; the line is further out.

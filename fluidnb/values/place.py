@@ -22,6 +22,9 @@ class Place:
         (ToyPlace(1), True, False)
     """
 
+    #: The hint of messages where one is expected.
+    argument_hint = "fluid.CPUPlace() and fluid.CUDAPlace(0) are places."
+
     __slots__ = ("_device",)
 
     #: The kind of device; kernels and allocators are found by it.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError
 from fluidnb.utils.representations import repr_html
 from fluidnb.values.tensor import Array, LoDTensor
@@ -30,6 +31,7 @@ class SelectedRows:
 
     __slots__ = ("__weakref__", "height_", "rows_", "value")
 
+    @checked
     def __init__(self, rows: Any = (), height: int = 0, value: LoDTensor | None = None) -> None:
         self.height_ = height
         self.value = value if value is not None else LoDTensor()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Annotated, Any, NoReturn, SupportsIndex
+from typing import Annotated, Any, Never, NoReturn, SupportsIndex
 
 import numpy as np
 
 from fluidnb import memory
-from fluidnb.arguments import Count, Rule, checked, shown
+from fluidnb.arguments import Count, Rule, checked, refuse_unknown, shown
 from fluidnb.errors import ArgumentError, EnforceNotMet, FluidError, OpIndexError, OpTypeError, OpValueError
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import invalidation as epoch
@@ -68,8 +68,10 @@ class LoDTensor:
 
     def __init__(
         self, array: Array | np.generic | list[Any] | tuple[Any, ...] | None = None, lod_: Offsets | list[Any] = (),
-        place: Place = _CPU, name: str = "",
+        place: Place = _CPU, name: str = "", **unknown: Never,
     ) -> None:  # fmt: skip
+        if unknown:
+            refuse_unknown(LoDTensor.__init__, self, unknown)
         # Arrays of other devices are recognized by attributes: a device may have a separate class.
         if isinstance(array, np.generic):
             array = np.asarray(array)
@@ -95,7 +97,7 @@ class LoDTensor:
 
     # Values in and out.
 
-    def set(self, array: Any, place: Place = _CPU) -> None:
+    def set(self, array: Any, place: Place = _CPU, **unknown: Never) -> None:
         """Copies a value in; its memory is kept while shape, dtype and place are.
 
         Args:
@@ -106,6 +108,8 @@ class LoDTensor:
             >>> t = LoDTensor(); t.set([[1, 2]], CPUPlace()); t.shape()
             [1, 2]
         """
+        if unknown:
+            refuse_unknown(LoDTensor.set, self, unknown)
         if not isinstance(place, Place):
             raise OpTypeError("place should be a Place.", expected="for example fluid.CPUPlace()", received=repr(place))
         source = _numbers(array, self.name)

@@ -425,6 +425,37 @@ ROWS: dict[str, Row] = {
         lambda: hidden().numpy(), "'Variable' object has no attribute 'numpy'", "fetch_list=[variable]",
         lambda: run({"x": ONES}, hidden()),
     ),
+    "a function of numpy": Row(
+        lambda: np.exp(rows()), "numpy's exp needs a value", "layers.exp computes it in the program",
+        lambda: layers.exp(rows()),
+    ),
+    "a sum of numpy": Row(
+        lambda: np.sum(rows()), "numpy's add.reduce needs a value", "layers.reduce_sum computes it",
+        lambda: layers.reduce_sum(rows()),
+    ),
+    "a product with an array": Row(
+        lambda: rows() @ np.ones((4, 3), "float32"), "@ takes a variable beside variable",
+        "layers.assign turns an array into",
+        lambda: rows() @ layers.assign(np.ones((4, 3), "float32")),
+    ),
+    "a misspelled argument": Row(
+        lambda: fluid.Executor(plce=fluid.CPUPlace()), "Executor: got an unexpected keyword argument 'plce'",
+        'Did you mean "place"?', lambda: fluid.Executor(place=fluid.CPUPlace()),
+    ),
+    "a feed in the plural": Row(
+        lambda: fluid.Executor(fluid.CPUPlace()).run(feeds={}),
+        "Executor.run: got an unexpected keyword argument 'feeds'", 'Did you mean "feed"?',
+        lambda: fluid.Executor(fluid.CPUPlace()).run(feed={}),
+    ),
+    "a tensor's value by another name": Row(
+        lambda: fluid.LoDTensor(arry=np.ones((2, 2), "float32")),
+        "LoDTensor: got an unexpected keyword argument 'arry'",
+        'Did you mean "array"?', lambda: fluid.LoDTensor(array=np.ones((2, 2), "float32")),
+    ),
+    "a scope's parent by another name": Row(
+        lambda: fluid.Scope(parnt=fluid.global_scope()), "Scope: got an unexpected keyword argument 'parnt'",
+        'Did you mean "parent"?', lambda: fluid.Scope(parent=fluid.global_scope()),
+    ),
     "backward of a variable": Row(
         lambda: layers.mean(hidden()).backward(), "'Variable' object has no attribute 'backward'",
         "fluid.append_backward(variable)", lambda: fluid.append_backward(layers.mean(hidden())),

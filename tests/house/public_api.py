@@ -7,7 +7,7 @@ import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import fluidnb as fluid
 
@@ -20,7 +20,8 @@ def signature(value: Any) -> str:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return "(...)"
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self"]
+    taken = [p for p in parameters if p.name != "self" and p.annotation not in (Never, "Never")]
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in taken]
     return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.Signature(plain)))
 
 

@@ -52,6 +52,19 @@ def test_two_variables(x: Variable, verb: Any, op_type: str) -> None:
     assert z.dtype == (VarType.BOOL if verb is operator.lt else VarType.FP32)
 
 
+def test_a_product_of_matrices(x: Variable) -> None:
+    w = x.block.create_var(name="w", shape=[4, 3], dtype="float32")
+    y = x @ w
+    assert appended(x) == ["matmul"]
+    assert (y.op.input("X"), y.op.input("Y"), y.shape, y.dtype) == (["x"], ["w"], (-1, 3), VarType.FP32)
+
+
+@pytest.mark.parametrize("numbers", [np.float64(2), 2])
+def test_functions_of_numpy_that_are_operators(x: Variable, numbers: Any) -> None:
+    np.add(x, numbers), np.subtract(numbers, x), np.less(numbers, x), np.negative(x)
+    assert appended(x) == ["scale", "scale", "fill_constant", "greater_than", "scale"]
+
+
 def test_comparison_with_a_number_makes_a_constant(x: Variable) -> None:
     y = x < 3
     assert appended(x) == ["fill_constant", "less_than"]
