@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fluidnb.errors import NotFound, near
 from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
 from fluidnb.op.define import OpDef, get_op
 from fluidnb.op.rules import product
+from fluidnb.op.suggestions import suggest
 from fluidnb.proto import hooks
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
@@ -45,7 +46,18 @@ class Spec:
 class CompileContext(Context):
     """The context of one operator of a program that is being built; it sees the variables of outer blocks."""
 
-    __slots__ = ("assumed_dtypes", "attrs", "block", "definition", "desc", "inputs", "location", "outputs", "runtime")
+    __slots__ = (
+        "assumed_dtypes",
+        "assumed_shapes",
+        "attrs",
+        "block",
+        "definition",
+        "desc",
+        "inputs",
+        "location",
+        "outputs",
+        "runtime",
+    )
 
     def __init__(self, definition: OpDef, desc: OpDesc, block: BlockDesc, where: SourceLocation | None = None) -> None:
         self.definition, self.desc, self.block, self.location = definition, desc, block, where
@@ -54,6 +66,7 @@ class CompileContext(Context):
         self.attrs = desc.attrs
         self.runtime = False
         self.assumed_dtypes: dict[str, np.dtype[Any]] = {}  # variable -> dtype in place of its declaration
+        self.assumed_shapes: dict[str, tuple[int, ...]] = {}  # variable -> shape in place of its declaration
 
     def _var(self, name: str) -> VarDesc:
         var = self.block.find_var_recursive(name)
@@ -73,7 +86,11 @@ class CompileContext(Context):
 
     def _spec(self, var: VarDesc) -> Spec:
         if var.type() in _TENSORS:
-            return Spec(tuple(var.shape()), self.assumed_dtypes.get(var.name()) or dtypes.np_dtype(var.dtype()))
+            shape = self.assumed_shapes.get(var.name())
+            return Spec(
+                tuple(var.shape()) if shape is None else shape,
+                self.assumed_dtypes.get(var.name()) or dtypes.np_dtype(var.dtype()),
+            )
         return Spec((), None)
 
     def lods(self, slot: str) -> list[Lod]:
@@ -130,6 +147,28 @@ class CompileContext(Context):
 
     def where(self) -> SourceLocation | None:
         return self.location
+
+    def trial(self) -> "CompileContext":
+        """The same operator for a trial of its rule: nothing is written, and a failure has only its message."""
+        return _Trial(self.definition, self.desc, self.block)
+
+    def _hint(self) -> str:
+        return str(suggest(self) or super()._hint())
+
+
+class _Trial(CompileContext):
+    """A context whose rule is tried with assumed attributes and shapes."""
+
+    __slots__ = ()
+
+    def set(self, slot: str, shape: Any, dtype: Any, lod: Lod = (), i: int = 0) -> None:
+        pass
+
+    def set_reader(self, slot: str, tensors: Sequence[tuple[Sequence[int], int | None, int]]) -> None:
+        pass
+
+    def fail(self, message: str, **more: Any) -> NoReturn:
+        raise RuleError(message)
 
 
 def infer_compile(definition: OpDef, desc: OpDesc, block: BlockDesc, where: SourceLocation | None = None) -> None:

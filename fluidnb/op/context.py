@@ -164,7 +164,7 @@ class Context(ABC):
         """
         raise RuleError(
             message, op=self.text(), slots=self.operands(), where=self.where(),
-            expected=expected, received=received, hint=hint or self._contract(), batch=self._drawn(batch),
+            expected=expected, received=received, hint=hint or self._hint(), batch=self._drawn(batch),
         )  # fmt: skip
 
     def _drawn(self, slots: Collection[str]) -> list[str]:
@@ -178,7 +178,7 @@ class Context(ABC):
             if (lod or slot in slots) and isinstance(getattr(value, "shape", None), tuple) and value.shape
         )
 
-    def _contract(self) -> str:
+    def _hint(self) -> str:
         """The documented inputs of the operator: a hint where a rule has none."""
         takes = "; ".join(f"{slot.name}, {slot.doc}" for slot in self.definition.inputs.values())
         return f"{self.definition.type} takes {takes}." if takes else ""
