@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fluidnb.op.compile_context import CompileContext
 
 #: Trials of one broken rule: 20 us each.
-MOST_TRIALS = 150
+MOST_TRIALS = 60
 #: The size that stands for an unknown one, such as the batch: a rule must not hold only because it cannot tell.
 UNKNOWN = 9973
 

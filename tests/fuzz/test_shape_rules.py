@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 import fluidnb as fluid
 from fluidnb.errors import FluidError
 from fluidnb.op import EMPTY, OpDesc, get_op, has_op
@@ -42,7 +44,8 @@ def problems(make: Maker) -> Iterator[str]:
             yield from rebuilt(op)
 
 
-def test_every_rank_is_taken_or_refused() -> None:
+def test_every_rank_is_taken_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fluidnb.op.compile_context.suggest", lambda context: None)  # tries each rule 60 times more
     known = [row for kind, rows in sorted(makers().items()) for row in rows[:6] if not kind.startswith("function")]
     wrong = [text for name, make in sample(known, 300) for text in problems(make)]
     assert not wrong, "\n".join(wrong[:50])
