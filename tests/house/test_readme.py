@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -32,6 +35,12 @@ def python(code: str, text: str, folder: Path) -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, env=env)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
+
+
+def test_contributing_lists_todays_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert importlib.import_module("file_index").indexed(text) == text, "run: python docs/file_index.py"
 
 
 def test_the_cells_run(tmp_path: Path) -> None:
