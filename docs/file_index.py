@@ -1,7 +1,7 @@
 """The last section of CONTRIBUTING.md: every file by the first line of its docstring.
 
-`python docs/file_index.py` writes it. Run it after a file was added, moved or renamed; a test compares. Left out is what
-a rule finds: operators (a file of their family), layers, data sets, words of `fluidnb` and of `%fluid`.
+`python docs/file_index.py` writes it. Run it after a file was added, moved or renamed; a test compares. Left out is
+what a rule finds: operators (a file of their family), layers, data sets, words of `fluidnb` and of `%fluid`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HEADING = "## Every file in one line"
 _INTRO = """\
-Written by `python docs/file_index.py`. Left out: operators (a file in the folder of their family), layers, data sets, words
-of the `fluidnb` command and of `%fluid`.
+Written by `python docs/file_index.py`. Left out: operators (a file in the folder of their family), layers, data sets,
+words of the `fluidnb` command and of `%fluid`.
 """
 _BY_RULE = ("fluidnb/cli/", "fluidnb/data/dataset/", "fluidnb/layers/", "magics/fluidnb_magics/commands/")
 #: Folders of kernels that are no families of operators.
@@ -44,11 +44,8 @@ def _files() -> list[Path]:
             file = path.relative_to(ROOT)
             family = file.parts[2:-1][:1] if package.startswith("kernels") else ()
             by_rule = file.as_posix().startswith(_BY_RULE) and not file.name.startswith("_")
-            if (
-                file.name not in ("__init__.py", "__main__.py")
-                and not by_rule
-                and (not family or family[0] in _KERNELS)
-            ):
+            by_rule = by_rule or bool(family) and family[0] not in _KERNELS
+            if file.name not in ("__init__.py", "__main__.py") and not by_rule:
                 found.append(file)
     return sorted(found, key=lambda file: (file.parent.as_posix(), file.name))
 
