@@ -1,7 +1,7 @@
 """The last section of CONTRIBUTING.md: every file by the first line of its docstring.
 
 `python docs/file_index.py` writes it. Run it after a file was added, moved or renamed; a test compares. Left out is
-what a rule finds: operators (a file of their family), layers, data sets, words of `fluidnb` and of `%fluid`.
+what a rule finds: operators (a file of their family), data sets, words of `fluidnb` and of `%fluid`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HEADING = "## Every file in one line"
 _INTRO = """\
-Written by `python docs/file_index.py`. Left out: operators (a file in the folder of their family), layers, data sets,
+Written by `python docs/file_index.py`. Left out: operators (a file in the folder of their family), data sets,
 words of the `fluidnb` command and of `%fluid`.
 """
-_BY_RULE = ("fluidnb/cli/", "fluidnb/data/dataset/", "fluidnb/layers/", "magics/fluidnb_magics/commands/")
+_BY_RULE = ("fluidnb/cli/", "fluidnb/data/dataset/", "magics/fluidnb_magics/commands/")
 #: Folders of kernels that are no families of operators.
 _KERNELS = ("cuda", "cuda_emulator_backend", "device", "emulator", "lab", "rows")
 

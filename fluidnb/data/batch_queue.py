@@ -1,4 +1,4 @@
-"""The queue between a Python reader, which a thread reads, and the ``read`` operators of a program."""
+"""The queue of ``layers.py_reader``: between a Python reader, which a thread reads, and ``read`` operators."""
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Cloning programs, and putting a clone into test mode."""
+"""Cloning programs, and putting a clone into test mode, which keeps backward."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The difference of two programs: operators and variables added, removed, changed."""
+"""Two programs compared as a picture, for ``%fluid diff``; as data: ``fluidnb/passes/diff.py``."""
 
 import difflib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""HTML rendering of scopes: collapsible, a row for each variable, values as small pictures."""
+"""HTML rendering of scopes and tensors: collapsible, a row for each variable, values as small pictures."""
 
 from collections.abc import Iterable
 

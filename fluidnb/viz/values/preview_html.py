@@ -1,4 +1,4 @@
-"""HTML renderings of values: previews, histograms, nested sequences."""
+"""HTML renderings of values: images, curves, histograms, nested sequences."""
 
 import math
 from base64 import b64encode

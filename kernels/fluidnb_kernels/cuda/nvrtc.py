@@ -1,4 +1,4 @@
-"""NVRTC: kernels compiled for an architecture, with or without a GPU, and what the compiler says of them."""
+"""NVRTC called directly, for checks of kernels (tests, ``%%kernel``); runs compile through cupy, in ``source.py``."""
 
 import importlib.util
 import re
