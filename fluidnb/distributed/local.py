@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.distributed.connection import Connection
+from fluidnb.distributed.group import DEADLINE, Group
 from fluidnb.distributed.shard import Shard
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.op import engine
@@ -17,6 +18,7 @@ from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
+from fluidnb.transpiler.distribute.collective import CollectivePlan
 from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.place import CPUPlace, Place
 
@@ -34,9 +36,11 @@ class LocalEngine:
     Args:
         transpiler: after its `transpile`.
         place: where all programs run; None for the CPU.
+        deadline: seconds that trainers of collective training wait for each other; None without end.
 
     Attributes:
         scopes: role (``trainer:0``, an endpoint) -> its scope.
+        steps: training steps that each trainer has finished.
 
     Example:
         >>> x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
@@ -51,14 +55,19 @@ class LocalEngine:
         [1.0, 0.25]
     """
 
-    def __init__(self, transpiler: DistributeTranspiler, place: Place | None = None) -> None:
+    def __init__(
+        self, transpiler: DistributeTranspiler, place: Place | None = None, deadline: float | None = DEADLINE
+    ) -> None:
         self.transpiler, self.plan = transpiler, transpiler.plan
         self.place: Place = CPUPlace() if place is None else place
         plan = self.plan
-        self.shards = {endpoint: Shard(endpoint, plan.trainers, plan.sync) for endpoint in plan.endpoints}
+        self.shards: dict[str, Any] = {e: Shard(e, plan.trainers, plan.sync) for e in plan.servers}
+        if isinstance(plan, CollectivePlan):
+            self.shards = {plan.endpoints[0]: Group(plan.trainers, deadline)}
         self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
-        roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
+        roles = [*plan.servers, *(f"trainer:{number}" for number in range(plan.trainers))]
         self.scopes = {role: Scope() for role in roles}
+        self.steps = [0] * plan.trainers
         self._threads: list[threading.Thread] = []
         self._errors: list[tuple[str, BaseException]] = []
 
@@ -76,8 +85,8 @@ class LocalEngine:
         shard = self.shards.get(endpoint)
         if shard is None:
             raise EnforceNotMet(
-                f"There is no parameter server {endpoint}.", expected=", ".join(self.shards), received=endpoint,
-                hint="the program was transpiled for other servers: call transpile again for all roles.",
+                f"No role of this training has the endpoint {endpoint}.", expected=", ".join(self.shards),
+                received=endpoint, hint="the program was transpiled for others: call transpile again for all roles.",
             )  # fmt: skip
         return getattr(shard, method)(*args, **check)
 
@@ -85,7 +94,7 @@ class LocalEngine:
 
     def __enter__(self) -> LocalEngine:
         engine.attach(self, self.plan.endpoints)
-        for endpoint in self.plan.endpoints:
+        for endpoint in self.plan.servers:
             self._start(endpoint, self._serve, endpoint)
         return self
 
@@ -152,13 +161,14 @@ class LocalEngine:
         def work(number: int) -> None:
             role = f"trainer:{number}"
             main, startup = self.transpiler.get_trainer_programs(number)
-            if self.connections[number].step == 0:
+            if self.steps[number] == 0:
                 self._run(role, startup)
             for feed in reader(number):
                 results[number].append(self._run(role, main, feed, names))
+                self.steps[number] += 1
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
-                    shard.leave(number, self.connections[number].step)
+                    shard.leave(number, self.steps[number])
 
         for shard in self.shards.values():
             shard.expect_all()
@@ -176,7 +186,9 @@ class LocalEngine:
         return results
 
     def parameters(self) -> dict[str, Any]:
-        """The whole parameters as the servers have them now, float arrays by name."""
+        """The whole parameters as the servers have them now, float arrays by name; those of trainer 0 without servers."""
+        if isinstance(self.plan, CollectivePlan):
+            return values_of(self.scopes["trainer:0"], self.plan.program)
         values: dict[Any, Any] = {}
         for endpoint, shard in self.shards.items():
             names = [part.name for part in self.plan.on(endpoint)]
@@ -184,6 +196,12 @@ class LocalEngine:
             for table in self.plan.tables:
                 values[table, endpoint] = shard.pull(0, max(shard.step, 0), [table])[table]
         return whole_parameters(self.plan, values)
+
+
+def values_of(scope: Scope, program: Program) -> dict[str, Any]:
+    """Copies of a program's parameters in a scope."""
+    found = {p.name: scope.find_var(p.name) for p in program.all_parameters()}
+    return {name: np.array(variable.get_tensor()) for name, variable in found.items() if variable is not None}
 
 
 def whole_parameters(plan: Plan, values: Mapping[Any, Any]) -> dict[str, Any]:

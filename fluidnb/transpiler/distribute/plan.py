@@ -31,6 +31,7 @@ class Plan:
         schedule: the operators that compute learning rates.
         slices: parameter -> its slices, each with the server that keeps it; without those that are tables.
         tables: parameter of an embedding with ``is_distributed`` -> the table.
+        version: of the program, when it was divided.
     """
 
     program: Program
@@ -43,6 +44,7 @@ class Plan:
     schedule: list[OpDesc]
     slices: dict[str, list[Slice]]
     tables: dict[str, Table]
+    version: int
 
     @classmethod
     def of(
@@ -54,23 +56,18 @@ class Plan:
         Raises:
             OpValueError: nothing is optimized, or an operator needs the gradients of several parameters at once.
         """
-        ops = program.desc.block(0).ops
-        updates: dict[str, list[OpDesc]] = {}
-        for op in ops:
-            if is_update(op):
-                updates.setdefault(op.attrs["op_role_var"][0], []).append(op)
-        if not updates:
-            raise OpValueError(
-                "The program has no optimizer: there is nothing for parameter servers to do.",
-                expected="operators that update parameters", received=program.short(),
-                hint="call optimizer.minimize(loss) before transpile.",
-            )  # fmt: skip
-        schedule = [op for op in ops if is_schedule(op)]
-        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {})
+        updates = updates_of(program)
+        schedule = [op for op in program.desc.block(0).ops if is_schedule(op)]
+        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {}, program.version)
         plan._refuse_shared()
         plan._find_tables()
         plan._place()
         return plan
+
+    @property
+    def servers(self) -> list[str]:
+        """Endpoints of the parameter servers."""
+        return self.endpoints
 
     @property
     def per_trainer(self) -> bool:
@@ -149,6 +146,25 @@ class Plan:
 def is_update(op: OpDesc) -> bool:
     """Whether an operator belongs to the update of a parameter."""
     return bool(int(op.attrs.get("op_role", 0)) & OpRole.Optimize and op.attrs.get("op_role_var"))
+
+
+def updates_of(program: Program) -> dict[str, list[OpDesc]]:
+    """For each parameter the operators that clip and regularize its gradient and update it.
+
+    Raises:
+        OpValueError: there is none.
+    """
+    updates: dict[str, list[OpDesc]] = {}
+    for op in program.desc.block(0).ops:
+        if is_update(op):
+            updates.setdefault(op.attrs["op_role_var"][0], []).append(op)
+    if not updates:
+        raise OpValueError(
+            "The program has no optimizer: there is nothing to divide among trainers.",
+            expected="operators that update parameters", received=program.short(),
+            hint="call optimizer.minimize(loss) before transpile.",
+        )  # fmt: skip
+    return updates
 
 
 def is_schedule(op: OpDesc) -> bool:
