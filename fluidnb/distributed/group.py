@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.distributed.shard import no_check
+from fluidnb.distributed.shard import headline, no_check
 from fluidnb.errors import EnforceNotMet
 from fluidnb.values import LoDTensor, SelectedRows
 
@@ -30,6 +30,7 @@ class Group:
 
     Attributes:
         rounds: reductions that are finished.
+        error: the first error of a trainer, or None.
     """
 
     def __init__(self, trainers: int, deadline: float | None = DEADLINE) -> None:
@@ -38,7 +39,7 @@ class Group:
         self._result: list[Any] = []  # of the last round: the next one is not complete before all have taken it
         self._buffers: dict[str, Any] = {}
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
         self._changed = threading.Condition()
 
     def reduce(
@@ -89,7 +90,7 @@ class Group:
                 for i, name in enumerate(first[1])
             ]
         except BaseException as e:
-            self._error = e
+            self.error = e
             raise
         self._given.clear()
         self.rounds += 1
@@ -136,23 +137,23 @@ class Group:
                         f"trainer:{number}", hint="give every trainer the same number of batches.",
                     )  # fmt: skip
             if self.deadline is not None and time.monotonic() - began > self.deadline:
-                self._error = EnforceNotMet(
+                self.error = EnforceNotMet(
                     f"{' and '.join(f'trainer:{n}' for n in missing)} did not come to the all-reduce of "
                     f"{names[0] if names else 'nothing'} within {self.deadline:g} s.",
                     expected=f"{self.trainers} trainers", received=f"{len(self._given)} that wait",
                     hint="this trainer hangs or is much slower than the others; deadline= of the engine is the limit.",
                 )  # fmt: skip
-                raise self._error
+                raise self.error
             self._changed.wait(_POLL)
             check()
 
     def _raise_failure(self) -> None:
-        if self._error is not None:
+        if self.error is not None:
             raise EnforceNotMet(
-                f"Training has stopped because another trainer failed: {str(self._error).splitlines()[0]}",
-                expected="running trainers", received=type(self._error).__name__,
+                f"Training has stopped because another trainer failed: {headline(self.error)}",
+                expected="running trainers", received=type(self.error).__name__,
                 hint="the error of that trainer says what to do.",
-            ) from self._error  # fmt: skip
+            ) from self.error  # fmt: skip
 
     # ---- called by the engine
 
@@ -170,7 +171,7 @@ class Group:
     def fail(self, error: BaseException) -> None:
         """A trainer has failed: whoever waits gets an error."""
         with self._changed:
-            self._error = self._error or error
+            self.error = self.error or error
             self._changed.notify_all()
 
     def settle(self) -> None:
@@ -188,5 +189,6 @@ class Group:
 def _form(value: Any) -> str:
     """dtype and shape of a value; of SelectedRows without the number of rows."""
     if isinstance(value, SelectedRows):
-        return f"SelectedRows of {value.value.array.dtype}{[value.height_, *value.value.array.shape[1:]]}"
+        rows = np.asarray(value.value)
+        return f"SelectedRows of {rows.dtype}{[value.height_, *rows.shape[1:]]}"
     return f"{value.dtype}{list(value.shape)}"

@@ -12,7 +12,8 @@ import numpy as np
 from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.group import DEADLINE, Group
 from fluidnb.distributed.shard import Shard
-from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.distributed.shares import shares
+from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
@@ -61,11 +62,11 @@ class LocalEngine:
         self.transpiler, self.plan = transpiler, transpiler.plan
         self.place: Place = CPUPlace() if place is None else place
         plan = self.plan
-        self.shards: dict[str, Any] = {e: Shard(e, plan.trainers, plan.sync) for e in plan.servers}
+        self.shards: dict[str, Any] = {e: Shard(e, plan.trainers, plan.sync) for e in plan.endpoints}
         if isinstance(plan, CollectivePlan):
-            self.shards = {plan.endpoints[0]: Group(plan.trainers, deadline)}
+            self.shards = {plan.members[0]: Group(plan.trainers, deadline)}
         self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
-        roles = [*plan.servers, *(f"trainer:{number}" for number in range(plan.trainers))]
+        roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
         self.scopes = {role: Scope() for role in roles}
         self.steps = [0] * plan.trainers
         self._threads: list[threading.Thread] = []
@@ -79,7 +80,8 @@ class LocalEngine:
 
     def server(self, endpoint: str) -> Shard:
         """The connection of a parameter server."""
-        return self.shards[endpoint]
+        shard: Shard = self.shards[endpoint]
+        return shard
 
     def _call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
         shard = self.shards.get(endpoint)
@@ -93,8 +95,8 @@ class LocalEngine:
     # ---- roles
 
     def __enter__(self) -> LocalEngine:
-        engine.attach(self, self.plan.endpoints)
-        for endpoint in self.plan.servers:
+        engine.attach(self, self.plan.logical)
+        for endpoint in self.plan.endpoints:
             self._start(endpoint, self._serve, endpoint)
         return self
 
@@ -186,9 +188,9 @@ class LocalEngine:
         return results
 
     def parameters(self) -> dict[str, Any]:
-        """The whole parameters as the servers have them now, float arrays by name; those of trainer 0 without servers."""
+        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0."""
         if isinstance(self.plan, CollectivePlan):
-            return values_of(self.scopes["trainer:0"], self.plan.program)
+            return values_of(self.scopes["trainer:0"], list(self.plan.gradients))
         values: dict[Any, Any] = {}
         for endpoint, shard in self.shards.items():
             names = [part.name for part in self.plan.on(endpoint)]
@@ -198,9 +200,9 @@ class LocalEngine:
         return whole_parameters(self.plan, values)
 
 
-def values_of(scope: Scope, program: Program) -> dict[str, Any]:
-    """Copies of a program's parameters in a scope."""
-    found = {p.name: scope.find_var(p.name) for p in program.all_parameters()}
+def values_of(scope: Scope, names: Sequence[str]) -> dict[str, Any]:
+    """Copies of variables of a scope, by name."""
+    found = {name: scope.find_var(name) for name in names}
     return {name: np.array(variable.get_tensor()) for name, variable in found.items() if variable is not None}
 
 
@@ -223,7 +225,7 @@ def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
     """A reader that gives each trainer its share of the rows of every batch.
 
     Args:
-        feeds: whole batches, arrays with as many rows as the number of trainers divides.
+        feeds: whole batches, arrays or LoDTensors with as many rows or sequences as the number of trainers divides.
         trainers: how many there are.
 
     Example:
@@ -235,15 +237,6 @@ def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
 
     def reader(number: int) -> Iterable[Feed]:
         for feed in whole:
-            share = {}
-            for name, value in feed.items():
-                rows = len(value)
-                if rows % trainers:
-                    raise OpValueError(
-                        f"A batch of {rows} rows cannot be shared equally by {trainers} trainers.",
-                        expected=f"a multiple of {trainers}", received=rows, hint="drop the last, smaller batch.",
-                    )  # fmt: skip
-                share[name] = value[number * rows // trainers : (number + 1) * rows // trainers]
-            yield share
+            yield {name: shares(name, value, trainers, "trainers")[number] for name, value in feed.items()}
 
     return reader

@@ -8,52 +8,45 @@ from fluidnb.errors import OpValueError
 from fluidnb.program import Program
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.transpiler.distribute.plan import is_update, updates_of
+from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
+from fluidnb.transpiler.distribute.plan import Plan, is_update, updates_of
 
 
 @dataclass
-class CollectivePlan:
-    """A training program that several trainers run, each on its share of a batch.
+class CollectivePlan(Plan):
+    """A training program that several trainers run, each on its share of a batch: a plan without servers.
 
     Attributes:
-        program: the program with backward and optimizer operators; it is not changed.
-        startup: its startup program, without operators of an earlier division.
-        endpoints: of the trainers, in their order.
+        members: endpoints of the trainers, in their order.
         averaged: whether the loss's gradient is divided by the number of trainers.
         gradients: parameter -> its gradient, before clipping and weight decay.
-        version: of the program, when it was divided.
     """
 
-    program: Program
-    startup: Program
-    endpoints: list[str]
+    members: list[str]
     averaged: bool
     gradients: dict[str, str]
-    version: int
-
-    #: Nobody continues without the others.
-    sync = True
 
     @classmethod
-    def of(cls, program: Program, startup: Program, endpoints: list[str], averaged: bool = True) -> CollectivePlan:
+    def among(
+        cls, program: Program, startup: Program, members: list[str], config: DistributeTranspilerConfig,
+        averaged: bool = True,
+    ) -> CollectivePlan:  # fmt: skip
         """The plan of a program.
 
         Raises:
             OpValueError: nothing is optimized.
         """
-        pairs = (ops[0].attrs["op_role_var"] for ops in updates_of(program).values())
-        gradients = {parameter: gradient for parameter, gradient in pairs}
-        return cls(program, startup, endpoints, averaged, gradients, program.version)
+        updates = updates_of(program)
+        gradients = {parameter: ops[0].attrs["op_role_var"][1] for parameter, ops in updates.items()}
+        return cls(
+            program, startup, len(members), True, [], config, updates, [], {}, {}, program.version, members, averaged,
+            gradients,
+        )  # fmt: skip
 
     @property
-    def trainers(self) -> int:
-        """How many trainers there are."""
-        return len(self.endpoints)
-
-    @property
-    def servers(self) -> list[str]:
-        """Endpoints of parameter servers: none."""
-        return []
+    def logical(self) -> list[str]:
+        """The endpoints by which operators find their engine."""
+        return self.members
 
 
 def main_program(plan: CollectivePlan, trainer: int) -> Program:
@@ -119,4 +112,4 @@ def _average(program: Program, trainers: int) -> None:
 
 
 def _attrs(plan: CollectivePlan, trainer: int) -> dict[str, object]:
-    return {"endpoints": plan.endpoints, "trainer_id": trainer, "op_role": OpRole.Dist}
+    return {"endpoints": plan.members, "trainer_id": trainer, "op_role": OpRole.Dist}

@@ -65,8 +65,8 @@ class Plan:
         return plan
 
     @property
-    def servers(self) -> list[str]:
-        """Endpoints of the parameter servers."""
+    def logical(self) -> list[str]:
+        """The endpoints by which operators find their engine."""
         return self.endpoints
 
     @property

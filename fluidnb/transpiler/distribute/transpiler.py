@@ -74,7 +74,7 @@ class DistributeTranspiler:
             members = _trainer_endpoints(trainers)
             _check_trainer(trainer_id, len(members))
             _check_current(current_endpoint, members, trainer_id)
-            plan: Plan | CollectivePlan = CollectivePlan.of(main, before, members)
+            plan: Plan = CollectivePlan.among(main, before, members, self.config)
         else:
             if not isinstance(trainers, int):
                 raise OpValueError(
@@ -89,7 +89,7 @@ class DistributeTranspiler:
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
 
     @property
-    def plan(self) -> Plan | CollectivePlan:
+    def plan(self) -> Plan:
         """The division.
 
         Raises:
@@ -107,17 +107,6 @@ class DistributeTranspiler:
                 hint="call transpile again, after the last edit.",
             )  # fmt: skip
         return self._plan
-
-    @property
-    def _served(self) -> Plan:
-        """The division among parameter servers."""
-        plan = self.plan
-        if isinstance(plan, CollectivePlan):
-            raise OpValueError(
-                "Collective training has no parameter servers.", expected='config.mode = "pserver"',
-                received='config.mode = "collective"', hint="get_trainer_program() is the program of every role.",
-            )  # fmt: skip
-        return plan
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that this trainer runs for each batch.
@@ -165,25 +154,27 @@ class DistributeTranspiler:
         return self._server(endpoint).startup()
 
     def _server(self, endpoint: str) -> ServerPrograms:
-        plan = self._served
+        plan = self.plan
         if endpoint not in plan.endpoints:
             raise OpValueError(
-                f"There is no parameter server {endpoint}.", expected=", ".join(plan.endpoints), received=endpoint,
-                hint="the endpoints are those given to transpile(pservers=...).",
+                f"There is no parameter server {endpoint}.", received=endpoint,
+                expected=", ".join(plan.endpoints) or "none: trainers of collective training need no server",
+                hint="the endpoints are those given to transpile(pservers=...)." if plan.endpoints
+                else 'config.mode = "pserver" trains with servers.',
             )  # fmt: skip
         if endpoint not in self._servers:
             self._servers[endpoint] = ServerPrograms(plan, endpoint)
         return self._servers[endpoint]
 
 
-def _main_program(plan: Plan | CollectivePlan, trainer: int) -> Program:
+def _main_program(plan: Plan, trainer: int) -> Program:
     """The main program of a trainer."""
     if isinstance(plan, CollectivePlan):
         return collective.main_program(plan, trainer)
     return trainers_programs.main_program(plan, trainer)
 
 
-def _extend_startup(plan: Plan | CollectivePlan, startup: Program, trainer: int) -> None:
+def _extend_startup(plan: Plan, startup: Program, trainer: int) -> None:
     """Append what gives all trainers the same initial values."""
     if isinstance(plan, CollectivePlan):
         collective.extend_startup(plan, startup, trainer)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.op.engine import REDUCTIONS, engine_at
 from fluidnb.op.memory_policy import Memory
 from fluidnb.values import SelectedRows
