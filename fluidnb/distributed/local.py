@@ -41,7 +41,6 @@ class LocalEngine:
 
     Attributes:
         scopes: role (``trainer:0``, an endpoint) -> its scope.
-        steps: training steps that each trainer has finished.
 
     Example:
         >>> x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
@@ -68,7 +67,6 @@ class LocalEngine:
         self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
         roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
         self.scopes = {role: Scope() for role in roles}
-        self.steps = [0] * plan.trainers
         self._threads: list[threading.Thread] = []
         self._errors: list[tuple[str, BaseException]] = []
 
@@ -163,14 +161,15 @@ class LocalEngine:
         def work(number: int) -> None:
             role = f"trainer:{number}"
             main, startup = self.transpiler.get_trainer_programs(number)
-            if self.steps[number] == 0:
+            if self.connections[number].step == 0:
                 self._run(role, startup)
             for feed in reader(number):
                 results[number].append(self._run(role, main, feed, names))
-                self.steps[number] += 1
+                if isinstance(self.plan, CollectivePlan):  # which has no barrier to count steps
+                    self.connections[number].step += 1
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
-                    shard.leave(number, self.steps[number])
+                    shard.leave(number, self.connections[number].step)
 
         for shard in self.shards.values():
             shard.expect_all()

@@ -38,6 +38,10 @@ class GroupRole:
         """The version of fluidnb in this process."""
         return fluidnb.__version__
 
+    def state(self) -> dict[str, Any]:
+        """Reductions that are finished, trainers that wait, and the version of fluidnb."""
+        return {**self.group.state(), "version": fluidnb.__version__}
+
     def call(self, method: str, *args: Any) -> Any:
         """Call a method of the group."""
         return getattr(self.group, method)(*args)
@@ -59,6 +63,10 @@ class MemberRole:
     def version(self) -> str:
         """The version of fluidnb in this process."""
         return fluidnb.__version__
+
+    def state(self) -> dict[str, Any]:
+        """Training steps that are finished, and the version of fluidnb."""
+        return {"step": self.steps_taken, "version": fluidnb.__version__}
 
     def trainer(self, number: int) -> Connection:
         """See `fluidnb.op.engine.Engine`."""
@@ -104,7 +112,7 @@ class MemberRole:
         return values, True
 
     def parameters(self, names: Sequence[str]) -> dict[str, Any]:
-        """Parameters by name, and how many steps they have seen."""
+        """Parameters by name."""
         return values_of(self.scope, names)
 
 

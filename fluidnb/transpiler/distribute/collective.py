@@ -39,9 +39,8 @@ class CollectivePlan(Plan):
         updates = updates_of(program)
         gradients = {parameter: ops[0].attrs["op_role_var"][1] for parameter, ops in updates.items()}
         return cls(
-            program, startup, len(members), True, [], config, updates, [], {}, {}, program.version, members, averaged,
-            gradients,
-        )  # fmt: skip
+            program, startup, len(members), True, [], config, updates, [], {}, {}, members, averaged, gradients
+        )
 
     @property
     def logical(self) -> list[str]:

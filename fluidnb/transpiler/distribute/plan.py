@@ -31,7 +31,6 @@ class Plan:
         schedule: the operators that compute learning rates.
         slices: parameter -> its slices, each with the server that keeps it; without those that are tables.
         tables: parameter of an embedding with ``is_distributed`` -> the table.
-        version: of the program, when it was divided.
     """
 
     program: Program
@@ -44,7 +43,6 @@ class Plan:
     schedule: list[OpDesc]
     slices: dict[str, list[Slice]]
     tables: dict[str, Table]
-    version: int
 
     @classmethod
     def of(
@@ -58,7 +56,7 @@ class Plan:
         """
         updates = updates_of(program)
         schedule = [op for op in program.desc.block(0).ops if is_schedule(op)]
-        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {}, program.version)
+        plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {})
         plan._refuse_shared()
         plan._find_tables()
         plan._place()

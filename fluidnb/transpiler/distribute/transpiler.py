@@ -87,26 +87,35 @@ class DistributeTranspiler:
         if not any(is_transfer(op) for op in startup.desc.block(0).ops):
             _extend_startup(plan, startup, trainer_id)
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
+        self._divided = main.desc.serialize_to_string()
 
     @property
     def plan(self) -> Plan:
         """The division.
 
         Raises:
-            OpValueError: `transpile` was not called, or the program was edited since.
+            OpValueError: `transpile` was not called.
         """
         if self._plan is None:
             raise OpValueError(
                 "Nothing is divided yet.", expected="a call of transpile before this one", received="no call",
                 hint='t.transpile(trainer_id=0, pservers="ps:0,ps:1", trainers=2)',
             )  # fmt: skip
-        if self._plan.program.version != self._plan.version:
-            raise OpValueError(
-                "The program was edited after transpile: the programs of the roles would not fit it.",
-                expected="the program as transpile saw it", received=self._plan.program.short(),
-                hint="call transpile again, after the last edit.",
-            )  # fmt: skip
         return self._plan
+
+    def check_unchanged(self) -> None:
+        """Raise where the training program was edited after `transpile`: its division is that of the old one.
+
+        Raises:
+            OpValueError: with the number of operators before and after.
+        """
+        now = self.plan.program
+        if now.desc.serialize_to_string() != self._divided:
+            before = Program.parse_from_string(self._divided)
+            raise OpValueError(
+                "The program was edited after transpile.", expected=before.short(), received=now.short(),
+                hint="call transpile again: trainers and servers must run programs of one division.",
+            )  # fmt: skip
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that this trainer runs for each batch.
@@ -114,6 +123,7 @@ class DistributeTranspiler:
         Args:
             wait_port: ignored (compatibility): a trainer waits for its servers when it first receives.
         """
+        self.check_unchanged()
         return _main_program(self.plan, self.trainer_id)
 
     def get_trainer_programs(self, trainer_id: int) -> tuple[Program, Program]:
@@ -122,6 +132,7 @@ class DistributeTranspiler:
         Args:
             trainer_id: its number, from 0.
         """
+        self.check_unchanged()
         plan = self.plan
         _check_trainer(trainer_id, plan.trainers)
         startup = plan.startup.clone()
@@ -154,6 +165,7 @@ class DistributeTranspiler:
         return self._server(endpoint).startup()
 
     def _server(self, endpoint: str) -> ServerPrograms:
+        self.check_unchanged()
         plan = self.plan
         if endpoint not in plan.endpoints:
             raise OpValueError(
