@@ -104,6 +104,15 @@ def divided(parts: Built, servers: int = 2, trainers: int = 2, **how: Any) -> fl
     return transpiler
 
 
+def collective(parts: Built, trainers: int | str = 2) -> fluid.DistributeTranspiler:
+    """A transpiler after `transpile` without servers."""
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = "collective"
+    transpiler = fluid.DistributeTranspiler(config)
+    transpiler.transpile(0, parts[0], trainers=trainers, startup_program=parts[1])
+    return transpiler
+
+
 def types(block: fluid.Block) -> list[str]:
     """Operator types of a block."""
     return [op.type for op in block.ops]

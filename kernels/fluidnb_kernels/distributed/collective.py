@@ -9,8 +9,8 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.op.engine import REDUCTIONS, engine_at
 from fluidnb.op.memory_policy import Memory
-from fluidnb.values import SelectedRows
-from fluidnb_kernels.rows.values import dtype_of, fill, put_row_list, shape_of
+from fluidnb.values import CPUPlace, LoDTensor, SelectedRows
+from fluidnb_kernels.rows.values import dtype_of, fill, shape_of
 from fluidnb_kernels.rules import checked
 
 _ATTRS = {
@@ -64,8 +64,17 @@ def together(
             np.copyto(out, result)
 
 
+def _row_outputs(b: Binder) -> list[SelectedRows]:
+    """SelectedRows on the host for each output, like those of X; a call fills them."""
+    outs = []
+    for i, x in enumerate(b.all("X")):
+        empty = LoDTensor(np.empty((0, *shape_of(x)[1:]), dtype_of(x)), (), CPUPlace())
+        outs.append(b.put("Out", SelectedRows((), x.height_, empty), i))
+    return outs
+
+
 def _emit(b: Binder, how: str, values: Sequence[Any]) -> None:
-    outs = put_row_list(b, "X", "Out") if b.is_rows("X") else b.all("Out")
+    outs = _row_outputs(b) if b.is_rows("X") else b.all("Out")
     b(together, how, b.attr("endpoints") or [], b.attr("trainer_id") or 0, b.inputs["X"], values, outs, b.memory)
 
 

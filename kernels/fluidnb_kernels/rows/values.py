@@ -37,15 +37,6 @@ def put_rows(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> Select
     return rows
 
 
-def put_row_list(b: Binder, source: str, slot: str) -> list[SelectedRows]:
-    """Make each output of a slot SelectedRows without rows, like those of an input slot; a call fills them."""
-    made = []
-    for i, x in enumerate(b.all(source)):
-        empty = np.empty((0, *shape_of(x)[1:]), dtype_of(x))
-        made.append(b.put(slot, SelectedRows((), x.height_, LoDTensor(empty, (), b.memory.place)), i))
-    return made
-
-
 def fill(target: SelectedRows, ids: Array, values: Array) -> None:
     """Give SelectedRows new content; both arrays are kept, so nothing else may write them."""
     target.rows_, target.value.array = ids, values
