@@ -59,11 +59,12 @@ class Group:
         with self._changed:
             self._raise_failure()
             if trainers != self.trainers or not 0 <= trainer < trainers:
-                raise EnforceNotMet(
+                self.error = EnforceNotMet(
                     f"The program is made for trainer {trainer} of {trainers}, and {self.trainers} train.",
                     expected=f"programs for {self.trainers} trainers", received=f"trainer {trainer} of {trainers}",
                     hint="call transpile with the same trainers= for all.",
                 )  # fmt: skip
+                raise self.error
             self._given[trainer] = how, names, values
             mine = self.rounds
             if len(self._given) == self.trainers:
