@@ -99,10 +99,12 @@ def allreduce(b: Binder) -> None:
         >>> x = fluid.layers.data("x", [2])
         >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
         >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
-        >>> config = fluid.DistributeTranspilerConfig(); config.mode = "collective"
+        >>> config = fluid.DistributeTranspilerConfig()
+        >>> config.mode = "collective"
         >>> t = fluid.DistributeTranspiler(config)
         >>> t.transpile(0, trainers=2)
-        >>> [op.input("X") for op in t.get_trainer_program().global_block().ops if op.type == "allreduce"]
+        >>> ops = t.get_trainer_program().global_block().ops
+        >>> [op.input("X") for op in ops if op.type == "allreduce"]
         [['fc_0.b_0@GRAD', 'fc_0.w_0@GRAD']]
 
     Source: Fluid's allreduce_op.
@@ -126,8 +128,10 @@ def broadcast(b: Binder) -> None:
 
     Example:
         >>> x = fluid.layers.data("x", [2])
-        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
-        >>> config = fluid.DistributeTranspilerConfig(); config.mode = "collective"
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
+        >>> config = fluid.DistributeTranspilerConfig()
+        >>> config.mode = "collective"
         >>> fluid.DistributeTranspiler(config).transpile(0, trainers=2)
         >>> op = fluid.default_startup_program().global_block().ops[-1]
         >>> op.type, op.input("X")
