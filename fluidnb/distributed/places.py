@@ -1,5 +1,6 @@
 """Places: one program on several places of this process, each with a share of the batch."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import count
@@ -70,6 +71,7 @@ class Places:
         persistable = {name for name, var in block.vars.items() if var.persistable()}
         self._states = [made & persistable for made in self._made]
         self._threads = ThreadPoolExecutor(max(1, len(places) - 1), thread_name_prefix="fluidnb place")
+        self._running = threading.Lock()  # one run at a time
         self._group = Group(len(places), deadline=None)  # threads end with an error or a result
         self._connections = [Connection(k, True, self._call) for k in range(len(places))]
 
@@ -120,19 +122,24 @@ class Places:
                 self._group.fail(e)
                 raise
 
-        engine.attach(self, self.endpoints)
-        others = [self._threads.submit(place, k) for k in range(1, len(self))]
-        try:
-            rows = [place(0), *(other.result() for other in others)]
-        except BaseException as e:
-            wait(others)
-            first, self._group = self._group.error or e, Group(len(self), deadline=None)
-            raise first  # noqa: B904 -- it is the cause of e
-        finally:
-            engine.detach(self)
+        with self._running:
+            rows = self._together(place)
         first_values = dict(zip(names, rows[0], strict=True))
         found = [{**first_values, **dict(zip(some, row, strict=True))} for some, row in zip(wanted, rows, strict=True)]
         return [_joined([values[name] for values in found], name, return_numpy) for name in names]
+
+    def _together(self, place: Callable[[int], list[Any]]) -> list[list[Any]]:
+        """What a function gives for each place; the first runs in this thread."""
+        engine.attach(self, self.endpoints)
+        others = [self._threads.submit(place, k) for k in range(1, len(self))]
+        try:
+            return [place(0), *(other.result() for other in others)]
+        except BaseException as e:
+            wait(others)
+            first, self._group = self._group.error or e, Group(len(self), deadline=None)
+            raise first from None  # the others say only that it has stopped them
+        finally:
+            engine.detach(self)
 
     def _feeds(self, feed: Any) -> list[Mapping[str, Any]]:
         """The feed of each place."""

@@ -20,8 +20,14 @@ def place_programs(program: Program, endpoints: list[str], scale: str) -> list[P
         scale: of the loss's gradient: ``mean`` over places, ``one``, or ``fed`` by the user.
 
     Raises:
-        NotBuiltYet: the program reads parameters again after their update.
+        NotBuiltYet: the program reads parameters again after their update, or has an all-reduce among trainers.
     """
+    if any(op.optype == "allreduce" for op in program.desc.block(0).ops):
+        raise NotBuiltYet(
+            "Several places are not built for a program that has an all-reduce among trainers.",
+            expected="a program of one trainer", received=program.short(),
+            hint="start more trainers, each on one place.",
+        )  # fmt: skip
     if not any(is_update(op) for op in program.desc.block(0).ops):
         return [program.clone() for _ in endpoints]
     if scale == "fed":
