@@ -13,6 +13,7 @@ from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.group import DEADLINE, Group
 from fluidnb.distributed.shard import Shard
 from fluidnb.distributed.shares import shares
+from fluidnb.distributed.values import values_of
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
 from fluidnb.program import Program
@@ -187,22 +188,21 @@ class LocalEngine:
         return results
 
     def parameters(self) -> dict[str, Any]:
-        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0."""
+        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0.
+
+        Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
+        Fluid.
+        """
         if isinstance(self.plan, CollectivePlan):
-            return values_of(self.scopes["trainer:0"], list(self.plan.gradients))
+            return values_of(self.scopes["trainer:0"], [*self.plan.gradients, *self.plan.kept])
         values: dict[Any, Any] = {}
         for endpoint, shard in self.shards.items():
             names = [part.name for part in self.plan.on(endpoint)]
             values.update(shard.pull(0, max(shard.step, 0), names))
             for table in self.plan.tables:
                 values[table, endpoint] = shard.pull(0, max(shard.step, 0), [table])[table]
-        return whole_parameters(self.plan, values)
-
-
-def values_of(scope: Scope, names: Sequence[str]) -> dict[str, Any]:
-    """Copies of variables of a scope, by name."""
-    found = {name: scope.find_var(name) for name in names}
-    return {name: np.array(variable.get_tensor()) for name, variable in found.items() if variable is not None}
+        running = values_of(self.scopes["trainer:0"], self.plan.kept)
+        return {**whole_parameters(self.plan, values), **running}
 
 
 def whole_parameters(plan: Plan, values: Mapping[Any, Any]) -> dict[str, Any]:

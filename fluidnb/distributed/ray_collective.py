@@ -8,8 +8,9 @@ from typing import Any
 import fluidnb
 from fluidnb.distributed.connection import Call, Connection
 from fluidnb.distributed.group import Group
-from fluidnb.distributed.local import Reader, values_of
+from fluidnb.distributed.local import Reader
 from fluidnb.distributed.shard import headline
+from fluidnb.distributed.values import values_of
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
 from fluidnb.program import Program

@@ -136,7 +136,7 @@ class RayEngine:
             seed, members = self.plan.program.random_seed, self.plan.members
             self._collective = CollectiveTraining(ray, programs, seed, members, _Reach, DEADLINE)
         else:
-            self._trainers = [trainer.remote(number) for number in range(self.plan.trainers)]
+            self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
         for role, actor in self._roles().items():
             version = ray.get(actor.version.remote())
             if version != fluidnb.__version__:
@@ -295,9 +295,13 @@ class RayEngine:
         return None
 
     def parameters(self) -> dict[str, Any]:
-        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0."""
+        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0.
+
+        Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
+        Fluid. After a restart all trainers continue from these.
+        """
         if self._collective is not None and isinstance(self.plan, CollectivePlan):
-            return self._collective.parameters(list(self.plan.gradients))
+            return self._collective.parameters([*self.plan.gradients, *self.plan.kept])
         ray = _ray()
         values: dict[Any, Any] = {}
         for endpoint, actor in self._servers.items():
@@ -307,4 +311,5 @@ class RayEngine:
             for table in self.plan.tables:
                 rows = ray.get(actor.call.remote("pull", self.generation, step, [table]))[table]
                 values[table, endpoint] = rows
-        return whole_parameters(self.plan, values)
+        running = ray.get(self._trainers[0].values.remote(self.plan.kept))
+        return {**whole_parameters(self.plan, values), **running}

@@ -10,7 +10,13 @@ import pytest
 import fluidnb as fluid
 from fluidnb.distributed import LocalEngine, split_batches
 from tests.distributed.networks import (
-    batches, built, collective, divided, fit_a_line, one_process, word2vec,
+    batches,
+    built,
+    collective,
+    divided,
+    fit_a_line,
+    one_process,
+    word2vec,
 )  # fmt: skip
 
 

@@ -16,7 +16,17 @@ from fluidnb.distributed import LocalEngine, split_batches
 from fluidnb.distributed.group import Group
 from fluidnb.errors import EnforceNotMet, FluidError
 from tests.distributed.networks import (
-    Built, batches, built, collective, fit_a_line, lenet, one_process, sentences, sentiment, types, word2vec,
+    Built,
+    batches,
+    built,
+    collective,
+    fit_a_line,
+    lenet,
+    one_process,
+    sentences,
+    sentiment,
+    types,
+    word2vec,
 )  # fmt: skip
 
 FIT_A_LINE = [

@@ -15,7 +15,16 @@ from fluidnb.distributed import LocalEngine
 from fluidnb.distributed.local import split_batches
 from fluidnb.errors import EnforceNotMet, FluidError
 from tests.distributed.networks import (
-    batches, built, divided, fit_a_line, lenet, one_process, sentences, sentiment, shared_table, word2vec,
+    batches,
+    built,
+    divided,
+    fit_a_line,
+    lenet,
+    one_process,
+    sentences,
+    sentiment,
+    shared_table,
+    word2vec,
 )  # fmt: skip
 
 OPTIMIZERS = {

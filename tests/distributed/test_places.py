@@ -14,7 +14,17 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import FluidError, NotBuiltYet
 from tests.distributed.networks import (
-    Built, batches, built, collective, fit_a_line, lenet, one_process, sentences, sentiment, types, word2vec,
+    Built,
+    batches,
+    built,
+    collective,
+    fit_a_line,
+    lenet,
+    one_process,
+    sentences,
+    sentiment,
+    types,
+    word2vec,
 )  # fmt: skip
 
 TWO = [fluid.CPUPlace()] * 2

@@ -16,7 +16,15 @@ import fluidnb as fluid
 from fluidnb.distributed import RayEngine, split_batches
 from fluidnb.errors import FluidError
 from tests.distributed.networks import (
-    batches, built, collective, fit_a_line, lenet, one_process, sentences, sentiment, word2vec,
+    batches,
+    built,
+    collective,
+    fit_a_line,
+    lenet,
+    one_process,
+    sentences,
+    sentiment,
+    word2vec,
 )  # fmt: skip
 from tests.distributed.test_ray_engine import adam, processes
 

@@ -63,6 +63,11 @@ class Plan:
         return plan
 
     @property
+    def kept(self) -> list[str]:
+        """Parameters that no optimizer updates, such as running averages: each trainer has its own."""
+        return [p.name for p in self.program.all_parameters() if p.name not in self.updates]
+
+    @property
     def logical(self) -> list[str]:
         """The endpoints by which operators find their engine."""
         return self.endpoints
