@@ -131,7 +131,7 @@ OPTIMIZERS = {
 }
 
 _DIST = (
-    "it sums values among trainers, which parameter servers do here",
+    "it belongs to distributed training over Fluid's own network, and engines carry values here",
     "fluid.DistributeTranspiler divides a program among trainers and parameter servers.",
 )
 _FUSED = "it is several operators in one, which a pass of Paddle writes", "build the program of the single operators."
