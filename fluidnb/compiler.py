@@ -127,7 +127,7 @@ class CompiledProgram:
         return self
 
     def several(self, place: Place, scope: Scope | None) -> Places | None:
-        """What runs the program on several places; None for one place, where the executor does.
+        """The object that runs the program on several places; None for one place, where the executor does.
 
         Args:
             place: of the executor.

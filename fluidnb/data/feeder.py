@@ -133,7 +133,7 @@ class DataFeeder:
         return map(self.feed, batches)
 
     def _places(self, number: int | None) -> int:
-        """How many places there are."""
+        """Number of places."""
         if number is not None and number < 1:
             raise OpValueError("num_places must be a number of places.", expected="1 or more", received=number)
         if number is not None:

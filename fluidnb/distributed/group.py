@@ -1,4 +1,4 @@
-"""Group: where trainers meet to reduce values, the same for every engine."""
+"""Group: the meeting point of trainers that reduce values, the same for every engine."""
 
 import threading
 import time

@@ -129,7 +129,7 @@ class Places:
         return [_joined([values[name] for values in found], name, return_numpy) for name in names]
 
     def _together(self, place: Callable[[int], list[Any]]) -> list[list[Any]]:
-        """What a function gives for each place; the first runs in this thread."""
+        """The results of a function for each place; the first runs in this thread."""
         engine.attach(self, self.endpoints)
         others = [self._threads.submit(place, k) for k in range(1, len(self))]
         try:
@@ -181,7 +181,7 @@ def _joined(values: list[Any], name: str, return_numpy: bool) -> Any:
         return whole if return_numpy else LoDTensor(whole, (), name=name)
     if return_numpy:
         raise EnforceNotMet(
-            f"The fetched {name} is made of sequences, which an ndarray does not have.",
+            f"The fetched {name} consists of sequences, which an ndarray does not have.",
             expected="return_numpy=False", received="a tensor with LoD",
             hint="run(..., return_numpy=False) gives LoDTensors; np.array(tensor) drops the LoD.",
         )  # fmt: skip

@@ -25,7 +25,7 @@ _POLL = 0.1
 
 
 class GroupRole:
-    """Where the trainers meet: a `Group` in a process.
+    """The meeting point of the trainers: a `Group` in a process.
 
     Args:
         trainers: how many there are.
@@ -185,7 +185,7 @@ class CollectiveTraining:
         return results
 
     def _outcome(self, call: Any, number: int) -> tuple[list[Any], bool]:
-        """What a trainer's call gives; raises with its name where its process has ended."""
+        """The result of a trainer's call; raises with its name where its process has ended."""
         from ray.exceptions import RayActorError
 
         try:

@@ -49,7 +49,7 @@ class TrainerSide(Protocol):
     def all_reduce(
         self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Check
     ) -> Sequence[Any]:  # fmt: skip
-        """The reduction of each variable over all trainers; waits for them, and nobody may write the results.
+        """The reduction of each variable over all trainers; waits for them. The results are read-only.
 
         Args:
             endpoints: of all trainers.
