@@ -80,6 +80,7 @@ class CompiledProgram:
 
     Attributes:
         compiled: the program.
+        is_parallel: whether it runs on several places.
 
     Example:
         >>> x = fluid.layers.data("x", [2])
@@ -93,9 +94,9 @@ class CompiledProgram:
 
     def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
         self.compiled, self._strategy = program_or_graph, build_strategy
-        self._places: Sequence[Place] | None = None
+        self._places: Sequence[Place] = ()
         self._several: Places | None = None
-        self._parallel = False
+        self.is_parallel = False
 
     def __repr__(self) -> str:
         return f"CompiledProgram({self.compiled!r})"
@@ -121,29 +122,22 @@ class CompiledProgram:
             places: on the CPU, one thread each; None for CPU_NUM of the environment, else one.
         """
         self._strategy = build_strategy or self._strategy
-        self._places, self._parallel, self._several = places, True, None
+        self._places, self._several = cpu_places() if places is None else places, None
+        self.is_parallel = len(self._places) > 1 or scale_of(self._strategy) == "fed"
         if self._strategy is not None:
             check_trainers(self.compiled, self._strategy.num_trainers, self._strategy.trainer_id)
         return self
 
-    def several(self, place: Place, scope: Scope | None) -> Places | None:
-        """The object that runs the program on several places; None for one place, where the executor does.
+    def on_places(self, scope: Scope | None = None) -> Places:
+        """The object that runs the program on its places.
 
         Args:
-            place: of the executor.
-            scope: of the run; None for the global scope.
+            scope: of the persistable variables; None for the global scope.
         """
-        if not self._parallel:
-            return None
-        if self._places is None:
-            self._places = cpu_places() if place.kind == "cpu" else [place]
-        scale = scale_of(self._strategy)
-        if len(self._places) < 2 and scale != "fed":
-            return None
         scope = global_scope() if scope is None else scope
         known = self._several
         if known is None or known.scope is not scope or known.version != self.compiled.version:
-            self._several = known = Places(self.compiled, self._places, scope, scale)
+            self._several = known = Places(self.compiled, self._places, scope, scale_of(self._strategy))
         return known
 
     def with_inference_optimize(self, config: Any) -> CompiledProgram:

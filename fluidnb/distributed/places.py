@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import count
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,8 @@ class Places:
         feeds = self._feeds(feed)
         for state, inside in zip(self._states[1:], self._scopes[1:], strict=True):
             _separate(state, inside)
-        names = fetch_names(fetch_list, self.program.desc) if fetch_list is not None else []
+        # the executor repeats a bound run where the names are the same objects
+        names = [intern(name) for name in fetch_names(fetch_list or (), self.program.desc)]
         wanted = [[name for name in names if k == 0 or name in self._made[k]] for k in range(len(self))]
 
         def place(k: int) -> list[Any]:

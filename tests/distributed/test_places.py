@@ -236,7 +236,7 @@ def test_a_trainer_of_several_has_a_program_made_for_it() -> None:
     with pytest.raises(FluidError, match=r"not made for trainer 1 of 3(.|\n)*a program for trainer 0 of 2"):
         fluid.ParallelExecutor(False, main_program=program, num_trainers=3, trainer_id=1)
     with pytest.raises(NotBuiltYet, match="a program that has an all-reduce"):
-        compiled((program, parts[1], parts[2])).several(fluid.CPUPlace(), fluid.Scope())
+        compiled((program, parts[1], parts[2])).on_places()
 
 
 def test_the_feeder_gives_each_place_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
