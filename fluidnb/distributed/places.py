@@ -14,7 +14,7 @@ from fluidnb.distributed.group import Group
 from fluidnb.distributed.shares import shares
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, OpValueError
 from fluidnb.op import engine
-from fluidnb.program import Program
+from fluidnb.program import Program, hooks
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.feed_fetch import fetch_names
 from fluidnb.runtime.scope import Scope
@@ -109,6 +109,8 @@ class Places:
             OpValueError: the batch cannot be shared equally, or the list of feeds has another length.
         """
         feeds = self._feeds(feed)
+        if hooks.before_run is not None:
+            hooks.before_run(self.program, self.scope)
         for state, inside in zip(self._states[1:], self._scopes[1:], strict=True):
             _separate(state, inside)
         # the executor repeats a bound run where the names are the same objects

@@ -14,7 +14,7 @@ def shares(name: str, value: Any, count: int, who: str) -> list[Any]:
 
     Args:
         name: of the variable.
-        value: ndarray, LoDTensor or (ndarray, lengths of sequences).
+        value: ndarray, list, LoDTensor or (ndarray, lengths of sequences).
         count: how many shares.
         who: those who get them, for messages.
 
@@ -31,8 +31,8 @@ def shares(name: str, value: Any, count: int, who: str) -> list[Any]:
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
         value = LoDTensor(value[0], checked_lengths(convert(value[1]), None, name))
     lod = value.lod_ if isinstance(value, LoDTensor) else ()
-    array = np.asarray(value)
-    rows = len(lod[0]) - 1 if lod else len(array) if array.ndim else 0
+    array = value if isinstance(value, list) else np.asarray(value)  # the executor gives a list its dtype
+    rows = len(lod[0]) - 1 if lod else len(array) if np.ndim(array) else 0
     if rows % count or not rows:
         unit = "sequences" if lod else "rows"
         raise OpValueError(

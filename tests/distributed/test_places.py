@@ -165,6 +165,8 @@ def test_a_program_without_optimizer_and_an_edit() -> None:
     program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=TWO)
     exe, feed = fluid.Executor(), {"x": np.arange(8, dtype="float32").reshape(4, 2)}
     assert exe.run(program, feed=feed, fetch_list=[total])[0].tolist() == [6.0, 22.0]
+    nested = [[0, 1], [2, 3], [4, 5], [6, 7]]  # gets the dtype of the variable
+    assert exe.run(program, feed={"x": nested}, fetch_list=[total])[0].tolist() == [6.0, 22.0]
     more = layers.scale(total, 10.0)
     assert exe.run(program, feed=feed, fetch_list=[more])[0].tolist() == [60.0, 220.0]
 
@@ -270,6 +272,14 @@ def test_threads_end_with_their_places() -> None:
     gc.collect()
     mine[0].join(10)
     assert not mine[0].is_alive()
+
+
+def test_a_closed_executor_runs_nothing() -> None:
+    parts = built(fit_a_line, sgd)
+    exe, scope = started(parts)
+    exe.close()
+    with pytest.raises(FluidError, match="closed Executor"):
+        exe.run(compiled(parts), feed=batches(parts[0], 1)[0], scope=scope)
 
 
 def test_dropout_differs_among_places() -> None:
