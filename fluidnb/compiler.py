@@ -1,4 +1,4 @@
-"""Fluid's ``compiler`` module: programs for several devices, which run on one here."""
+"""Fluid's ``compiler`` module: programs for several places."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from enum import IntEnum
 from typing import Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import NotBuiltYet
+from fluidnb.distributed.places import Places
+from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.program import Program
-from fluidnb.utils.source_location import warn
+from fluidnb.runtime import Scope, global_scope
 from fluidnb.values import Place
+from fluidnb.values.place_lists import cpu_places
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
 
 class BuildStrategy:
-    """Build options for several devices; ignored (one device).
+    """Build options for several places.
 
     Attributes:
-        reduce_strategy: how gradients are combined.
+        reduce_strategy: ignored (compatibility): gradients are reduced, and the first place updates.
         gradient_scale_strategy: by what the loss's gradient is divided.
+        num_trainers, trainer_id: those of the `DistributeTranspiler` whose program is built.
 
     Fluid's other fields have Fluid's defaults: ``debug_graphviz_path``, ``fuse_elewise_add_act_ops`` and so on.
 
@@ -32,13 +35,13 @@ class BuildStrategy:
     """
 
     class ReduceStrategy(IntEnum):
-        """Strategy for combining gradients of several devices; ignored (one device)."""
+        """Strategy for combining gradients of several places; ignored (compatibility)."""
 
         AllReduce = 0
         Reduce = 1
 
     class GradientScaleStrategy(IntEnum):
-        """By what the loss's gradient is divided."""
+        """By what the loss's gradient is divided: the number of places, 1, or the user feeds it."""
 
         CoeffNumDevice = 0
         One = 1
@@ -57,7 +60,7 @@ class BuildStrategy:
 
 
 class ExecutionStrategy:
-    """Execution options for several devices; ignored (one device).
+    """Execution options for several places; ignored (compatibility).
 
     Attributes:
         num_threads: how many threads run operators.
@@ -73,20 +76,27 @@ class ExecutionStrategy:
 
 @checked
 class CompiledProgram:
-    """A program as ``Executor.run`` takes it; nothing is compiled, since every program is bound once and replayed.
+    """A program as ``Executor.run`` takes it, on several places after `with_data_parallel`.
 
     Attributes:
         compiled: the program.
+        is_parallel: whether it runs on several places.
 
     Example:
-        >>> y = fluid.layers.fill_constant([1], "float32", 2.0)
-        >>> compiled = CompiledProgram(fluid.default_main_program()).with_data_parallel(loss_name=y.name)
-        >>> fluid.Executor(fluid.CPUPlace()).run(compiled, fetch_list=[y])
-        [array([2.], dtype=float32)]
+        >>> x = fluid.layers.data("x", [2])
+        >>> y = fluid.layers.mean(x)
+        >>> compiled = CompiledProgram(fluid.default_main_program())
+        >>> compiled = compiled.with_data_parallel(loss_name=y.name, places=fluid.cpu_places(2))
+        >>> feed = {"x": np.array([[1, 1], [3, 3]], "float32")}
+        >>> fluid.Executor(fluid.CPUPlace()).run(compiled, feed=feed, fetch_list=[y])
+        [array([1., 3.], dtype=float32)]
     """
 
     def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
-        self.compiled = program_or_graph
+        self.compiled, self._strategy = program_or_graph, build_strategy
+        self._places: Sequence[Place] = ()
+        self._several: Places | None = None
+        self.is_parallel = False
 
     def __repr__(self) -> str:
         return f"CompiledProgram({self.compiled!r})"
@@ -99,17 +109,36 @@ class CompiledProgram:
         exec_strategy: ExecutionStrategy | None = None, share_vars_from: Any = None,
         places: Sequence[Place] | None = None,
     ) -> CompiledProgram:  # fmt: skip
-        """Run the program on several devices, each with a part of the batch; here one device takes the whole batch.
+        """Run the program on several places, each with a share of the batch.
+
+        The places share the parameters: gradients are averaged over them, and the first place updates. What is fetched
+        are the values of all places, one after another.
 
         Args:
-            build_strategy: ignored (compatibility).
+            loss_name: ignored (compatibility): the program knows its loss.
+            build_strategy: how the loss's gradient is divided.
             exec_strategy: ignored (compatibility).
             share_vars_from: ignored (compatibility); variables are shared by the scope.
-            places: the devices; more than one gives a warning.
+            places: on the CPU, one thread each; None for CPU_NUM of the environment, else one.
         """
-        if places is not None and len(places) > 1:
-            warn_one_device(len(places))
+        self._strategy = build_strategy or self._strategy
+        self._places, self._several = cpu_places() if places is None else places, None
+        self.is_parallel = len(self._places) > 1 or scale_of(self._strategy) == "fed"
+        if self._strategy is not None:
+            check_trainers(self.compiled, self._strategy.num_trainers, self._strategy.trainer_id)
         return self
+
+    def on_places(self, scope: Scope | None = None) -> Places:
+        """The object that runs the program on its places.
+
+        Args:
+            scope: of the persistable variables; None for the global scope.
+        """
+        scope = global_scope() if scope is None else scope
+        known = self._several
+        if known is None or known.scope is not scope or known.version != self.compiled.version:
+            self._several = known = Places(self.compiled, self._places, scope, scale_of(self._strategy))
+        return known
 
     def with_inference_optimize(self, config: Any) -> CompiledProgram:
         """Optimize for inference, which is not built."""
@@ -119,12 +148,31 @@ class CompiledProgram:
         )  # fmt: skip
 
 
-_said = False
+def scale_of(strategy: BuildStrategy | None) -> str:
+    """By what the loss's gradient is divided, as `Places` takes it."""
+    kinds = BuildStrategy.GradientScaleStrategy
+    kind = kinds.CoeffNumDevice if strategy is None else kinds(strategy.gradient_scale_strategy)
+    return {kinds.CoeffNumDevice: "mean", kinds.One: "one", kinds.Customized: "fed"}[kind]
 
 
-def warn_one_device(devices: int) -> None:
-    """Warn, once in a process, that one device does the work of several."""
-    global _said
-    if not _said:
-        _said = True
-        warn(f"{devices} devices were requested: fluidnb runs on one, with the whole batch and the same result.")
+def check_trainers(program: Program, trainers: int, number: int) -> None:
+    """Refuse a program that is not made for a trainer.
+
+    Args:
+        trainers: how many there are; one needs no program made for it.
+        number: of the trainer, from 0.
+
+    Raises:
+        OpValueError: with what the program is made for.
+    """
+    made = {
+        (len(op.attrs.get("endpoints", ())), int(op.attrs.get("trainer_id", 0)))
+        for op in program.desc.block(0).ops if op.optype == "allreduce"
+    }  # fmt: skip
+    if trainers != 1 and made != {(trainers, number)}:
+        of = ", ".join(f"trainer {n} of {count}" for count, n in sorted(made)) or "one trainer"
+        raise OpValueError(
+            f"The program is not made for trainer {number} of {trainers}.", received=f"a program for {of}",
+            expected="num_trainers=1, or the trainer's program of a DistributeTranspiler",
+            hint=f'config.mode = "collective"; t.transpile({number}, trainers={trainers}); t.get_trainer_program()',
+        )  # fmt: skip

@@ -9,9 +9,10 @@ import numpy as np
 
 from fluidnb.arguments import checked
 from fluidnb.data.reader.decorators import Reader, samples_of
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.memory import flags
 from fluidnb.values import CPUPlace, LoDTensor, Place, np_dtype
+from fluidnb.values.place_lists import cpu_places
 
 
 @checked
@@ -80,50 +81,64 @@ class DataFeeder:
         """A reader of batches as a reader of feeds.
 
         Args:
-            multi_devices: whether each item is a list with a feed for each device, as ``ParallelExecutor.run`` takes
-                it; here it is a list of one.
-            num_places: how many devices, with `multi_devices`: 1, or None for those that there are.
-            drop_last: ignored (compatibility): every batch fills one device.
+            multi_devices: whether each item is a list with a feed for each place, as ``ParallelExecutor.run`` takes it.
+            num_places: how many places, with `multi_devices`; None for CPU_NUM of the environment, else 1.
+            drop_last: whether the last batches are dropped where there are fewer than places.
 
         Returns:
-            A reader of name -> LoDTensor, or of lists of one of these.
+            A reader of name -> LoDTensor, or of lists of these.
 
         Raises:
-            NotBuiltYet: more than one device.
+            OpValueError: from the reader, where batches are left and ``drop_last`` is False.
 
         Example:
             >>> feeder = DataFeeder([fluid.layers.data("x", [1])], fluid.CPUPlace())
-            >>> feeds = feeder.decorate_reader(lambda: iter([[(1.0,), (2.0,)]]), multi_devices=True)
+            >>> batches = lambda: iter([[(1.0,), (2.0,)], [(3.0,)]])
+            >>> feeds = feeder.decorate_reader(batches, multi_devices=True, num_places=2)
             >>> [[feed["x"].shape() for feed in item] for item in feeds()]
-            [[[2, 1]]]
+            [[[2, 1], [1, 1]]]
         """
-        if multi_devices:
-            _check_places(num_places)
 
         def feeds() -> Iterator[Any]:
+            if not multi_devices:
+                yield from map(self.feed, samples_of(reader))
+                return
+            count, item = self._places(num_places), []
             for batch in samples_of(reader):
-                yield list(self.feed_parallel([batch])) if multi_devices else self.feed(batch)
+                item.append(batch)
+                if len(item) == count:
+                    yield list(self.feed_parallel(item, count))
+                    item = []
+            if item and not drop_last:
+                raise OpValueError(
+                    f"{len(item)} batch{' is' if len(item) == 1 else 'es are'} left for {count} places.",
+                    expected=f"a multiple of {count} batches", received=f"{len(item)} more",
+                    hint="drop_last=True leaves them out.",
+                )  # fmt: skip
 
         return feeds
 
     def feed_parallel(self, iterable: Iterable[Any], num_places: int | None = None) -> Iterator[dict[str, LoDTensor]]:
-        """Feeds for several devices, one of which there is."""
-        _check_places(num_places)
-        batches = list(iterable)
-        if len(batches) != 1:
+        """Feeds for several places, of a batch for each.
+
+        Args:
+            num_places: how many places; None for CPU_NUM of the environment, else 1.
+        """
+        count, batches = self._places(num_places), list(iterable)
+        if len(batches) != count:
             raise OpValueError(
-                "feed_parallel takes a batch for each device.", expected="[batch], for one device",
-                received=f"{len(batches)} batches", hint="feed(batch) takes the batch itself.",
+                "feed_parallel takes a batch for each place.", expected=f"a list of {count}",
+                received=f"a list of {len(batches)}", hint="feed(batch) takes the batch of one place.",
             )  # fmt: skip
-        return iter([self.feed(batches[0])])
+        return map(self.feed, batches)
 
-
-def _check_places(num_places: int | None) -> None:
-    if num_places not in (None, 1):
-        raise NotBuiltYet(
-            "Feeding several devices is not built yet.", expected="num_places of 1, or left out", received=num_places,
-            hint="one device takes the whole batch.",
-        )  # fmt: skip
+    def _places(self, number: int | None) -> int:
+        """Number of places."""
+        if number is not None and number < 1:
+            raise OpValueError("num_places must be a number of places.", expected="1 or more", received=number)
+        if number is not None:
+            return number
+        return len(cpu_places()) if self.place.kind == "cpu" else 1
 
 
 class _Column:

@@ -1,12 +1,11 @@
-"""Connection: a trainer's side of training with parameter servers, over any engine."""
+"""Connection: a trainer's side of distributed training, over any engine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from fluidnb.distributed.shard import copied
-from fluidnb.errors import NotBuiltYet
 
-#: ``call(endpoint, method, *arguments, check=…)`` calls a method of a `Shard`; with ``check`` it may wait.
+#: ``call(endpoint, method, *arguments, check=…)`` calls a method of a `Shard` or `Group`; with ``check`` it may wait.
 Call = Callable[..., Any]
 
 
@@ -72,6 +71,8 @@ class Connection:
         """See `fluidnb.op.engine.TrainerSide`."""
         return self.call(endpoint, "rows", self.generation, table, ids, check=check)
 
-    def all_reduce(self, name: str, value: Any, check: Callable[[], None]) -> Any:
-        """See `fluidnb.op.engine.TrainerSide`."""
-        raise NotBuiltYet("the sum of a variable over trainers", hint='config.mode = "pserver" trains with servers.')
+    def all_reduce(
+        self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Callable[[], None]
+    ) -> Any:  # fmt: skip
+        """See `fluidnb.op.engine.TrainerSide`; trainers meet at the first endpoint."""
+        return self.call(endpoints[0], "reduce", self.number, len(endpoints), how, names, values, check=check)

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from fluidnb.distributed.connection import Connection
+from fluidnb.distributed.group import DEADLINE, Group
 from fluidnb.distributed.shard import Shard
-from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.distributed.shares import shares
+from fluidnb.distributed.values import values_of
+from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
+from fluidnb.transpiler.distribute.collective import CollectivePlan
 from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.place import CPUPlace, Place
 
@@ -34,6 +38,7 @@ class LocalEngine:
     Args:
         transpiler: after its `transpile`.
         place: where all programs run; None for the CPU.
+        deadline: seconds that trainers of collective training wait for each other; None without end.
 
     Attributes:
         scopes: role (``trainer:0``, an endpoint) -> its scope.
@@ -51,11 +56,15 @@ class LocalEngine:
         [1.0, 0.25]
     """
 
-    def __init__(self, transpiler: DistributeTranspiler, place: Place | None = None) -> None:
+    def __init__(
+        self, transpiler: DistributeTranspiler, place: Place | None = None, deadline: float | None = DEADLINE
+    ) -> None:
         self.transpiler, self.plan = transpiler, transpiler.plan
         self.place: Place = CPUPlace() if place is None else place
         plan = self.plan
-        self.shards = {endpoint: Shard(endpoint, plan.trainers, plan.sync) for endpoint in plan.endpoints}
+        self.shards: dict[str, Any] = {e: Shard(e, plan.trainers, plan.sync) for e in plan.endpoints}
+        if isinstance(plan, CollectivePlan):
+            self.shards = {plan.members[0]: Group(plan.trainers, deadline)}
         self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
         roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
         self.scopes = {role: Scope() for role in roles}
@@ -70,21 +79,22 @@ class LocalEngine:
 
     def server(self, endpoint: str) -> Shard:
         """The connection of a parameter server."""
-        return self.shards[endpoint]
+        shard: Shard = self.shards[endpoint]
+        return shard
 
     def _call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
         shard = self.shards.get(endpoint)
         if shard is None:
             raise EnforceNotMet(
-                f"There is no parameter server {endpoint}.", expected=", ".join(self.shards), received=endpoint,
-                hint="the program was transpiled for other servers: call transpile again for all roles.",
+                f"No role of this training has the endpoint {endpoint}.", expected=", ".join(self.shards),
+                received=endpoint, hint="the program was transpiled for others: call transpile again for all roles.",
             )  # fmt: skip
         return getattr(shard, method)(*args, **check)
 
     # ---- roles
 
     def __enter__(self) -> LocalEngine:
-        engine.attach(self, self.plan.endpoints)
+        engine.attach(self, self.plan.logical)
         for endpoint in self.plan.endpoints:
             self._start(endpoint, self._serve, endpoint)
         return self
@@ -156,6 +166,8 @@ class LocalEngine:
                 self._run(role, startup)
             for feed in reader(number):
                 results[number].append(self._run(role, main, feed, names))
+                if isinstance(self.plan, CollectivePlan):  # which has no barrier to count steps
+                    self.connections[number].step += 1
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
                     shard.leave(number, self.connections[number].step)
@@ -176,14 +188,21 @@ class LocalEngine:
         return results
 
     def parameters(self) -> dict[str, Any]:
-        """The whole parameters as the servers have them now, float arrays by name."""
+        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0.
+
+        Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
+        Fluid.
+        """
+        if isinstance(self.plan, CollectivePlan):
+            return values_of(self.scopes["trainer:0"], [*self.plan.gradients, *self.plan.kept])
         values: dict[Any, Any] = {}
         for endpoint, shard in self.shards.items():
             names = [part.name for part in self.plan.on(endpoint)]
             values.update(shard.pull(0, max(shard.step, 0), names))
             for table in self.plan.tables:
                 values[table, endpoint] = shard.pull(0, max(shard.step, 0), [table])[table]
-        return whole_parameters(self.plan, values)
+        running = values_of(self.scopes["trainer:0"], self.plan.kept)
+        return {**whole_parameters(self.plan, values), **running}
 
 
 def whole_parameters(plan: Plan, values: Mapping[Any, Any]) -> dict[str, Any]:
@@ -205,7 +224,7 @@ def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
     """A reader that gives each trainer its share of the rows of every batch.
 
     Args:
-        feeds: whole batches, arrays with as many rows as the number of trainers divides.
+        feeds: whole batches, arrays or LoDTensors with as many rows or sequences as the number of trainers divides.
         trainers: how many there are.
 
     Example:
@@ -217,15 +236,6 @@ def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
 
     def reader(number: int) -> Iterable[Feed]:
         for feed in whole:
-            share = {}
-            for name, value in feed.items():
-                rows = len(value)
-                if rows % trainers:
-                    raise OpValueError(
-                        f"A batch of {rows} rows cannot be shared equally by {trainers} trainers.",
-                        expected=f"a multiple of {trainers}", received=rows, hint="drop the last, smaller batch.",
-                    )  # fmt: skip
-                share[name] = value[number * rows // trainers : (number + 1) * rows // trainers]
-            yield share
+            yield {name: shares(name, value, trainers, "trainers")[number] for name, value in feed.items()}
 
     return reader

@@ -12,16 +12,17 @@ from types import TracebackType
 from typing import Any
 
 import fluidnb
+from fluidnb.distributed.group import DEADLINE
 from fluidnb.distributed.local import Reader, whole_parameters
+from fluidnb.distributed.ray_collective import CollectiveTraining
 from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import require
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
+from fluidnb.transpiler.distribute.collective import CollectivePlan
 
-#: Seconds without any finished step or recovery after which a role counts as hanging.
-DEADLINE = 120.0
 #: Seconds between two checks of all roles.
 _POLL = 0.1
 
@@ -101,6 +102,7 @@ class RayEngine:
         self._trainers: list[Any] = []
         self._prepared: set[int] = set()  # trainers that know their programs
         self._started = False
+        self._collective: CollectiveTraining | None = None
 
     # ---- processes
 
@@ -129,7 +131,12 @@ class RayEngine:
         trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
         for endpoint in self.plan.endpoints:
             self._servers[endpoint] = server.remote(endpoint, self._folder, self.every)
-        self._trainers = [trainer.remote(number) for number in range(self.plan.trainers)]
+        if isinstance(self.plan, CollectivePlan):
+            programs = [_bytes(self.transpiler.get_trainer_programs(n)) for n in range(self.plan.trainers)]
+            seed, members = self.plan.program.random_seed, self.plan.members
+            self._collective = CollectiveTraining(ray, programs, seed, members, _Reach, DEADLINE)
+        else:
+            self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
         for role, actor in self._roles().items():
             version = ray.get(actor.version.remote())
             if version != fluidnb.__version__:
@@ -145,6 +152,7 @@ class RayEngine:
         for actor in self._roles().values():
             ray.kill(actor)
         self._servers, self._trainers, self._prepared, self.generation = {}, [], set(), -1
+        self._collective = None
         if self._started:
             ray.shutdown()
             self._started = False
@@ -154,6 +162,8 @@ class RayEngine:
 
     def _roles(self) -> dict[str, Any]:
         """Role -> its actor."""
+        if self._collective is not None:
+            return self._collective.roles()
         return {**self._servers, **{f"trainer:{i}": actor for i, actor in enumerate(self._trainers)}}
 
     # ---- training
@@ -173,6 +183,8 @@ class RayEngine:
         """
         ray = _ray()
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
+        if self._collective is not None:
+            return self._collective.train(reader, names)
         results: list[dict[int, Any]] = [{} for _ in self._trainers]
         running: dict[Any, int] = {}
         over: set[int] = set()
@@ -283,7 +295,13 @@ class RayEngine:
         return None
 
     def parameters(self) -> dict[str, Any]:
-        """The whole parameters as the servers have them now, by name."""
+        """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0.
+
+        Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
+        Fluid. After a restart all trainers continue from these.
+        """
+        if self._collective is not None and isinstance(self.plan, CollectivePlan):
+            return self._collective.parameters([*self.plan.gradients, *self.plan.kept])
         ray = _ray()
         values: dict[Any, Any] = {}
         for endpoint, actor in self._servers.items():
@@ -293,4 +311,5 @@ class RayEngine:
             for table in self.plan.tables:
                 rows = ray.get(actor.call.remote("pull", self.generation, step, [table]))[table]
                 values[table, endpoint] = rows
-        return whole_parameters(self.plan, values)
+        running = ray.get(self._trainers[0].values.remote(self.plan.kept))
+        return {**whole_parameters(self.plan, values), **running}

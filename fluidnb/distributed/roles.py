@@ -9,7 +9,9 @@ from typing import Any
 import fluidnb
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Call, Connection
+from fluidnb.distributed.running_values import RunningValues
 from fluidnb.distributed.shard import Rejoin, Shard
+from fluidnb.distributed.values import values_of
 from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
@@ -115,10 +117,12 @@ class TrainerRole:
 
     Args:
         number: of the trainer.
+        folder: of checkpoints.
+        every: steps between two checkpoints.
     """
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, folder: str, every: int) -> None:
+        self.number, self.folder, self.every = number, folder, every
         self.connection: Connection | None = None
         self.exe, self.scope = Executor(CPUPlace()), Scope()
         self._batches: Iterator[Mapping[str, Any]] | None = None
@@ -134,6 +138,7 @@ class TrainerRole:
             call: reaches the servers.
         """
         self.main, self.startup = (_program(data, seed) for data in programs)
+        self.running = RunningValues(self.main, self.folder, self.number, self.every)
         self.connection, self._batches = Connection(self.number, sync, call), None
         engine.attach(self, endpoints)
 
@@ -149,6 +154,10 @@ class TrainerRole:
     def server(self, endpoint: str) -> Any:
         """See `fluidnb.op.engine.Engine`: there is none here."""
         raise NotImplementedError("a trainer's process has no server")
+
+    def values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Variables of this trainer by name."""
+        return values_of(self.scope, names)
 
     def steps(
         self, generation: int, step: int, reader: Callable[[int], Iterable[Mapping[str, Any]]], fetch: list[str]
@@ -174,6 +183,7 @@ class TrainerRole:
             known.join(generation, step)
             self.scope = Scope()
             self.exe.run(self.startup, scope=self.scope)
+            self.running.load(self.scope, step)
             self._batches = islice(iter(reader(self.number)), step, None)
         first, values, end = known.step, [], time.monotonic() + _TURN
         for feed in self._batches:
@@ -182,6 +192,7 @@ class TrainerRole:
             except BaseException:
                 self._batches = None
                 raise
+            self.running.save(self.scope, known.step)
             if time.monotonic() > end:
                 return first, values, False
         return first, values, True

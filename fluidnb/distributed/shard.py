@@ -26,6 +26,11 @@ def copied(value: Any) -> Any:
     return np.array(value)
 
 
+def headline(error: BaseException) -> str:
+    """The first line of an error's text; its type where it has none."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
 def no_check() -> None:
     """Never stop a waiting call."""
 
@@ -239,7 +244,7 @@ class Shard:
         """Raise where a role has failed, or a call belongs to an earlier generation."""
         if self._error is not None:
             raise EnforceNotMet(
-                f"Training has stopped because another role failed: {str(self._error).splitlines()[0]}",
+                f"Training has stopped because another role failed: {headline(self._error)}",
                 expected="running trainers and servers", received=type(self._error).__name__,
                 hint="the error of that role says what to do.",
             ) from self._error  # fmt: skip

@@ -11,6 +11,10 @@ from fluidnb.errors import EnforceNotMet, near
 Check = Callable[[], None]
 
 
+#: How an all-reduce puts values together; the index is Fluid's ``reduce_type``.
+REDUCTIONS = ("sum", "max", "min", "prod")
+
+
 @dataclass(frozen=True)
 class Arrival:
     """Gradients that a parameter server gets at once: a whole step of all trainers, or those of one message.
@@ -42,8 +46,17 @@ class TrainerSide(Protocol):
     def prefetch(self, endpoint: str, table: str, ids: Any, check: Check) -> Any:
         """The rows of a table with these numbers, in their order."""
 
-    def all_reduce(self, name: str, value: Any, check: Check) -> Any:
-        """The sum of the values that all trainers give under this name."""
+    def all_reduce(
+        self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Check
+    ) -> Sequence[Any]:  # fmt: skip
+        """The reduction of each variable over all trainers; waits for them. The results are read-only.
+
+        Args:
+            endpoints: of all trainers.
+            how: one of `REDUCTIONS`.
+            names: of the variables, the same on each trainer.
+            values: arrays or SelectedRows; none of a trainer that only receives.
+        """
 
 
 class ServerSide(Protocol):

@@ -17,6 +17,8 @@ def cross(source: SelectedRows, target: SelectedRows, place: Any) -> None:
     """Copies rows to another place; their row numbers are on the host everywhere."""
     target.height_, target.rows_ = source.height_, source.rows_
     if source.value.array is not None:
+        if place.kind != "cpu" and isinstance(target.value.array, np.ndarray):
+            target.value.array = None  # a shape and a dtype so far, which `Binder.put` stores
         target.value.set(np.asarray(source.value), place)
 
 

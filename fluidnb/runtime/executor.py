@@ -133,6 +133,8 @@ class Executor:
         if program is None:
             program = default_main_program()
         elif type(program) is not Program:
+            if getattr(program, "is_parallel", False) and self._on_host and not self._closed:
+                return program.on_places(scope).run(feed, fetch_list, return_numpy)  # type: ignore[no-any-return]
             program, feed = _for_one_device(program, feed)
         if scope is None:
             scope = scopes._stack[-1]

@@ -1,4 +1,4 @@
-"""Programs and executors for several devices run on one."""
+"""Programs and executors for several devices, on one place; `tests/distributed/test_places.py` has several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb import compiler
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
 
 CPU = fluid.CPUPlace()
@@ -25,21 +24,18 @@ def training() -> tuple[Any, Any, dict[str, Any]]:
     return loss, test, {"x": rng.normal(size=(8, 3)).astype("float32"), "y": rng.normal(size=(8, 1)).astype("float32")}
 
 
-def test_a_compiled_program_runs_like_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "_said", False)
+def test_a_compiled_program_runs_like_the_program() -> None:
     loss, _, feed = training()
     build, run = fluid.BuildStrategy(), fluid.ExecutionStrategy()
     build.reduce_strategy, run.num_threads = fluid.BuildStrategy.ReduceStrategy.Reduce, 4
     build.memory_optimize = build.fuse_all_reduce_ops = True
     program = fluid.CompiledProgram(fluid.default_main_program())
-    with pytest.warns(UserWarning, match="2 devices were requested: fluidnb runs on one"):
-        same = program.with_data_parallel(loss.name, build, run, places=[CPU, CPU])
-    assert same is program.with_data_parallel(places=fluid.cpu_places(2)) is program  # said once
+    assert program.with_data_parallel(loss.name, build, run) is program
     executor = fluid.Executor(CPU)
     losses = [executor.run(program, feed=feed, fetch_list=[loss])[0].item() for _ in range(5)]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == 5
     assert executor.run(program, feed=[feed], fetch_list=[loss])[0].item() < losses[-1]
-    assert executor._hot is not None and executor._hot.desc is fluid.default_main_program().desc
+    assert executor._hot is not None and executor._hot.desc is fluid.default_main_program().desc  # one place: no copy
     with pytest.raises(OpTypeError, match="feed requires dict"):
         executor.run(program, feed=[feed, feed], fetch_list=[loss])
 
@@ -58,7 +54,7 @@ def test_a_parallel_executor_trains_and_tests_over_one_scope() -> None:
         fluid.ParallelExecutor(False, main_program=test, scope=own).run([loss.name], feed)
 
 
-def test_what_one_device_cannot_do_is_said() -> None:
+def test_what_cannot_be_done_is_said() -> None:
     main = fluid.default_main_program()
     with pytest.raises(OpTypeError, match="program_or_graph of CompiledProgram must be a Program"):
         fluid.CompiledProgram(main.desc)
@@ -66,9 +62,9 @@ def test_what_one_device_cannot_do_is_said() -> None:
         fluid.ParallelExecutor(False, main_program=main.desc)
     with pytest.raises(OpTypeError, match="share_vars_from of ParallelExecutor must be"):
         fluid.ParallelExecutor(False, share_vars_from=fluid.Executor(CPU))
-    with pytest.raises(OpValueError, match="one process"):
+    with pytest.raises(OpValueError, match="not made for trainer 0 of 2"):
         fluid.ParallelExecutor(False, num_trainers=2)
-    with pytest.raises(OpValueError, match="another length than there are devices"):
+    with pytest.raises(OpValueError, match="another length than there are places"):
         fluid.ParallelExecutor(False).run([], feed=[{}, {}])
     with pytest.raises(NotBuiltYet, match="with_inference_optimize"):
         fluid.CompiledProgram(main).with_inference_optimize(None)

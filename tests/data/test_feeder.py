@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb import memory
 from fluidnb.data import DataFeeder, reader
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.values import CPUPlace, CUDAPinnedPlace, LoDTensor, VarType
 
 
@@ -89,11 +89,10 @@ def test_one_device_takes_what_is_for_several() -> None:
     (feed,) = feeder.feed_parallel([[([1, 2, 3], 0)]], 1)
     assert feed["x"].shape() == [1, 3]
     for wrong in ([], [[([1, 2, 3], 0)]] * 2):
-        with pytest.raises(OpValueError, match=r"a batch for each device(.|\n)*\[batch\]"):
+        with pytest.raises(OpValueError, match=r"a batch for each place(.|\n)*a list of 1"):
             feeder.feed_parallel(wrong)
-    for call in (lambda: feeder.decorate_reader(rows, True, 2), lambda: feeder.feed_parallel([], 2)):
-        with pytest.raises(NotBuiltYet, match=r"several devices(.|\n)*num_places of 1"):
-            call()
+    with pytest.raises(OpValueError, match=r"num_places must be(.|\n)*1 or more"):
+        feeder.feed_parallel([], 0)
 
 
 @pytest.mark.parametrize("wrong", [[X, 5], [None], "x y", 7, X])

@@ -68,6 +68,32 @@ def shared_table() -> fluid.Variable:
     return word2vec(is_distributed=True)
 
 
+def sentiment() -> fluid.Variable:
+    """A DynamicRNN over words, whose last state is classified."""
+    words = layers.data("words", [1], dtype="int64", lod_level=1)
+    label = layers.data("label", [1], dtype="int64")
+    rows, rnn = layers.embedding(words, [50, 8]), layers.DynamicRNN()
+    with rnn.block():
+        word = rnn.step_input(rows)
+        before = rnn.memory(shape=[8], value=0.0)
+        state = layers.fc([word, before], 8, act="tanh")
+        rnn.update_memory(before, state)
+        rnn.output(state)
+    last = layers.sequence_last_step(rnn())
+    return layers.mean(layers.cross_entropy(layers.fc(last, 2, act="softmax"), label))
+
+
+def sentences(count: int) -> Feeds:
+    """Random feeds for `sentiment`: four sequences each."""
+    feeds = []
+    for i in range(count):
+        draw = np.random.default_rng(i)
+        lengths = draw.integers(1, 5, 4)
+        words = fluid.create_lod_tensor(draw.integers(0, 50, (lengths.sum(), 1)), [list(lengths)], fluid.CPUPlace())
+        feeds.append({"words": words, "label": draw.integers(0, 2, (4, 1))})
+    return feeds
+
+
 def batches(main: fluid.Program, count: int, rows: int = 8, words: int = 10) -> Feeds:
     """Random feeds for all data variables of a program without sequences."""
     draw = np.random.default_rng(3)
@@ -101,6 +127,15 @@ def divided(parts: Built, servers: int = 2, trainers: int = 2, **how: Any) -> fl
     transpiler = fluid.DistributeTranspiler(config)
     endpoints = ",".join(f"ps:{i}" for i in range(servers))
     transpiler.transpile(0, parts[0], pservers=endpoints, trainers=trainers, startup_program=parts[1], **how)
+    return transpiler
+
+
+def collective(parts: Built, trainers: int | str = 2) -> fluid.DistributeTranspiler:
+    """A transpiler after `transpile` without servers."""
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = "collective"
+    transpiler = fluid.DistributeTranspiler(config)
+    transpiler.transpile(0, parts[0], trainers=trainers, startup_program=parts[1])
     return transpiler
 
 

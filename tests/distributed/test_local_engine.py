@@ -14,7 +14,18 @@ from fluidnb import layers
 from fluidnb.distributed import LocalEngine
 from fluidnb.distributed.local import split_batches
 from fluidnb.errors import EnforceNotMet, FluidError
-from tests.distributed.networks import batches, built, divided, fit_a_line, lenet, one_process, shared_table, word2vec
+from tests.distributed.networks import (
+    batches,
+    built,
+    divided,
+    fit_a_line,
+    lenet,
+    one_process,
+    sentences,
+    sentiment,
+    shared_table,
+    word2vec,
+)  # fmt: skip
 
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
@@ -81,31 +92,11 @@ def test_two_runs_give_the_same_bits() -> None:
 
 
 def test_dynamic_rnn_over_sequences() -> None:
-    def sentiment() -> fluid.Variable:
-        words = layers.data("words", [1], dtype="int64", lod_level=1)
-        label = layers.data("label", [1], dtype="int64")
-        rows, rnn = layers.embedding(words, [50, 8]), layers.DynamicRNN()
-        with rnn.block():
-            word = rnn.step_input(rows)
-            before = rnn.memory(shape=[8], value=0.0)
-            state = layers.fc([word, before], 8, act="tanh")
-            rnn.update_memory(before, state)
-            rnn.output(state)
-        last = layers.sequence_last_step(rnn())
-        return layers.mean(layers.cross_entropy(layers.fc(last, 2, act="softmax"), label))
-
-    def feed(rng: Any) -> dict[str, Any]:
-        lengths = rng.integers(1, 5, 4)
-        words = fluid.create_lod_tensor(rng.integers(0, 50, (lengths.sum(), 1)), [list(lengths)], fluid.CPUPlace())
-        return {"words": words, "label": rng.integers(0, 2, (4, 1))}
-
-    feeds = [feed(np.random.default_rng(i)) for i in range(4)]
+    feeds = sentences(4)
     expected_losses, expected = one_process(built(sentiment, OPTIMIZERS["sgd"]), feeds)
     parts = built(sentiment, OPTIMIZERS["sgd"])
-    with LocalEngine(divided(parts)) as engine:  # both trainers get the whole batch: the mean is the same
-        losses = engine.train(lambda trainer: feeds, fetch_list=[parts[2]])
-        parameters = engine.parameters()
-    np.testing.assert_allclose([step[0].item() for step in losses[0]], expected_losses, rtol=1e-5)
+    losses, parameters = trained(divided(parts), feeds, parts[2])
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-5)
     for name, value in expected.items():
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
 

@@ -29,6 +29,7 @@ MORE: dict[str, str] = {
     "tests/device": "g++",
     "tests/emulator": "g++",
     "tests/endurance": "processes, minutes",
+    "tests/distributed/test_ray_collective.py": "Ray, processes",
     "tests/distributed/test_ray_engine.py": "Ray, processes",
     "tests/docs": "Sphinx, Chromium",
     "tests/fuzz": "minutes",

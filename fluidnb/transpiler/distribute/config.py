@@ -40,6 +40,11 @@ class DistributeTranspilerConfig:
     sync_mode: bool = True
     runtime_split_send_recv: bool = False
 
+    @property
+    def is_collective(self) -> bool:
+        """Whether trainers reduce gradients among themselves, without parameter servers."""
+        return self.mode in ("collective", "nccl2")
+
     def dispatcher(self, endpoints: Sequence[str]) -> PSDispatcher:
         """A dispatcher over endpoints."""
         return (self.split_method or RoundRobin)(endpoints)

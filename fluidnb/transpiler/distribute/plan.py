@@ -54,23 +54,23 @@ class Plan:
         Raises:
             OpValueError: nothing is optimized, or an operator needs the gradients of several parameters at once.
         """
-        ops = program.desc.block(0).ops
-        updates: dict[str, list[OpDesc]] = {}
-        for op in ops:
-            if is_update(op):
-                updates.setdefault(op.attrs["op_role_var"][0], []).append(op)
-        if not updates:
-            raise OpValueError(
-                "The program has no optimizer: there is nothing for parameter servers to do.",
-                expected="operators that update parameters", received=program.short(),
-                hint="call optimizer.minimize(loss) before transpile.",
-            )  # fmt: skip
-        schedule = [op for op in ops if is_schedule(op)]
+        updates = updates_of(program)
+        schedule = [op for op in program.desc.block(0).ops if is_schedule(op)]
         plan = cls(program, startup, trainers, sync, endpoints, config, updates, schedule, {}, {})
         plan._refuse_shared()
         plan._find_tables()
         plan._place()
         return plan
+
+    @property
+    def kept(self) -> list[str]:
+        """Parameters that no optimizer updates, such as running averages: each trainer has its own."""
+        return [p.name for p in self.program.all_parameters() if p.name not in self.updates]
+
+    @property
+    def logical(self) -> list[str]:
+        """The endpoints by which operators find their engine."""
+        return self.endpoints
 
     @property
     def per_trainer(self) -> bool:
@@ -149,6 +149,25 @@ class Plan:
 def is_update(op: OpDesc) -> bool:
     """Whether an operator belongs to the update of a parameter."""
     return bool(int(op.attrs.get("op_role", 0)) & OpRole.Optimize and op.attrs.get("op_role_var"))
+
+
+def updates_of(program: Program) -> dict[str, list[OpDesc]]:
+    """For each parameter the operators that clip and regularize its gradient and update it.
+
+    Raises:
+        OpValueError: there is none.
+    """
+    updates: dict[str, list[OpDesc]] = {}
+    for op in program.desc.block(0).ops:
+        if is_update(op):
+            updates.setdefault(op.attrs["op_role_var"][0], []).append(op)
+    if not updates:
+        raise OpValueError(
+            "The program has no optimizer: there is nothing to divide among trainers.",
+            expected="operators that update parameters", received=program.short(),
+            hint="call optimizer.minimize(loss) before transpile.",
+        )  # fmt: skip
+    return updates
 
 
 def is_schedule(op: OpDesc) -> bool:

@@ -1,9 +1,11 @@
-"""DistributeTranspiler: the door to distributed training, with Fluid's signatures."""
+"""DistributeTranspiler: one training program becomes those of all roles, with Fluid's signatures."""
 
 from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError
 from fluidnb.program import Program, default_main_program, default_startup_program
+from fluidnb.transpiler.distribute import collective
 from fluidnb.transpiler.distribute import trainer as trainers_programs
+from fluidnb.transpiler.distribute.collective import CollectivePlan
 from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
 from fluidnb.transpiler.distribute.plan import Plan, is_transfer, without
 from fluidnb.transpiler.distribute.server import ServerPrograms
@@ -11,10 +13,11 @@ from fluidnb.transpiler.distribute.server import ServerPrograms
 
 @checked
 class DistributeTranspiler:
-    """Turns a training program into the programs of trainers and parameter servers.
+    """Turns a training program into the programs of trainers and parameter servers, or of trainers alone.
 
     The training program is not changed. The startup program is, as in Fluid: operators that receive the parameters'
-    initial values are appended to it.
+    initial values are appended to it. With ``config.mode = "collective"`` there are no servers: each trainer has all
+    parameters, begins with those of trainer 0, and updates them by gradients that ``allreduce`` averages over trainers.
 
     Args:
         config: how parameters are divided; None for the defaults.
@@ -44,7 +47,7 @@ class DistributeTranspiler:
         trainer_id: int,
         program: Program | None = None,
         pservers: str = "127.0.0.1:6174",
-        trainers: int = 1,
+        trainers: int | str = 1,
         sync_mode: bool = True,
         startup_program: Program | None = None,
         current_endpoint: str = "127.0.0.1:6174",
@@ -56,32 +59,35 @@ class DistributeTranspiler:
             program: the training program, with optimizer; None for the default main program.
             pservers: endpoints of the parameter servers, with commas between them. They are names: an engine
                 decides where each runs.
-            trainers: how many trainers there are.
+            trainers: how many trainers there are; in collective mode also their endpoints, with commas between them.
             sync_mode: whether the servers wait for all trainers in each step.
             startup_program: None for the default startup program; it is changed.
-            current_endpoint: ignored with parameter servers (compatibility).
+            current_endpoint: in collective mode with endpoints, the one of this trainer; else ignored (compatibility).
 
         Raises:
             OpValueError: the program has no optimizer, endpoints repeat, or the trainer's number is too large.
         """
-        endpoints = [name.strip() for name in pservers.split(",") if name.strip()]
-        if not endpoints or len(set(endpoints)) < len(endpoints):
-            raise OpValueError(
-                "pservers must name each parameter server once.", expected='endpoints such as "ps:0,ps:1"',
-                received=repr(pservers), hint="an endpoint is a name here; an engine decides where it runs.",
-            )  # fmt: skip
-        if not 0 <= trainer_id < trainers:
-            raise OpValueError(
-                f"There is no trainer {trainer_id} among {trainers}.", expected=f"0 to {trainers - 1}",
-                received=trainer_id, hint="trainers= is how many there are; trainer_id counts from 0.",
-            )  # fmt: skip
         main = program if program is not None else default_main_program()
         startup = startup_program if startup_program is not None else default_startup_program()
         before = without(startup, [op for op in startup.desc.block(0).ops if is_transfer(op)])
-        plan = Plan.of(main, before, trainers, sync_mode, endpoints, self.config)
+        if self.config.is_collective:
+            members = _trainer_endpoints(trainers)
+            _check_trainer(trainer_id, len(members))
+            _check_current(current_endpoint, members, trainer_id)
+            plan: Plan = CollectivePlan.among(main, before, members, self.config)
+        else:
+            if not isinstance(trainers, int):
+                raise OpValueError(
+                    "trainers is a number with parameter servers.", expected="how many trainers there are",
+                    received=repr(trainers), hint='config.mode = "collective" takes the endpoints of trainers.',
+                )  # fmt: skip
+            servers = _endpoints(pservers, "pservers must name each parameter server once.")
+            _check_trainer(trainer_id, trainers)
+            plan = Plan.of(main, before, trainers, sync_mode, servers, self.config)
         if not any(is_transfer(op) for op in startup.desc.block(0).ops):
-            trainers_programs.extend_startup(plan, startup, trainer_id)
+            _extend_startup(plan, startup, trainer_id)
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
+        self._divided = main.desc.serialize_to_string()
 
     @property
     def plan(self) -> Plan:
@@ -97,13 +103,28 @@ class DistributeTranspiler:
             )  # fmt: skip
         return self._plan
 
+    def check_unchanged(self) -> None:
+        """Raise where the training program was edited after `transpile`: its division is that of the old one.
+
+        Raises:
+            OpValueError: with the number of operators before and after.
+        """
+        now = self.plan.program
+        if now.desc.serialize_to_string() != self._divided:
+            before = Program.parse_from_string(self._divided)
+            raise OpValueError(
+                "The program was edited after transpile.", expected=before.short(), received=now.short(),
+                hint="call transpile again: trainers and servers must run programs of one division.",
+            )  # fmt: skip
+
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that this trainer runs for each batch.
 
         Args:
             wait_port: ignored (compatibility): a trainer waits for its servers when it first receives.
         """
-        return trainers_programs.main_program(self.plan, self.trainer_id)
+        self.check_unchanged()
+        return _main_program(self.plan, self.trainer_id)
 
     def get_trainer_programs(self, trainer_id: int) -> tuple[Program, Program]:
         """Main and startup program of any trainer.
@@ -111,9 +132,12 @@ class DistributeTranspiler:
         Args:
             trainer_id: its number, from 0.
         """
-        startup = self.plan.startup.clone()
-        trainers_programs.extend_startup(self.plan, startup, trainer_id)
-        return trainers_programs.main_program(self.plan, trainer_id), startup
+        self.check_unchanged()
+        plan = self.plan
+        _check_trainer(trainer_id, plan.trainers)
+        startup = plan.startup.clone()
+        _extend_startup(plan, startup, trainer_id)
+        return _main_program(plan, trainer_id), startup
 
     def get_pserver_program(self, endpoint: str) -> Program:
         """The program that a parameter server runs.
@@ -141,12 +165,65 @@ class DistributeTranspiler:
         return self._server(endpoint).startup()
 
     def _server(self, endpoint: str) -> ServerPrograms:
+        self.check_unchanged()
         plan = self.plan
         if endpoint not in plan.endpoints:
             raise OpValueError(
-                f"There is no parameter server {endpoint}.", expected=", ".join(plan.endpoints), received=endpoint,
-                hint="the endpoints are those given to transpile(pservers=...).",
+                f"There is no parameter server {endpoint}.", received=endpoint,
+                expected=", ".join(plan.endpoints) or "none: trainers of collective training need no server",
+                hint="the endpoints are those given to transpile(pservers=...)." if plan.endpoints
+                else 'config.mode = "pserver" trains with servers.',
             )  # fmt: skip
         if endpoint not in self._servers:
             self._servers[endpoint] = ServerPrograms(plan, endpoint)
         return self._servers[endpoint]
+
+
+def _main_program(plan: Plan, trainer: int) -> Program:
+    """The main program of a trainer."""
+    if isinstance(plan, CollectivePlan):
+        return collective.main_program(plan, trainer)
+    return trainers_programs.main_program(plan, trainer)
+
+
+def _extend_startup(plan: Plan, startup: Program, trainer: int) -> None:
+    """Append what gives all trainers the same initial values."""
+    if isinstance(plan, CollectivePlan):
+        collective.extend_startup(plan, startup, trainer)
+    else:
+        trainers_programs.extend_startup(plan, startup, trainer)
+
+
+def _endpoints(text: str, problem: str) -> list[str]:
+    """Endpoints with commas between them, each once."""
+    endpoints = [name.strip() for name in text.split(",") if name.strip()]
+    if not endpoints or len(set(endpoints)) < len(endpoints):
+        raise OpValueError(
+            problem, expected='endpoints such as "ps:0,ps:1"', received=repr(text),
+            hint="an endpoint is a name here; an engine decides where it runs.",
+        )  # fmt: skip
+    return endpoints
+
+
+def _trainer_endpoints(trainers: int | str) -> list[str]:
+    """The endpoints of trainers, given as such or by their number."""
+    if isinstance(trainers, str):
+        return _endpoints(trainers, "trainers must name each trainer once.")
+    return [f"trainer:{number}" for number in range(trainers)]
+
+
+def _check_trainer(trainer: int, trainers: int) -> None:
+    if not 0 <= trainer < trainers:
+        raise OpValueError(
+            f"There is no trainer {trainer} among {trainers}.", expected=f"0 to {trainers - 1}",
+            received=trainer, hint="trainers= is how many there are; trainer_id counts from 0.",
+        )  # fmt: skip
+
+
+def _check_current(current: str, endpoints: list[str], trainer: int) -> None:
+    """Refuse an endpoint of this trainer that is another one's."""
+    if current in endpoints and endpoints[trainer] != current:
+        raise OpValueError(
+            f"{current} is not the endpoint of trainer {trainer}.", expected=endpoints[trainer], received=current,
+            hint="trainer_id is the position of current_endpoint among trainers.",
+        )  # fmt: skip

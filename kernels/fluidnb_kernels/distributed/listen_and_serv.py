@@ -7,7 +7,9 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Control, op
 from fluidnb.op.engine import Arrival, engine_at
+from fluidnb.op.transform import cross
 from fluidnb.values import LoDTensor, SelectedRows
+from fluidnb.values.copies import on_host, put
 
 #: Bytes of gradients of earlier blocks that are kept, so that a debugger can step back into them.
 _KEPT_BYTES = 64 << 20
@@ -43,7 +45,7 @@ class _Server(Control):
         self._publish()
 
     def _publish(self) -> None:
-        values = {name: getattr(cell.value, "array", cell.value) for name, cell in self.kept}
+        values = {name: _host_value(cell.value) for name, cell in self.kept}
         self.side.publish({name: value for name, value in values.items() if value is not None})
 
     def enter(self, k: int) -> Any:
@@ -75,13 +77,14 @@ class _Server(Control):
         """Give a variable what a trainer has sent; bound blocks know its buffer, or its SelectedRows."""
         if isinstance(value, SelectedRows):
             cell.value = rows = self.executor.holder(name, SelectedRows)
-            rows.rows_, rows.height_, rows.value = value.rows_, value.height_, value.value
+            rows.value = LoDTensor(place=self.executor.place)
+            cross(value, rows, self.executor.place)
             return
         tensor = cell.value
         if type(tensor) is not LoDTensor or tensor.array is None or tensor.array.shape != value.shape:
             tensor = cell.value = LoDTensor(place=self.executor.place)
             tensor.array = self.executor.real(value.shape, value.dtype)
-        np.copyto(tensor.array, value)
+        put(tensor.array, value)
 
     def leave(self, k: int, scope: Any) -> None:
         if self.turns[k - self.first][2]:
@@ -93,6 +96,14 @@ class _Server(Control):
 
     def sets(self) -> Iterable[Any]:
         return [cell for _, cell in self.received]
+
+
+def _host_value(value: Any) -> Any:
+    """A tensor's array or SelectedRows on the host, not copied where they are there; None without a value."""
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows_, value.height_, LoDTensor(np.asarray(value.value)))
+    array = getattr(value, "array", None)
+    return None if array is None else on_host(array)
 
 
 def _bytes(value: Any) -> int:

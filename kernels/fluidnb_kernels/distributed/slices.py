@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, op
-from fluidnb.values import LoDTensor, SelectedRows
+from fluidnb.values import CPUPlace, LoDTensor, SelectedRows
 from fluidnb_kernels.rows.values import dtype_of, fill, shape_of, value_array
 from fluidnb_kernels.rules import checked
 
@@ -73,7 +73,7 @@ def split_selected_rows(b: Binder) -> None:
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> from fluidnb.values import LoDTensor, SelectedRows
+        >>> from fluidnb.values import CPUPlace, LoDTensor, SelectedRows
         >>> x = SelectedRows([4, 0], 6, LoDTensor(np.ones((2, 1))))
         >>> sections = {"height_sections": [3, 3]}
         >>> low, high = run_op("split_selected_rows", {"X": x}, sections, outputs={"Out": 2})["Out"]
@@ -86,6 +86,6 @@ def split_selected_rows(b: Binder) -> None:
     width, dtype = shape_of(source)[1:], dtype_of(source)
     targets = []
     for i, size in enumerate(sizes):
-        rows = SelectedRows((), size, LoDTensor(np.empty((0, *width), dtype), (), b.memory.place))
+        rows = SelectedRows((), size, LoDTensor(np.empty((0, *width), dtype), (), CPUPlace()))
         targets.append(b.put("Out", rows, i))
     b(take_sections, source, [sum(sizes[:i]) for i in range(len(sizes))], targets)

@@ -8,7 +8,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.op.engine import engine_at
 from fluidnb.op.memory_policy import Memory
-from fluidnb.values import LoDTensor, SelectedRows, dtypes
+from fluidnb.values import CPUPlace, LoDTensor, SelectedRows, dtypes
 from fluidnb_kernels.rows.values import dtype_of, fill, places_of, shape_of, value_array
 from fluidnb_kernels.rules import checked
 
@@ -77,7 +77,7 @@ def split_ids(b: Binder) -> None:
     source = b["Ids"]
     width, dtype, targets = shape_of(source)[1:], dtype_of(source), []
     for i in range(len(b.outputs["Out"])):
-        rows = SelectedRows((), source.height_, LoDTensor(np.empty((0, *width), dtype), (), b.memory.place))
+        rows = SelectedRows((), source.height_, LoDTensor(np.empty((0, *width), dtype), (), CPUPlace()))
         targets.append(b.put("Out", rows, i))
     b(split_rows, source, targets)
 
@@ -237,5 +237,5 @@ def fake_init(b: Binder) -> None:
     """
     height, *width = b.attr("shape")
     dtype = dtypes.np_dtype(b.attr("dtype"))
-    rows = SelectedRows((), height, LoDTensor(np.empty((0, *width), dtype), (), b.memory.place))
+    rows = SelectedRows((), height, LoDTensor(np.empty((0, *width), dtype), (), CPUPlace()))
     b(empty_table, b.put("Out", rows), height, width, dtype)

@@ -162,7 +162,8 @@ def _define(type: str, ids: str, example: str) -> None:
         if b.on_cuda:
             w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
             if b.attr("is_sparse", False):
-                rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
+                shape = shape_of(w)
+                rows, g = put_rows(b, "W@GRAD", shape, dtype_of(w)), g.reshape(-1, shape[1])
                 values = b.memory.alloc_on("cuda", g.shape, g.dtype)  # the rows hold it longer than a workspace lives
                 return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
             dw = b.set("W@GRAD", w.shape, w.dtype)
