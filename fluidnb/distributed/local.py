@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from fluidnb.distributed.connection import Connection
+from fluidnb.distributed.connection import Connection, Traffic
+from fluidnb.distributed.server_values import divided_values, store, whole_values
 from fluidnb.distributed.shard import Shard
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.op import engine
@@ -17,13 +16,23 @@ from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
-from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.place import CPUPlace, Place
 
 #: One batch: name of a data variable -> array.
 Feed = Mapping[str, Any]
 #: Gives the batches of one trainer, by its number.
 Reader = Callable[[int], Iterable[Feed]]
+#: ``report(trainer, step, values)``: what a trainer has fetched in a step that is over.
+Report = Callable[[int, int, list[Any]], None]
+
+
+def no_report(trainer: int, step: int, values: list[Any]) -> None:
+    """Report nothing."""
+
+
+def never() -> bool:
+    """Never stop."""
+    return False
 
 
 class LocalEngine:
@@ -34,9 +43,12 @@ class LocalEngine:
     Args:
         transpiler: after its `transpile`.
         place: where all programs run; None for the CPU.
+        initial: values to begin with in place of those of the startup program: whole arrays by the names of the
+            training program.
 
     Attributes:
         scopes: role (``trainer:0``, an endpoint) -> its scope.
+        programs: role -> the main program that it runs.
 
     Example:
         >>> x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
@@ -51,14 +63,20 @@ class LocalEngine:
         [1.0, 0.25]
     """
 
-    def __init__(self, transpiler: DistributeTranspiler, place: Place | None = None) -> None:
-        self.transpiler, self.plan = transpiler, transpiler.plan
+    def __init__(
+        self, transpiler: DistributeTranspiler, place: Place | None = None, initial: Mapping[str, Any] | None = None
+    ) -> None:
+        self.transpiler, self.plan, self._initial = transpiler, transpiler.plan, initial or {}
         self.place: Place = CPUPlace() if place is None else place
         plan = self.plan
         self.shards = {endpoint: Shard(endpoint, plan.trainers, plan.sync) for endpoint in plan.endpoints}
         self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
         roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
         self.scopes = {role: Scope() for role in roles}
+        self.programs = {endpoint: transpiler.get_pserver_program(endpoint) for endpoint in plan.endpoints}
+        self._startups: dict[int, Program] = {}
+        for number in range(plan.trainers):
+            self.programs[f"trainer:{number}"], self._startups[number] = transpiler.get_trainer_programs(number)
         self._threads: list[threading.Thread] = []
         self._errors: list[tuple[str, BaseException]] = []
 
@@ -105,7 +123,8 @@ class LocalEngine:
 
         def body() -> None:
             try:
-                function(*args)
+                with engine.acting_as(role):
+                    function(*args)
             except BaseException as e:
                 self._errors.append((role, e))
                 for shard in self.shards.values():
@@ -123,9 +142,11 @@ class LocalEngine:
             raise error
 
     def _serve(self, endpoint: str) -> None:
-        main, startup = self.transpiler.get_pserver_programs(endpoint)
-        self._run(endpoint, startup)
-        self._run(endpoint, main)
+        self._run(endpoint, self.transpiler.get_startup_program(endpoint))
+        store(self.scopes[endpoint], divided_values(self.transpiler, endpoint, self._initial))
+        self._run(endpoint, self.programs[endpoint])
+        while self.shards[endpoint].begins_again():
+            self._run(endpoint, self.programs[endpoint])
 
     def _run(self, role: str, program: Program, feed: Feed | None = None, fetch_list: Sequence[Any] = ()) -> list[Any]:
         exe = Executor(self.place)
@@ -133,12 +154,17 @@ class LocalEngine:
 
     # ---- training
 
-    def train(self, reader: Reader, fetch_list: Sequence[Any] = ()) -> list[list[list[Any]]]:
+    def train(
+        self, reader: Reader, fetch_list: Sequence[Any] = (), report: Report = no_report,
+        stop: Callable[[], bool] = never,
+    ) -> list[list[list[Any]]]:  # fmt: skip
         """Run all trainers until their batches end.
 
         Args:
             reader: gives the feeds of a trainer by its number; in synchronous training as many for each.
             fetch_list: variables or names to fetch in each step.
+            report: called after each step of a trainer, in its thread.
+            stop: called before each step; once it gives True, all trainers stop after the same number of steps.
 
         Returns:
             For each trainer, for each step, the fetched values.
@@ -148,17 +174,20 @@ class LocalEngine:
         """
         results: list[list[list[Any]]] = [[] for _ in self.connections]
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
+        gate = _Gate(self.plan.trainers, stop)
 
         def work(number: int) -> None:
-            role = f"trainer:{number}"
-            main, startup = self.transpiler.get_trainer_programs(number)
-            if self.connections[number].step == 0:
-                self._run(role, startup)
-            for feed in reader(number):
-                results[number].append(self._run(role, main, feed, names))
+            role, connection = f"trainer:{number}", self.connections[number]
+            if connection.step == 0:
+                self._run(role, self._startups[number])
+            for feed in gate.batches(number, reader(number)):
+                connection.begin_step()
+                results[number].append(self._run(role, self.programs[role], feed, names))
+                connection.count(feed)
+                report(number, connection.traffic.steps - 1, results[number][-1])
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
-                    shard.leave(number, self.connections[number].step)
+                    shard.leave(number, connection.step)
 
         for shard in self.shards.values():
             shard.expect_all()
@@ -175,30 +204,38 @@ class LocalEngine:
             shard.settle()
         return results
 
+    def traffic(self) -> dict[str, Traffic]:
+        """The work of each trainer so far, by role."""
+        return {f"trainer:{number}": connection.traffic for number, connection in enumerate(self.connections)}
+
+    def values(self) -> dict[str, Any]:
+        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
+        return whole_values(self.transpiler, {endpoint: shard.newest() for endpoint, shard in self.shards.items()})
+
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, float arrays by name."""
-        values: dict[Any, Any] = {}
-        for endpoint, shard in self.shards.items():
-            names = [part.name for part in self.plan.on(endpoint)]
-            values.update(shard.pull(0, max(shard.step, 0), names))
-            for table in self.plan.tables:
-                values[table, endpoint] = shard.pull(0, max(shard.step, 0), [table])[table]
-        return whole_parameters(self.plan, values)
+        values = self.values()
+        return {name: values[name] for name in (*self.plan.slices, *self.plan.tables)}
 
 
-def whole_parameters(plan: Plan, values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Parameters put together, by name.
+class _Gate:
+    """Gives trainers their batches, and ends them all after the same number of steps."""
 
-    Args:
-        values: name of a slice -> array; (table, endpoint) -> the rows that a server keeps.
-    """
-    whole = {name: np.concatenate([values[part.name] for part in parts]) for name, parts in plan.slices.items()}
-    for name, table in plan.tables.items():
-        parts = [values[name, endpoint] for endpoint in plan.endpoints]
-        whole[name] = np.empty((table.height, table.width), parts[0].value.array.dtype)
-        for part in parts:
-            whole[name][part.rows_] = part.value.array
-    return whole
+    def __init__(self, trainers: int, stop: Callable[[], bool]) -> None:
+        self._stop, self._taken = stop, [0] * trainers
+        self._last: int | None = None
+        self._lock = threading.Lock()
+
+    def batches(self, number: int, feeds: Iterable[Feed]) -> Iterator[Feed]:
+        """The batches of a trainer, until the end."""
+        for feed in feeds:
+            with self._lock:
+                if self._last is None and self._stop():
+                    self._last = max(self._taken)
+                if self._last is not None and self._taken[number] >= self._last:
+                    return
+                self._taken[number] += 1
+            yield feed
 
 
 def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:

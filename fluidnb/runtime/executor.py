@@ -11,6 +11,7 @@ from fluidnb.arguments import Signature
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFed, OpTypeError, near
 from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
+from fluidnb.op.engine import acting_role
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
 from fluidnb.program.prune import refuse_dropped
@@ -279,7 +280,7 @@ class Executor:
         """
         self._check_call(program, scope, unknown or {})
         origin.ran(program)
-        if hooks.before_run is not None:
+        if hooks.before_run is not None and not acting_role():
             hooks.before_run(program, scope)
         desc = program.desc
         feed = check_feed({} if feed is None else feed)

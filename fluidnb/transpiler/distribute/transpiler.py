@@ -121,11 +121,11 @@ class DistributeTranspiler:
         Args:
             endpoint: one of those given to `transpile`.
         """
-        return self._server(endpoint).main
+        return self.server(endpoint).main
 
     def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
         """Main and startup program of a parameter server."""
-        server = self._server(endpoint)
+        server = self.server(endpoint)
         return server.main, server.startup()
 
     def get_startup_program(
@@ -138,9 +138,17 @@ class DistributeTranspiler:
             pserver_program: ignored (compatibility).
             startup_program: ignored (compatibility): the one given to `transpile` counts.
         """
-        return self._server(endpoint).startup()
+        return self.server(endpoint).startup()
 
-    def _server(self, endpoint: str) -> ServerPrograms:
+    def server(self, endpoint: str) -> ServerPrograms:
+        """The programs of a parameter server, with the origin of their variables.
+
+        Args:
+            endpoint: one of those given to `transpile`.
+
+        Raises:
+            OpValueError: there is no such server.
+        """
         plan = self.plan
         if endpoint not in plan.endpoints:
             raise OpValueError(
