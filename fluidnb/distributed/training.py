@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,37 +17,13 @@ from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.roles.model import Flow, RolesPicture, RoleState
+from fluidnb.viz.roles.reader import read_roles
 
 #: Engines by name.
 ENGINES = ("local", "ray")
 #: Seconds over which a rate is measured.
 _WINDOW = 5.0
-#: The most elements of a fetched value that are kept.
-_KEPT = 1
-
-
-@dataclass(frozen=True)
-class RoleState:
-    """A role of a training at one moment.
-
-    Attributes:
-        name: ``trainer0``, ``pserver1``.
-        state: ``starting``, ``running``, ``paused``, ``ended`` or ``failed``.
-        steps: training steps of a trainer since it began; None for a server.
-        rate: samples per second lately; None for a server.
-        sent, received: bytes of a trainer to and from all servers; of a server from and to all trainers.
-        seconds: that a trainer has spent in calls of servers; for a server, that trainers have spent in its calls.
-        values: the newest fetched values by name.
-    """
-
-    name: str
-    state: str
-    steps: int | None = None
-    rate: float | None = None
-    sent: int = 0
-    received: int = 0
-    seconds: float = 0.0
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 class Shares:
@@ -289,6 +264,15 @@ class Training:
             )  # fmt: skip
         return rows
 
+    def picture(self) -> RolesPicture:
+        """The roles with the numbers of this run."""
+        states, names = self.roles(), {key: name for name, key in role_keys(self.plan).items()}
+        flows = {
+            (names[trainer], names[endpoint]): Flow(flow.sent, flow.received, flow.seconds)
+            for trainer, traffic in self._traffic.items() for endpoint, flow in traffic.flows.items()
+        }  # fmt: skip
+        return read_roles(self.transpiler, states, flows)
+
     def throughput(self) -> float:
         """Samples per second of all trainers since the start."""
         return sum(t.samples for t in self._traffic.values()) / max(self.elapsed(), 1e-9)
@@ -308,8 +292,8 @@ class Training:
         seen.append((now, samples))
         while len(seen) > 2 and now - seen[1][0] > _WINDOW:
             seen.popleft()
-        (before, count), span = seen[0], max(now - seen[0][0], 1e-9)
-        return (samples - count) / span
+        began, count = seen[0]
+        return (samples - count) / max(now - began, 1e-9)
 
 
 def role_keys(plan: Plan) -> dict[str, str]:

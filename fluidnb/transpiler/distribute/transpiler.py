@@ -7,6 +7,7 @@ from fluidnb.transpiler.distribute import trainer as trainers_programs
 from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
 from fluidnb.transpiler.distribute.plan import Plan, is_transfer, without
 from fluidnb.transpiler.distribute.server import ServerPrograms
+from fluidnb.utils.representations import repr_html
 
 
 @checked
@@ -36,7 +37,7 @@ class DistributeTranspiler:
     def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
         self.config = config if config is not None else DistributeTranspilerConfig()
         self.config.check()
-        self._plan: Plan | None = None
+        self._plan: Plan | None = None  # None before `transpile`
         self._servers: dict[str, ServerPrograms] = {}
 
     def transpile(
@@ -84,6 +85,11 @@ class DistributeTranspiler:
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
 
     @property
+    def is_divided(self) -> bool:
+        """Whether `transpile` was called."""
+        return self._plan is not None
+
+    @property
     def plan(self) -> Plan:
         """The division.
 
@@ -96,6 +102,8 @@ class DistributeTranspiler:
                 hint='t.transpile(trainer_id=0, pservers="ps:0,ps:1", trainers=2)',
             )  # fmt: skip
         return self._plan
+
+    _repr_html_ = repr_html
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that this trainer runs for each batch.
