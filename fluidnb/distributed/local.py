@@ -78,6 +78,7 @@ class LocalEngine:
         for number in range(plan.trainers):
             self.programs[f"trainer:{number}"], self._startups[number] = transpiler.get_trainer_programs(number)
         self._threads: list[threading.Thread] = []
+        self._background = False  # whether another thread than the main one waits for the roles
         self._errors: list[tuple[str, BaseException]] = []
 
     # ---- fluidnb.op.engine.Engine
@@ -103,6 +104,7 @@ class LocalEngine:
 
     def __enter__(self) -> LocalEngine:
         engine.attach(self, self.plan.endpoints)
+        self._background = threading.current_thread() is not threading.main_thread()
         for endpoint in self.plan.endpoints:
             self._start(endpoint, self._serve, endpoint)
         return self
@@ -123,7 +125,7 @@ class LocalEngine:
 
         def body() -> None:
             try:
-                with engine.acting_as(role):
+                with engine.acting_as(role, self._background):
                     function(*args)
             except BaseException as e:
                 self._errors.append((role, e))

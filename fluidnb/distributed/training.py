@@ -233,9 +233,10 @@ class Training:
         """Seconds since the start, until the end."""
         return self.seconds if self.over else time.perf_counter() - self._began
 
-    def losses(self) -> list[list[float]]:
-        """The means over the trainers of each watched value, for each step that all have finished."""
-        return [list(np.mean(rows, axis=0)) for rows in zip(*self.steps, strict=False)]
+    def losses(self, first: int = 0) -> list[list[float]]:
+        """The means over the trainers of each watched value, for each step from ``first`` that all have finished."""
+        steps = zip(*(rows[first:] for rows in self.steps), strict=False)
+        return [[sum(values) / len(values) for values in zip(*rows, strict=True)] for rows in steps]
 
     def roles(self) -> list[RoleState]:
         """The state of every role: trainers, then servers."""

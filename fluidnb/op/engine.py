@@ -77,19 +77,29 @@ _thread = threading.local()
 
 
 @contextmanager
-def acting_as(role: str) -> Iterator[None]:
-    """Inside, this thread runs the programs of a role: hooks of the user's own runs are left out."""
-    _thread.role = role
+def acting_as(role: str, background: bool = False) -> Iterator[None]:
+    """Inside, this thread runs the programs of a role: hooks of the user's own runs are left out.
+
+    Args:
+        background: whether Ctrl-C is not for this training, which nobody waits for.
+    """
+    _thread.role, _thread.background = role, background
     try:
         yield
     finally:
-        _thread.role = ""
+        _thread.role, _thread.background = "", False
 
 
 def acting_role() -> str:
     """The role whose programs this thread runs; empty for the user's own runs."""
     role: str = getattr(_thread, "role", "")
     return role
+
+
+def in_background() -> bool:
+    """Whether this thread runs a role that Ctrl-C does not stop."""
+    background: bool = getattr(_thread, "background", False)
+    return background
 
 
 def attach(engine: Engine, endpoints: Iterable[str]) -> None:

@@ -43,9 +43,8 @@ def title(role: Role) -> str:
 def link_words(link: Link) -> list[str]:
     """What a server gets from each trainer, and gives to each, in one step."""
     rows = [f"  and rows of {name}" for name in link.rows]
-    return [
-        f"  gets {size_text(link.gradients)} of gradients", *rows, f"  gives {size_text(link.parameters)} of parameters",
-    ]  # fmt: skip
+    gives = f"  gives {size_text(link.parameters)} of parameters"
+    return [f"  gets {size_text(link.gradients)} of gradients", *rows, gives]
 
 
 def state_rows(states: Sequence[RoleState]) -> list[list[str]]:

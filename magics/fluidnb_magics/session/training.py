@@ -76,11 +76,11 @@ def train(executor: Executor, task: Task, run: Run) -> None:
     try:
         with closing(iter(progress)) as batches, whole_runs() as patience:
             for batch in batches:
-                fed = _fed(feeder, batch)
+                feed = fed(feeder, batch)
                 if task.gradients is None:
-                    values = executor.run(task.program, feed=fed, fetch_list=task.watch, return_numpy=False)
+                    values = executor.run(task.program, feed=feed, fetch_list=task.watch, return_numpy=False)
                 else:
-                    values = task.gradients.run(executor, fed, task.watch, return_numpy=False)
+                    values = task.gradients.run(executor, feed, task.watch, return_numpy=False)
                 progress.take(values)
                 patience.check()
         run.ended = "done"
@@ -138,9 +138,9 @@ def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[st
     count, reader = 0, task.test
     assert reader is not None
     for batch in reader() if callable(reader) else reader:
-        fed = {name: value for name, value in _fed(feeder, batch).items() if name in read}
-        with without_change(executor, program, fed, fetches):
-            values = executor.run(program, feed=fed, fetch_list=fetches, return_numpy=False)
+        feed = {name: value for name, value in fed(feeder, batch).items() if name in read}
+        with without_change(executor, program, feed, fetches):
+            values = executor.run(program, feed=feed, fetch_list=fetches, return_numpy=False)
         size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
         for name, value in zip(names, values, strict=True):
             sums[name] += size * float(np.asarray(value).mean())
@@ -153,7 +153,7 @@ def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[st
     return {name: total / count for name, total in sums.items()}
 
 
-def _fed(feeder: DataFeeder, batch: Any) -> dict[str, Any]:
+def fed(feeder: DataFeeder, batch: Any) -> dict[str, Any]:
     """A batch as a feed: arrays where there is no LoD, which executors take the short way."""
     if isinstance(batch, dict):
         return batch
