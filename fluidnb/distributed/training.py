@@ -6,16 +6,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fluidnb.data.feeder import DataFeeder, data_variables, feed_of
 from fluidnb.distributed.connection import Traffic
 from fluidnb.distributed.local import Feed, LocalEngine, Reader
 from fluidnb.distributed.ray_engine import RayEngine
 from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.plan import Plan
+from fluidnb.values.place import CPUPlace
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.roles.model import Flow, RolesPicture, RoleState
 from fluidnb.viz.roles.reader import read_roles
@@ -53,6 +57,33 @@ class Shares:
         self._waiting: list[deque[Any]] = [deque() for _ in range(trainers)]
         self._largest = 0
         self._lock = threading.Lock()
+
+    @classmethod
+    def of(
+        cls, program: Program, reader: Callable[[], Iterable[Any]] | Iterable[Any], trainers: int, passes: int = 1,
+        feed_list: Sequence[Any] | None = None,
+    ) -> Shares:  # fmt: skip
+        """The shares of a reader's batches.
+
+        Args:
+            program: that is fed.
+            reader: a function that gives the batches of a pass, or the batches: lists of samples, or feeds.
+            trainers: how many there are.
+            passes: how often to go through the reader.
+            feed_list: what a sample has fields for, variables or names; all data variables by default.
+
+        Raises:
+            OpValueError: the program reads no data.
+        """
+        fed = data_variables(program) if feed_list is None else list(feed_list)
+        if not fed:
+            raise OpValueError(
+                "The program reads no data.", expected="a variable made by layers.data", received=program.short(),
+                hint='x = fluid.layers.data("x", shape=[13]) makes one.',
+            )  # fmt: skip
+        feeder = DataFeeder(fed, CPUPlace(), program)
+        batches = (batch for _ in range(passes) for batch in (reader() if callable(reader) else reader))
+        return cls(batches, partial(feed_of, feeder), trainers)
 
     def __call__(self, trainer: int) -> Iterable[Feed]:
         """The batches of a trainer."""

@@ -1,13 +1,11 @@
 """Training by several roles from a magic: it runs in the background, and cells wait for it, leave it or stop it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fluidnb.data import DataFeeder
 from fluidnb.distributed.training import Shares, Training, endpoints
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import Program, Variable, hooks
@@ -22,7 +20,7 @@ from fluidnb.viz.base.html import cells_html
 from fluidnb.viz.base.styled_text import plain
 from fluidnb.viz.roles.text import state_lines, state_rows
 from fluidnb.viz.time.progress_renderings import State, progress_html, progress_text
-from fluidnb_magics.session.training import Reader, Run, data_variables, fed, parameters_of
+from fluidnb_magics.session.training import Reader, Run, parameters_of
 from fluidnb_magics.session.workbench import Workbench
 
 #: Seconds between two updates of the display.
@@ -85,9 +83,6 @@ def start(
             "Trainers and servers run on the CPU.", expected="CPUPlace()", received=repr(bench.place),
             hint="%fluid place cpu chooses it.",
         )  # fmt: skip
-    feeds = data_variables(program) if feed is None else list(feed)
-    if not feeds:
-        raise OpValueError("the program reads no data.", expected="a variable made by layers.data", hint="%fluid show")
     main, startup = next(pair for pair in bench.programs.values() if pair[0] is program)
     bench.before_run(main, global_scope())
     transpiler = DistributeTranspiler()
@@ -95,8 +90,7 @@ def start(
         0, program, pservers=endpoints(roles.pservers), trainers=roles.trainers, sync_mode=roles.sync,
         startup_program=startup.clone(),
     )  # fmt: skip
-    feeder = DataFeeder(feeds, bench.place, program)
-    shares = Shares(_batches(reader, passes), partial(fed, feeder), roles.trainers)
+    shares = Shares.of(program, reader, roles.trainers, passes, feed)
     names = [v.name for v in watch]
     training = Training(transpiler, shares, names, roles.engine, roles.address, _initial(program))
     training.start()
@@ -168,12 +162,6 @@ def current_run(bench: Workbench) -> DistributedRun:
             received="none",
         )  # fmt: skip
     return bench.distributed
-
-
-def _batches(reader: Reader, passes: int) -> Iterator[Any]:
-    for _ in range(passes):
-        batches: Iterable[Any] = reader() if callable(reader) else reader
-        yield from batches
 
 
 def _initial(program: Program) -> dict[str, Any]:
