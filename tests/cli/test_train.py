@@ -59,8 +59,8 @@ def saved(folder: Path) -> dict[str, np.ndarray]:
 
 
 def test_the_parameters_are_those_of_the_script_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--seed", "3", "fit.py"]) == 0
-    fluid.fresh()
+    with fluid.fresh():
+        assert main(["run", "--seed", "3", "fit.py"]) == 0
     assert main(["train", "fit.py", "--seed", "3", "--trainers", "4", "--pservers", "3", "--save", "together"]) == 0
     shown = capsys.readouterr().out
     assert "trainer3  ended" in shown and "pserver2  ended" in shown
