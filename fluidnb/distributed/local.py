@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from fluidnb.distributed.attachment import Attachment, running
 from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.server_values import divided_values, store, whole_values
 from fluidnb.distributed.shard import Shard
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.op import engine
-from fluidnb.program import Program
+from fluidnb.program import Program, hooks
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.values.place import CPUPlace, Place
+
+#: Seconds between two checks whether a debug session has stopped a role.
+_POLL = 0.05
 
 #: One batch: name of a data variable -> array.
 Feed = Mapping[str, Any]
@@ -49,6 +53,7 @@ class LocalEngine:
     Attributes:
         scopes: role (``trainer:0``, an endpoint) -> its scope.
         programs: role -> the main program that it runs.
+        attachment: the debug session in one of the roles, or None.
 
     Example:
         >>> x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
@@ -77,6 +82,7 @@ class LocalEngine:
         self._startups: dict[int, Program] = {}
         for number in range(plan.trainers):
             self.programs[f"trainer:{number}"], self._startups[number] = transpiler.get_trainer_programs(number)
+        self.attachment: Attachment | None = None
         self._threads: list[threading.Thread] = []
         self._background = False  # whether another thread than the main one waits for the roles
         self._errors: list[tuple[str, BaseException]] = []
@@ -105,6 +111,7 @@ class LocalEngine:
     def __enter__(self) -> LocalEngine:
         engine.attach(self, self.plan.endpoints)
         self._background = threading.current_thread() is not threading.main_thread()
+        running.append(self)
         for endpoint in self.plan.endpoints:
             self._start(endpoint, self._serve, endpoint)
         return self
@@ -112,11 +119,14 @@ class LocalEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.attachment is not None:
+            self.attachment.leave()
         for shard in self.shards.values():
             shard.end() if error is None else shard.fail(error)
         for thread in self._threads:
             thread.join()
         engine.detach(self)
+        running.remove(self)
         if error is None:
             self._raise_first()
 
@@ -136,6 +146,10 @@ class LocalEngine:
         self._threads.append(thread)
         thread.start()
         return thread
+
+    def runs(self, role: str) -> bool:
+        """Whether the thread of a role runs."""
+        return any(thread.is_alive() and thread.name == f"fluidnb {role}" for thread in self._threads)
 
     def _raise_first(self) -> None:
         """Raise the error of the role that failed first."""
@@ -195,8 +209,13 @@ class LocalEngine:
             shard.expect_all()
         threads = [self._start(f"trainer:{n}", work, n) for n in range(len(self.connections))]
         try:
+            if hooks.training_began is not None:
+                hooks.training_began(self)
             for thread in threads:
-                thread.join()
+                while thread.is_alive():
+                    thread.join(_POLL)
+                    if self.attachment is not None:
+                        self.attachment.serve()
         except BaseException as e:
             for shard in self.shards.values():
                 shard.fail(e)

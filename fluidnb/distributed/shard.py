@@ -59,6 +59,8 @@ class Shard:
         self._queue: deque[Arrival] = deque()
         self._error: BaseException | None = None
         self._over = self._busy = self._interrupted = False
+        self._taken: Arrival | None = None  # what the server's program updates by
+        self._returned: Arrival | None = None  # the same, once the program has begun again without that update
         self._handled = 0  # messages that are part of the parameters
         self._changed = threading.Condition()
 
@@ -145,6 +147,7 @@ class Shard:
             self._versions[self.step] = copies
             self._handled += self._busy
             self._busy = False
+            self._taken, self._returned = None, None if updated else self._taken
             self._changed.notify_all()
         if self._published is not None:
             self._published(self.step, copies)
@@ -152,19 +155,23 @@ class Shard:
     def take(self, check: Callable[[], None]) -> Arrival | None:
         """Gradients that trainers have sent: a whole step of all of them, or the oldest message of one."""
         with self._changed:
-            if not self.sync:
-                self._wait(lambda: self._queue or self._over or self._interrupted, check, None, "")
-                self._busy = bool(self._queue) and not self._interrupted
-                return self._queue.popleft() if self._busy else None
-            ready = lambda: len(self._complete) == self.trainers or self._over or self._interrupted  # noqa: E731
-            self._wait(ready, check, None, "")
-            if self._over or self._interrupted:
-                return None
-            values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
-            self._sent.clear()
-            self._complete.clear()
-            self._busy = True
-            return Arrival(values)
+            self._taken, self._returned = self._returned or self._next(check), None
+            self._busy = self._taken is not None
+            return self._taken
+
+    def _next(self, check: Callable[[], None]) -> Arrival | None:
+        """What `take` waits for, with the lock."""
+        if not self.sync:
+            self._wait(lambda: self._queue or self._over or self._interrupted, check, None, "")
+            return None if self._interrupted or not self._queue else self._queue.popleft()
+        ready = lambda: len(self._complete) == self.trainers or self._over or self._interrupted  # noqa: E731
+        self._wait(ready, check, None, "")
+        if self._over or self._interrupted:
+            return None
+        values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
+        self._sent.clear()
+        self._complete.clear()
+        return Arrival(values)
 
     # ---- called by the engine
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.data.feeder import DataFeeder, data_variables, feed_of
+from fluidnb.distributed.attachment import role_keys
 from fluidnb.distributed.connection import Traffic
 from fluidnb.distributed.local import Feed, LocalEngine, Reader
 from fluidnb.distributed.ray_engine import RayEngine
@@ -217,8 +218,10 @@ class Training:
         return self._over.wait(timeout)
 
     def stop(self) -> None:
-        """Let all trainers stop after the same step; `wait` waits for it."""
+        """Let all trainers stop after the same step, also one that is paused; `wait` waits for it."""
         self._stopping.set()
+        if isinstance(self.engine, LocalEngine) and self.engine.attachment is not None:
+            self.engine.attachment.leave()
 
     @property
     def stopped(self) -> bool:
@@ -279,21 +282,19 @@ class Training:
             traffic = self._traffic.get(role, Traffic())
             flows = list(traffic.flows.values())
             newest = self.steps[number][-1:] or [[]]
-            rows.append(
-                RoleState(
-                    f"trainer{number}", self._state(role, traffic), traffic.steps, self._rate(role, traffic.samples),
-                    sum(f.sent for f in flows), sum(f.received for f in flows), sum(f.seconds for f in flows),
-                    dict(zip(self.watch, newest[0], strict=False)),
-                )
-            )  # fmt: skip
+            name = f"trainer{number}"
+            rows.append(RoleState(
+                name, self._state(name, traffic), traffic.steps, self._rate(role, traffic.samples),
+                sum(f.sent for f in flows), sum(f.received for f in flows), sum(f.seconds for f in flows),
+                dict(zip(self.watch, newest[0], strict=False)),
+            ))  # fmt: skip
         for number, endpoint in enumerate(self.plan.endpoints):
             flows = [t.flows[endpoint] for t in self._traffic.values() if endpoint in t.flows]
-            rows.append(
-                RoleState(
-                    f"pserver{number}", self._state(endpoint, None), None, None, sum(f.received for f in flows),
-                    sum(f.sent for f in flows), sum(f.seconds for f in flows),
-                )
-            )  # fmt: skip
+            name = f"pserver{number}"
+            rows.append(RoleState(
+                name, self._state(name, None), None, None, sum(f.received for f in flows),
+                sum(f.sent for f in flows), sum(f.seconds for f in flows),
+            ))  # fmt: skip
         return rows
 
     def picture(self) -> RolesPicture:
@@ -309,9 +310,12 @@ class Training:
         """Samples per second of all trainers since the start."""
         return sum(t.samples for t in self._traffic.values()) / max(self.elapsed(), 1e-9)
 
-    def _state(self, role: str, traffic: Traffic | None) -> str:
+    def _state(self, name: str, traffic: Traffic | None) -> str:
         if self.over:
             return "ended" if self.error is None else "failed"
+        attachment = self.engine.attachment if isinstance(self.engine, LocalEngine) else None
+        if attachment is not None and attachment.name == name and attachment.is_paused:
+            return "paused"
         started = self._up.is_set() if traffic is None else traffic.steps > 0
         return "running" if started else "starting"
 
@@ -326,20 +330,6 @@ class Training:
             seen.popleft()
         began, count = seen[0]
         return (samples - count) / max(now - began, 1e-9)
-
-
-def role_keys(plan: Plan) -> dict[str, str]:
-    """Names of roles as people write them -> those of the engines.
-
-    Example:
-        >>> x = fluid.layers.data("x", [2])
-        >>> pairs = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
-        >>> t = fluid.DistributeTranspiler(); t.transpile(0, pservers="ps:0", trainers=2)
-        >>> role_keys(t.plan)
-        {'trainer0': 'trainer:0', 'trainer1': 'trainer:1', 'pserver0': 'ps:0'}
-    """
-    trainers = {f"trainer{number}": f"trainer:{number}" for number in range(plan.trainers)}
-    return {**trainers, **{f"pserver{number}": endpoint for number, endpoint in enumerate(plan.endpoints)}}
 
 
 def endpoints(count: int) -> str:
