@@ -89,15 +89,16 @@ class Attachment:
         self.session.on_stop = self._before
 
     def wait(self) -> None:
-        """Wait until the role is paused again; Ctrl-C pauses it where it is.
+        """Wait until the role is paused again; Ctrl-C pauses it where it is, or leaves a role that waits.
 
         Raises:
             NotFound: the role has ended.
         """
         while self.name and not self.is_paused:
-            if not self.engine.runs(self._role):
+            if self.engine.has_ended(self._role):
                 name = self.name
                 self.leave()
+                self.engine.raise_first()
                 raise NotFound(
                     f"{name} has ended.", expected="a role that runs", received=name,
                     hint="attach to it while the training runs.",
@@ -105,6 +106,9 @@ class Attachment:
             try:
                 time.sleep(_POLL)
             except KeyboardInterrupt:
+                if self._idle.is_set():  # it waits for its next batch, or for others
+                    self.leave()
+                    raise
                 self.session.pause()
 
     @property

@@ -128,7 +128,7 @@ class LocalEngine:
         engine.detach(self)
         running.remove(self)
         if error is None:
-            self._raise_first()
+            self.raise_first()
 
     def _start(self, role: str, function: Callable[..., None], *args: Any) -> threading.Thread:
         """Start the thread of a role; its error stops all others."""
@@ -143,15 +143,16 @@ class LocalEngine:
                     shard.fail(e)
 
         thread = threading.Thread(target=body, name=f"fluidnb {role}", daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
         return thread
 
-    def runs(self, role: str) -> bool:
-        """Whether the thread of a role runs."""
-        return any(thread.is_alive() and thread.name == f"fluidnb {role}" for thread in self._threads)
+    def has_ended(self, role: str) -> bool:
+        """Whether a role has run and does not run any more."""
+        mine = [thread for thread in self._threads if thread.name == f"fluidnb {role}"]
+        return bool(mine) and not any(thread.is_alive() for thread in mine)
 
-    def _raise_first(self) -> None:
+    def raise_first(self) -> None:
         """Raise the error of the role that failed first."""
         if self._errors:
             _, error = self._errors[0]
@@ -220,7 +221,7 @@ class LocalEngine:
             for shard in self.shards.values():
                 shard.fail(e)
             raise
-        self._raise_first()
+        self.raise_first()
         for shard in self.shards.values():
             shard.settle()
         return results

@@ -340,7 +340,7 @@ def _roles(session: Session, rest: str, width: int) -> list[Line]:
     inside = "" if session.role is None else session.role.name
     rows: list[list[Line]] = []
     for name, role in role_keys(engine.plan).items():
-        state = "ended" if not engine.runs(role) else "paused here" if name == inside else "running"
+        state = "ended" if engine.has_ended(role) else "paused here" if name == inside else "running"
         kind = "forward" if name.startswith("trainer") else "optimizer"
         rows.append([[("→ " if name == inside else "  ", "bold"), (name, kind)], [(state, "")]])
     return columns(rows, width)
