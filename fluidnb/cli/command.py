@@ -17,10 +17,15 @@ class Command:
     example: str = ""  # lines for the end of its help
 
 
-def script_arguments(parser: ArgumentParser) -> None:
-    """Declare the arguments that name a script and run it."""
+def script_options(parser: ArgumentParser) -> None:
+    """Declare the arguments that name a script, without the script's own."""
     parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
     parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
     parser.add_argument("script", metavar="SCRIPT", type=Path)
+
+
+def script_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments that name a script and run it; all that follows is the script's."""
+    script_options(parser)
     rest = parser.add_argument("arguments", metavar="ARGS", nargs=REMAINDER, help="what the script finds in sys.argv")
     rest.required = False  # or a missing script is reported as two missing things

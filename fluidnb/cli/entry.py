@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
-from fluidnb.cli import bench, check_op, cost, debug, demo, lab, new, run, show, test, version
+from fluidnb.cli import bench, check_op, cost, debug, demo, lab, new, run, show, test, train, version
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, near
 
@@ -14,6 +14,7 @@ COMMANDS: dict[str, Command] = {
     "show": show.COMMAND,
     "cost": cost.COMMAND,
     "run": run.COMMAND,
+    "train": train.COMMAND,
     "debug": debug.COMMAND,
     "test": test.COMMAND,
     "demo": demo.COMMAND,

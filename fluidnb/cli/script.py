@@ -54,9 +54,9 @@ def as_program(
             compat.uninstall()
 
 
-def run(path: Path) -> dict[str, Any]:
-    """Run a script as the main program."""
-    return runpy.run_path(str(path), run_name="__main__")
+def run(path: Path, name: str = "__main__") -> dict[str, Any]:
+    """Run a script, with its ``__name__``; its names afterwards."""
+    return runpy.run_path(str(path), run_name=name)
 
 
 def print_error(error: BaseException, path: Path) -> None:

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from fluidnb.debug.breakpoints import Breakpoint, parse
 from fluidnb.debug.debugger import Debugger
@@ -56,6 +56,18 @@ class Stopped(FluidError):
     """A run is paused, and nothing can continue it: no prompt, no panel, no ``on_stop``."""
 
 
+class Role(Protocol):
+    """A trainer or a parameter server of a training, whose program runs again when a run is over."""
+
+    name: str
+
+    def wait(self) -> None:
+        """Wait until it is paused."""
+
+    def leave(self) -> None:
+        """Let it run on without stops."""
+
+
 class Session:
     """A debug session of a program.
 
@@ -70,6 +82,7 @@ class Session:
         around: the user's own names, for expressions; default those of ``__main__``.
         on_stop: called with the session, in the caller's thread, when a run in ``exe.run`` stops; default the
             ``(fluid)`` prompt in a terminal, else `Stopped` is raised.
+        role: the role of a training that the session is in, or None.
 
     Source: DESIGN, "Notebook" and decisions 4 and 5; release note of Fluid 0.11 ("a debugger, like GDB").
     """
@@ -81,6 +94,7 @@ class Session:
         self.program = default_main_program() if program is None else program
         self.on_stop: Callable[[Session], None] | None = None
         self.around: Mapping[str, Any] | None = None
+        self.role: Role | None = None
         self.waited_for = self.stop_at_entry = False
         self._programs: list[Program] = []
         self._scope, self._place = scope, CPUPlace() if place is None else place
@@ -263,6 +277,8 @@ class Session:
 
     def close(self) -> None:
         """End the session: its scopes are removed, its thread ends, the program runs as before."""
+        if self.role is not None:
+            self.role.leave()
         self.__exit__()
         if self._finish.alive:
             self.do(Debugger.close)

@@ -1,12 +1,47 @@
 """Connection: a trainer's side of distributed training, over any engine."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fluidnb.distributed.shard import copied
+from fluidnb.values import SelectedRows
 
 #: ``call(endpoint, method, *arguments, check=…)`` calls a method of a `Shard` or `Group`; with ``check`` it may wait.
 Call = Callable[..., Any]
+
+
+@dataclass
+class Flow:
+    """Bytes and time between a trainer and a server, since the trainer began.
+
+    Attributes:
+        sent: bytes of gradients.
+        received: bytes of parameters.
+        seconds: in calls of the server, with the time that it waited for others.
+    """
+
+    sent: int = 0
+    received: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Traffic:
+    """The work of a trainer since it began.
+
+    Attributes:
+        steps: training steps.
+        samples: rows, or sequences, of its batches.
+        flows: endpoint -> bytes and time.
+    """
+
+    steps: int = 0
+    samples: int = 0
+    flows: dict[str, Flow] = field(default_factory=dict)
 
 
 class Connection:
@@ -19,12 +54,15 @@ class Connection:
 
     Attributes:
         step: training steps that this trainer has finished.
+        traffic: counts its work.
         generation: the servers' generation that it belongs to.
     """
 
     def __init__(self, number: int, sync: bool, call: Call) -> None:
-        self.number, self.sync, self.call = number, sync, call
+        self.number, self.sync, self._call = number, sync, call
         self.step = self.generation = 0
+        self.traffic = Traffic()
+        self._running: int | None = None  # the training step that the program runs
         self._sending: dict[str, dict[str, Any]] = {}
         self._names: dict[str, list[str]] = {}  # what was received so far from each server
         self._received: dict[str, dict[str, Any]] = {}
@@ -34,6 +72,25 @@ class Connection:
         self.generation, self.step = generation, step
         self._sending.clear()
         self._received.clear()
+
+    def call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
+        """Call a method of a server's shard, and count bytes and time."""
+        flow = self.traffic.flows.setdefault(endpoint, Flow())
+        began = time.perf_counter()
+        result = self._call(endpoint, method, *args, **check)
+        flow.seconds += time.perf_counter() - began
+        flow.sent += sum(_bytes(value) for value in args)
+        flow.received += _bytes(result)
+        return result
+
+    def begin_step(self) -> None:
+        """The trainer's program begins: what a debugger runs twice belongs to the same training step."""
+        self._running = self.step
+
+    def count(self, feed: Mapping[str, Any]) -> None:
+        """Count a batch whose training step is over."""
+        self.traffic.steps += 1
+        self.traffic.samples += samples_of(feed)
 
     def send(self, endpoint: str, name: str, value: Any) -> None:
         """See `fluidnb.op.engine.TrainerSide`; synchronous gradients leave together, at the barrier."""
@@ -47,9 +104,10 @@ class Connection:
         """See `fluidnb.op.engine.TrainerSide`."""
         sending, self._sending = self._sending, {}
         self._received.clear()
+        step = self.step if self._running is None else self._running
         for endpoint in endpoints:
-            self.call(endpoint, "push", self.generation, self.number, self.step, sending.get(endpoint, {}))
-        self.step += 1
+            self.call(endpoint, "push", self.generation, self.number, step, sending.get(endpoint, {}))
+        self.step = step + 1
 
     def receive(self, endpoint: str, name: str, check: Callable[[], None]) -> Any:
         """See `fluidnb.op.engine.TrainerSide`."""
@@ -76,3 +134,23 @@ class Connection:
     ) -> Any:  # fmt: skip
         """See `fluidnb.op.engine.TrainerSide`; trainers meet at the first endpoint."""
         return self.call(endpoints[0], "reduce", self.number, len(endpoints), how, names, values, check=check)
+
+
+def samples_of(feed: Mapping[str, Any]) -> int:
+    """Samples of a batch: the sequences of its first variable, or its rows.
+
+    Example:
+        >>> samples_of({"x": np.zeros((4, 13))})
+        4
+    """
+    value = next(iter(feed.values()), ())
+    lod = value.lod() if hasattr(value, "lod") else ()
+    return len(lod[0]) - 1 if lod else len(value)
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of arrays, alone or in a dict; 0 of anything else."""
+    if isinstance(value, Mapping):
+        return sum(map(_bytes, value.values()))
+    array = value.value.array if isinstance(value, SelectedRows) else value
+    return array.nbytes if isinstance(array, np.ndarray) else 0

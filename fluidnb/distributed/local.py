@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from fluidnb.distributed.connection import Connection
+from fluidnb.distributed.attachment import Attachment, running
+from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.group import DEADLINE, Group
+from fluidnb.distributed.server_values import divided_values, store, whole_values
 from fluidnb.distributed.shard import Shard
 from fluidnb.distributed.shares import shares
 from fluidnb.distributed.values import values_of
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
-from fluidnb.program import Program
+from fluidnb.program import Program, hooks
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.collective import CollectivePlan
-from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.place import CPUPlace, Place
+
+#: Seconds between two checks whether a debug session has stopped a role.
+_POLL = 0.05
 
 #: One batch: name of a data variable -> array.
 Feed = Mapping[str, Any]
 #: Gives the batches of one trainer, by its number.
 Reader = Callable[[int], Iterable[Feed]]
+#: ``report(trainer, step, values)``: what a trainer has fetched in a step that is over.
+Report = Callable[[int, int, list[Any]], None]
+
+
+def no_report(trainer: int, step: int, values: list[Any]) -> None:
+    """Report nothing."""
+
+
+def never() -> bool:
+    """Never stop."""
+    return False
 
 
 class LocalEngine:
@@ -39,9 +52,13 @@ class LocalEngine:
         transpiler: after its `transpile`.
         place: where all programs run; None for the CPU.
         deadline: seconds that trainers of collective training wait for each other; None without end.
+        initial: values to begin with in place of those of the startup program: whole arrays by the names of the
+            training program.
 
     Attributes:
         scopes: role (``trainer:0``, an endpoint) -> its scope.
+        programs: role -> the main program that it runs.
+        attachment: the debug session in one of the roles, or None.
 
     Example:
         >>> x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
@@ -57,9 +74,10 @@ class LocalEngine:
     """
 
     def __init__(
-        self, transpiler: DistributeTranspiler, place: Place | None = None, deadline: float | None = DEADLINE
-    ) -> None:
-        self.transpiler, self.plan = transpiler, transpiler.plan
+        self, transpiler: DistributeTranspiler, place: Place | None = None, deadline: float | None = DEADLINE,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.transpiler, self.plan, self._initial = transpiler, transpiler.plan, initial or {}
         self.place: Place = CPUPlace() if place is None else place
         plan = self.plan
         self.shards: dict[str, Any] = {e: Shard(e, plan.trainers, plan.sync) for e in plan.endpoints}
@@ -68,7 +86,13 @@ class LocalEngine:
         self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
         roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
         self.scopes = {role: Scope() for role in roles}
+        self.programs = {endpoint: transpiler.get_pserver_program(endpoint) for endpoint in plan.endpoints}
+        self._startups: dict[int, Program] = {}
+        for number in range(plan.trainers):
+            self.programs[f"trainer:{number}"], self._startups[number] = transpiler.get_trainer_programs(number)
+        self.attachment: Attachment | None = None
         self._threads: list[threading.Thread] = []
+        self._background = False  # whether another thread than the main one waits for the roles
         self._errors: list[tuple[str, BaseException]] = []
 
     # ---- fluidnb.op.engine.Engine
@@ -95,6 +119,8 @@ class LocalEngine:
 
     def __enter__(self) -> LocalEngine:
         engine.attach(self, self.plan.logical)
+        self._background = threading.current_thread() is not threading.main_thread()
+        running.append(self)
         for endpoint in self.plan.endpoints:
             self._start(endpoint, self._serve, endpoint)
         return self
@@ -102,40 +128,51 @@ class LocalEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.attachment is not None:
+            self.attachment.leave()
         for shard in self.shards.values():
             shard.end() if error is None else shard.fail(error)
         for thread in self._threads:
             thread.join()
         engine.detach(self)
+        running.remove(self)
         if error is None:
-            self._raise_first()
+            self.raise_first()
 
     def _start(self, role: str, function: Callable[..., None], *args: Any) -> threading.Thread:
         """Start the thread of a role; its error stops all others."""
 
         def body() -> None:
             try:
-                function(*args)
+                with engine.acting_as(role, self._background):
+                    function(*args)
             except BaseException as e:
                 self._errors.append((role, e))
                 for shard in self.shards.values():
                     shard.fail(e)
 
         thread = threading.Thread(target=body, name=f"fluidnb {role}", daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
         return thread
 
-    def _raise_first(self) -> None:
+    def has_ended(self, role: str) -> bool:
+        """Whether a role has run and does not run any more."""
+        mine = [thread for thread in self._threads if thread.name == f"fluidnb {role}"]
+        return bool(mine) and not any(thread.is_alive() for thread in mine)
+
+    def raise_first(self) -> None:
         """Raise the error of the role that failed first."""
         if self._errors:
             _, error = self._errors[0]
             raise error
 
     def _serve(self, endpoint: str) -> None:
-        main, startup = self.transpiler.get_pserver_programs(endpoint)
-        self._run(endpoint, startup)
-        self._run(endpoint, main)
+        self._run(endpoint, self.transpiler.get_startup_program(endpoint))
+        store(self.scopes[endpoint], divided_values(self.transpiler, endpoint, self._initial))
+        self._run(endpoint, self.programs[endpoint])
+        while self.shards[endpoint].begins_again():
+            self._run(endpoint, self.programs[endpoint])
 
     def _run(self, role: str, program: Program, feed: Feed | None = None, fetch_list: Sequence[Any] = ()) -> list[Any]:
         exe = Executor(self.place)
@@ -143,12 +180,17 @@ class LocalEngine:
 
     # ---- training
 
-    def train(self, reader: Reader, fetch_list: Sequence[Any] = ()) -> list[list[list[Any]]]:
+    def train(
+        self, reader: Reader, fetch_list: Sequence[Any] = (), report: Report = no_report,
+        stop: Callable[[], bool] = never,
+    ) -> list[list[list[Any]]]:  # fmt: skip
         """Run all trainers until their batches end.
 
         Args:
             reader: gives the feeds of a trainer by its number; in synchronous training as many for each.
             fetch_list: variables or names to fetch in each step.
+            report: called after each step of a trainer, in its thread.
+            stop: called before each step; once it gives True, all trainers stop after the same number of steps.
 
         Returns:
             For each trainer, for each step, the fetched values.
@@ -158,34 +200,50 @@ class LocalEngine:
         """
         results: list[list[list[Any]]] = [[] for _ in self.connections]
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
+        gate = _Gate(self.plan.trainers, stop)
 
         def work(number: int) -> None:
-            role = f"trainer:{number}"
-            main, startup = self.transpiler.get_trainer_programs(number)
-            if self.connections[number].step == 0:
-                self._run(role, startup)
-            for feed in reader(number):
-                results[number].append(self._run(role, main, feed, names))
+            role, connection = f"trainer:{number}", self.connections[number]
+            if connection.step == 0:
+                self._run(role, self._startups[number])
+            for feed in gate.batches(number, reader(number)):
+                connection.begin_step()
+                results[number].append(self._run(role, self.programs[role], feed, names))
+                connection.count(feed)
                 if isinstance(self.plan, CollectivePlan):  # which has no barrier to count steps
-                    self.connections[number].step += 1
+                    connection.step += 1
+                report(number, connection.traffic.steps - 1, results[number][-1])
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
-                    shard.leave(number, self.connections[number].step)
+                    shard.leave(number, connection.step)
 
         for shard in self.shards.values():
             shard.expect_all()
         threads = [self._start(f"trainer:{n}", work, n) for n in range(len(self.connections))]
         try:
+            if hooks.training_began is not None:
+                hooks.training_began(self)
             for thread in threads:
-                thread.join()
+                while thread.is_alive():
+                    thread.join(_POLL)
+                    if self.attachment is not None:
+                        self.attachment.serve()
         except BaseException as e:
             for shard in self.shards.values():
                 shard.fail(e)
             raise
-        self._raise_first()
+        self.raise_first()
         for shard in self.shards.values():
             shard.settle()
         return results
+
+    def traffic(self) -> dict[str, Traffic]:
+        """The work of each trainer so far, by role."""
+        return {f"trainer:{number}": connection.traffic for number, connection in enumerate(self.connections)}
+
+    def values(self) -> dict[str, Any]:
+        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
+        return whole_values(self.transpiler, {endpoint: shard.newest() for endpoint, shard in self.shards.items()})
 
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0.
@@ -193,31 +251,32 @@ class LocalEngine:
         Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
         Fluid.
         """
+        scope = self.scopes["trainer:0"]
         if isinstance(self.plan, CollectivePlan):
-            return values_of(self.scopes["trainer:0"], [*self.plan.gradients, *self.plan.kept])
-        values: dict[Any, Any] = {}
-        for endpoint, shard in self.shards.items():
-            names = [part.name for part in self.plan.on(endpoint)]
-            values.update(shard.pull(0, max(shard.step, 0), names))
-            for table in self.plan.tables:
-                values[table, endpoint] = shard.pull(0, max(shard.step, 0), [table])[table]
-        running = values_of(self.scopes["trainer:0"], self.plan.kept)
-        return {**whole_parameters(self.plan, values), **running}
+            return values_of(scope, [*self.plan.gradients, *self.plan.kept])
+        values = self.values()
+        kept = values_of(scope, self.plan.kept)
+        return {name: values[name] for name in (*self.plan.slices, *self.plan.tables)} | kept
 
 
-def whole_parameters(plan: Plan, values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Parameters put together, by name.
+class _Gate:
+    """Gives trainers their batches, and ends them all after the same number of steps."""
 
-    Args:
-        values: name of a slice -> array; (table, endpoint) -> the rows that a server keeps.
-    """
-    whole = {name: np.concatenate([values[part.name] for part in parts]) for name, parts in plan.slices.items()}
-    for name, table in plan.tables.items():
-        parts = [values[name, endpoint] for endpoint in plan.endpoints]
-        whole[name] = np.empty((table.height, table.width), parts[0].value.array.dtype)
-        for part in parts:
-            whole[name][part.rows_] = part.value.array
-    return whole
+    def __init__(self, trainers: int, stop: Callable[[], bool]) -> None:
+        self._stop, self._taken = stop, [0] * trainers
+        self._last: int | None = None
+        self._lock = threading.Lock()
+
+    def batches(self, number: int, feeds: Iterable[Feed]) -> Iterator[Feed]:
+        """The batches of a trainer, until the end."""
+        for feed in feeds:
+            with self._lock:
+                if self._last is None and self._stop():
+                    self._last = max(self._taken)
+                if self._last is not None and self._taken[number] >= self._last:
+                    return
+                self._taken[number] += 1
+            yield feed
 
 
 def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:

@@ -6,16 +6,18 @@ import contextlib
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import fluidnb
+from fluidnb.distributed.connection import Traffic
 from fluidnb.distributed.group import DEADLINE
-from fluidnb.distributed.local import Reader, whole_parameters
+from fluidnb.distributed.local import Reader, Report, never, no_report
 from fluidnb.distributed.ray_collective import CollectiveTraining
 from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
+from fluidnb.distributed.server_values import divided_values, whole_values
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import require
@@ -84,6 +86,8 @@ class RayEngine:
         address: of a Ray cluster; None starts Ray on this machine, where it listens as Ray is configured.
         checkpoints: folder, which all servers reach; None for a temporary one.
         every: steps between two checkpoints.
+        initial: values to begin with in place of those of the startup program: whole arrays by the names of the
+            training program.
 
     Attributes:
         events: recoveries as text, with the step that training went back to.
@@ -91,9 +95,10 @@ class RayEngine:
 
     def __init__(
         self, transpiler: DistributeTranspiler, address: str | None = None, checkpoints: str | Path | None = None,
-        every: int = 1,
+        every: int = 1, initial: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.transpiler, self.plan, self.address, self.every = transpiler, transpiler.plan, address, every
+        self._initial = initial or {}
         self.events: list[str] = []
         self.generation = -1
         self._folder = str(checkpoints) if checkpoints is not None else None
@@ -168,12 +173,17 @@ class RayEngine:
 
     # ---- training
 
-    def train(self, reader: Reader, fetch_list: Sequence[Any] = ()) -> list[list[Any]]:
+    def train(
+        self, reader: Reader, fetch_list: Sequence[Any] = (), report: Report = no_report,
+        stop: Callable[[], bool] = never,
+    ) -> list[list[Any]]:  # fmt: skip
         """Run all trainers until their batches end.
 
         Args:
             reader: gives the feeds of a trainer by its number, the same at each call; it is sent to the processes.
             fetch_list: variables or names to fetch in each step.
+            report: called for each step of a trainer, some time after it.
+            stop: called between calls of trainers; once it gives True, all stop after the same number of steps.
 
         Returns:
             For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report.
@@ -188,14 +198,21 @@ class RayEngine:
         results: list[dict[int, Any]] = [{} for _ in self._trainers]
         running: dict[Any, int] = {}
         over: set[int] = set()
+        reached, stopping = [0] * len(self._trainers), False  # the steps that each is known to have finished
         last = time.monotonic()
         while len(over) < len(self._trainers):
             step = self._recover(ray)
+            if not stopping and stop():
+                stopping = True
+            if stopping and not running and all(n in over or at == max(reached) for n, at in enumerate(reached)):
+                break
             if step is not None:
                 for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
-                    if not self._prepare(ray, number):
+                    # Others may wait for this trainer's next step, and end after it.
+                    until = max(max(reached), reached[number] + bool(running)) if stopping else None
+                    if until == reached[number] or not self._prepare(ray, number):
                         continue
-                    call = self._trainers[number].steps.remote(self.generation, step, reader, names)
+                    call = self._trainers[number].steps.remote(self.generation, step, reader, names, until)
                     running[call] = number
             ready, _ = ray.wait(list(running), timeout=_POLL) if running else ([], None)
             for call in ready:
@@ -206,6 +223,9 @@ class RayEngine:
                 last = time.monotonic()
                 first, values, ended = outcome
                 results[number].update(enumerate(values, first))
+                reached[number] = first + len(values)
+                for at, row in enumerate(values, first):
+                    report(number, at, row)
                 if ended:
                     over.add(number)
             if time.monotonic() - last > DEADLINE:
@@ -287,12 +307,31 @@ class RayEngine:
             actor.begin.remote(
                 self.generation, step, _bytes(self.transpiler.get_pserver_programs(endpoint)),
                 plan.program.random_seed, plan.trainers, plan.sync,
+                divided_values(self.transpiler, endpoint, self._initial),
             )
             for endpoint, actor in self._servers.items()
         ]  # fmt: skip
         with contextlib.suppress(RayActorError):  # it has ended meanwhile: the next check sees it
             ray.get(begun)
         return None
+
+    def traffic(self) -> dict[str, Traffic]:
+        """The work of each trainer's process so far, by role; without those that do not answer."""
+        ray = _ray()
+        answers = {f"trainer:{number}": actor.traffic.remote() for number, actor in enumerate(self._trainers)}
+        ready, _ = ray.wait(list(answers.values()), num_returns=len(answers), timeout=_POLL)
+        there = {}
+        for role, answer in answers.items():
+            with contextlib.suppress(ray.exceptions.RayActorError):
+                if answer in ready:
+                    there[role] = ray.get(answer)
+        return there
+
+    def values(self) -> dict[str, Any]:
+        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
+        ray = _ray()
+        newest = {endpoint: ray.get(actor.call.remote("newest")) for endpoint, actor in self._servers.items()}
+        return whole_values(self.transpiler, newest)
 
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, by name; in collective mode those of trainer 0.
@@ -302,14 +341,6 @@ class RayEngine:
         """
         if self._collective is not None and isinstance(self.plan, CollectivePlan):
             return self._collective.parameters([*self.plan.gradients, *self.plan.kept])
-        ray = _ray()
-        values: dict[Any, Any] = {}
-        for endpoint, actor in self._servers.items():
-            step = ray.get(actor.state.remote())["step"]
-            names = [part.name for part in self.plan.on(endpoint)]
-            values.update(ray.get(actor.call.remote("pull", self.generation, step, names)))
-            for table in self.plan.tables:
-                rows = ray.get(actor.call.remote("pull", self.generation, step, [table]))[table]
-                values[table, endpoint] = rows
-        running = ray.get(self._trainers[0].values.remote(self.plan.kept))
-        return {**whole_parameters(self.plan, values), **running}
+        values = self.values()
+        kept: dict[str, Any] = _ray().get(self._trainers[0].values.remote(self.plan.kept))
+        return {name: values[name] for name in (*self.plan.slices, *self.plan.tables)} | kept

@@ -8,15 +8,15 @@ from typing import Any
 
 import fluidnb
 from fluidnb.distributed.checkpoints import Checkpoints
-from fluidnb.distributed.connection import Call, Connection
+from fluidnb.distributed.connection import Call, Connection, Traffic
 from fluidnb.distributed.running_values import RunningValues
+from fluidnb.distributed.server_values import store
 from fluidnb.distributed.shard import Rejoin, Shard
 from fluidnb.distributed.values import values_of
 from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import Scope
-from fluidnb.values import SelectedRows
 from fluidnb.values.place import CPUPlace
 
 #: Bytes of a main program and of its startup program.
@@ -59,7 +59,10 @@ class ServerRole:
         """See `fluidnb.op.engine.Engine`."""
         return self.shard
 
-    def begin(self, generation: int, step: int, programs: Programs, seed: int, trainers: int, sync: bool) -> None:
+    def begin(
+        self, generation: int, step: int, programs: Programs, seed: int, trainers: int, sync: bool,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         """Begin a generation.
 
         Args:
@@ -68,6 +71,7 @@ class ServerRole:
             seed: the programs' random seed.
             trainers: how many there are.
             sync: whether a step needs all of them.
+            initial: values at step 0 in place of those of the startup program, by name.
         """
         if self.shard is not None:
             self.shard.go_back(generation)
@@ -76,9 +80,7 @@ class ServerRole:
         main, startup = (_program(data, seed) for data in programs)
         self.scope, exe = Scope(), Executor(CPUPlace())
         exe.run(startup, scope=self.scope)
-        if step:
-            for name, value in self.checkpoints.load(step).items():
-                _store(self.scope, name, value)
+        store(self.scope, self.checkpoints.load(step) if step else initial or {})
         self.checkpoints.drop_after(step)
         self.shard = Shard(self.endpoint, trainers, sync, step, self._published)
         self.shard.generation = generation
@@ -159,9 +161,14 @@ class TrainerRole:
         """Variables of this trainer by name."""
         return values_of(self.scope, names)
 
+    def traffic(self) -> Traffic:
+        """The work of this process so far."""
+        return Traffic() if self.connection is None else self.connection.traffic
+
     def steps(
-        self, generation: int, step: int, reader: Callable[[int], Iterable[Mapping[str, Any]]], fetch: list[str]
-    ) -> tuple[int, list[list[Any]], bool]:
+        self, generation: int, step: int, reader: Callable[[int], Iterable[Mapping[str, Any]]], fetch: list[str],
+        until: int | None = None,
+    ) -> tuple[int, list[list[Any]], bool]:  # fmt: skip
         """Train for a while.
 
         Args:
@@ -169,6 +176,7 @@ class TrainerRole:
             step: the training step to continue from, if this process does not know better.
             reader: gives the batches of a trainer by its number, the same at each call.
             fetch: names of the variables to fetch.
+            until: the training step to stop before; None for no such step.
 
         Returns:
             The number of the first step, the fetched values of each, and whether the batches have ended.
@@ -185,28 +193,26 @@ class TrainerRole:
             self.exe.run(self.startup, scope=self.scope)
             self.running.load(self.scope, step)
             self._batches = islice(iter(reader(self.number)), step, None)
-        first, values, end = known.step, [], time.monotonic() + _TURN
-        for feed in self._batches:
+        first, end = known.step, time.monotonic() + _TURN
+        values: list[list[Any]] = []
+        while until is None or known.step < until:
+            feed = next(self._batches, None)
+            if feed is None:
+                return first, values, True
+            known.begin_step()
             try:
                 values.append(self.exe.run(self.main, feed=dict(feed), fetch_list=fetch, scope=self.scope))
             except BaseException:
                 self._batches = None
                 raise
+            known.count(feed)
             self.running.save(self.scope, known.step)
             if time.monotonic() > end:
                 return first, values, False
-        return first, values, True
+        return first, values, False
 
 
 def _program(data: bytes, seed: int) -> Program:
     program = Program.parse_from_string(data)
     program.random_seed = seed
     return program
-
-
-def _store(scope: Scope, name: str, value: Any) -> None:
-    """Give a variable of a scope a value."""
-    if isinstance(value, SelectedRows):
-        scope.var(name).value = value
-    else:
-        scope.var(name).get_tensor().set(value, CPUPlace())

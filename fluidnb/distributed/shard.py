@@ -46,7 +46,7 @@ class Shard:
         published: called with step and values after each step, in the server's thread.
 
     Attributes:
-        step: training steps that the server has finished; one less than ``step`` before its parameters are there.
+        step: training steps that the server has finished.
         generation: how often the servers have gone back to a checkpoint; calls of an earlier one are refused.
     """
 
@@ -55,7 +55,7 @@ class Shard:
         published: Callable[[int, Mapping[str, Any]], None] | None = None,
     ) -> None:  # fmt: skip
         self.endpoint, self.trainers, self.sync = endpoint, trainers, sync
-        self.step, self.generation = step - 1, 0
+        self.step, self.generation = step, 0
         self._published = published
         self._versions: dict[int, dict[str, Any]] = {}  # the last two: a trainer may be one step behind
         self._sent: dict[int, dict[str, Any]] = {}
@@ -63,7 +63,9 @@ class Shard:
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
         self._queue: deque[Arrival] = deque()
         self._error: BaseException | None = None
-        self._over = self._busy = False
+        self._over = self._busy = self._interrupted = False
+        self._taken: Arrival | None = None  # what the server's program updates by
+        self._returned: Arrival | None = None  # the same, once the program has begun again without that update
         self._handled = 0  # messages that are part of the parameters
         self._changed = threading.Condition()
 
@@ -105,7 +107,8 @@ class Shard:
             timeout: seconds to wait at most; None without end.
         """
         with self._changed:
-            self._wait(lambda: self.step >= step, check, timeout, f"step {step} of {self.endpoint}", generation)
+            there = lambda: self.step >= step and self.step in self._versions  # noqa: E731
+            self._wait(there, check, timeout, f"step {step} of {self.endpoint}", generation)
             version = self._versions.get(step if self.sync else self.step)
             if version is None:
                 raise Rejoin(
@@ -139,16 +142,17 @@ class Shard:
 
     # ---- called by the server's program: `fluidnb.op.engine.ServerSide`
 
-    def publish(self, values: Mapping[str, Any]) -> None:
-        """Let trainers read these values, after one more step."""
+    def publish(self, values: Mapping[str, Any], updated: bool) -> None:
+        """See `fluidnb.op.engine.ServerSide`."""
         # Tables may be large; nothing changes them before the next `take`, and lookups do not overlap with updates.
         copies = {n: value if isinstance(value, SelectedRows) else copied(value) for n, value in values.items()}
         with self._changed:
-            self.step += 1
+            self.step += updated
             self._versions = {step: old for step, old in self._versions.items() if step == self.step - 1}
             self._versions[self.step] = copies
             self._handled += self._busy
             self._busy = False
+            self._taken, self._returned = None, None if updated else self._taken
             self._changed.notify_all()
         if self._published is not None:
             self._published(self.step, copies)
@@ -156,18 +160,23 @@ class Shard:
     def take(self, check: Callable[[], None]) -> Arrival | None:
         """Gradients that trainers have sent: a whole step of all of them, or the oldest message of one."""
         with self._changed:
-            if not self.sync:
-                self._wait(lambda: self._queue or self._over, check, None, "")
-                self._busy = bool(self._queue)
-                return self._queue.popleft() if self._queue else None
-            self._wait(lambda: len(self._complete) == self.trainers or self._over, check, None, "")
-            if self._over:
-                return None
-            values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
-            self._sent.clear()
-            self._complete.clear()
-            self._busy = True
-            return Arrival(values)
+            self._taken, self._returned = self._returned or self._next(check), None
+            self._busy = self._taken is not None
+            return self._taken
+
+    def _next(self, check: Callable[[], None]) -> Arrival | None:
+        """What `take` waits for, with the lock."""
+        if not self.sync:
+            self._wait(lambda: self._queue or self._over or self._interrupted, check, None, "")
+            return None if self._interrupted or not self._queue else self._queue.popleft()
+        ready = lambda: len(self._complete) == self.trainers or self._over or self._interrupted  # noqa: E731
+        self._wait(ready, check, None, "")
+        if self._over or self._interrupted:
+            return None
+        values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
+        self._sent.clear()
+        self._complete.clear()
+        return Arrival(values)
 
     # ---- called by the engine
 
@@ -175,6 +184,23 @@ class Shard:
         """Wait until everything that was sent is part of the parameters."""
         with self._changed:
             self._wait(lambda: not self._queue and not self._busy, no_check, None, "")
+
+    def interrupt(self) -> None:
+        """Let the server's program end after the running update; it begins again at the same step."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
+
+    def begins_again(self) -> bool:
+        """Whether the server's program has ended by `interrupt`."""
+        with self._changed:
+            again, self._interrupted = self._interrupted and not self._over, False
+            return again
+
+    def newest(self) -> dict[str, Any]:
+        """All values that the server has published last."""
+        with self._changed:
+            return dict(self._versions[self.step])
 
     def end(self) -> None:
         """Training is over: the server's program ends."""

@@ -1,7 +1,8 @@
 """Engines, which carry values between trainers and parameter servers; operators look them up by logical endpoint."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -62,8 +63,12 @@ class TrainerSide(Protocol):
 class ServerSide(Protocol):
     """A parameter server's connection to the trainers."""
 
-    def publish(self, values: Mapping[str, Any]) -> None:
-        """Let trainers read these values from now on; they are copied before the call returns."""
+    def publish(self, values: Mapping[str, Any], updated: bool) -> None:
+        """Let trainers read these values from now on; they are copied before the call returns.
+
+        Args:
+            updated: whether they have seen one more training step than those published before.
+        """
 
     def take(self, check: Check) -> Arrival | None:
         """Gradients that trainers have sent; waits for them. None when training is over."""
@@ -81,6 +86,33 @@ class Engine(Protocol):
 
 _engines: dict[str, Engine] = {}
 _lock = threading.Lock()
+_thread = threading.local()
+
+
+@contextmanager
+def acting_as(role: str, background: bool = False) -> Iterator[None]:
+    """Inside, this thread runs the programs of a role: hooks of the user's own runs are left out.
+
+    Args:
+        background: whether Ctrl-C is not for this training, which nobody waits for.
+    """
+    _thread.role, _thread.background = role, background
+    try:
+        yield
+    finally:
+        _thread.role, _thread.background = "", False
+
+
+def acting_role() -> str:
+    """The role whose programs this thread runs; empty for the user's own runs."""
+    role: str = getattr(_thread, "role", "")
+    return role
+
+
+def in_background() -> bool:
+    """Whether this thread runs a role that Ctrl-C does not stop."""
+    background: bool = getattr(_thread, "background", False)
+    return background
 
 
 def attach(engine: Engine, endpoints: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from fluidnb.arguments import Signature, checked, refuse_unknown
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFed, OpTypeError, near
 from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
+from fluidnb.op.engine import acting_role
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
 from fluidnb.program.prune import refuse_dropped
@@ -134,7 +135,9 @@ class Executor:
             program = default_main_program()
         elif type(program) is not Program:
             if getattr(program, "is_parallel", False) and self._on_host and not self._closed:
-                return program.on_places(scope).run(feed, fetch_list, return_numpy)  # type: ignore[no-any-return]
+                compiled: Any = program
+                values: list[Any] = compiled.on_places(scope).run(feed, fetch_list, return_numpy)
+                return values
             program, feed = _for_one_device(program, feed)
         if scope is None:
             scope = scopes._stack[-1]
@@ -273,7 +276,7 @@ class Executor:
         """
         self._check_call(program, scope)
         origin.ran(program)
-        if hooks.before_run is not None:
+        if hooks.before_run is not None and not acting_role():
             hooks.before_run(program, scope)
         desc = program.desc
         feed = check_feed({} if feed is None else feed)

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fluidnb.op.engine import in_background
 from fluidnb.utils.main_signal import signal_main
 
 #: The runs under way, in all threads.
@@ -36,7 +37,7 @@ _OURS = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("memory", "values", "op"
 class Run:
     """One run, as the handler sees it."""
 
-    __slots__ = ("_patches", "at", "iteration", "stack", "stop", "thread")
+    __slots__ = ("_patches", "at", "background", "iteration", "stack", "stop", "thread")
 
     def __init__(self) -> None:
         self.stack: list[tuple[Any, list[Any], list[Any]]] = []
@@ -44,6 +45,7 @@ class Run:
         self.at = -1  # index of the call at which the innermost remaining list of calls stopped
         self.iteration: int | None = None  # in which a loop was interrupted, until its operator is named
         self.thread = threading.get_ident()
+        self.background = False  # whether Ctrl-C is not for this run
         self._patches: list[tuple[list[Any], int, Any]] = []
 
     def request_stop(self) -> None:
@@ -83,7 +85,7 @@ class Run:
 
     def begin(self) -> None:
         """Register the run of this thread."""
-        self.stop, self.iteration = False, None
+        self.stop, self.iteration, self.background = False, None, in_background()
         self.thread = threading.get_ident()
         self.stack.clear()
         if self.thread == _MAIN and _signal.getsignal(_signal.SIGINT) is not _handler:
@@ -101,7 +103,7 @@ def _handler(number: int, frame: Any) -> None:
     mine = False
     if _patient and any(run.thread == _MAIN for run in runs) and _patient[-1].wait():
         return
-    for run in list(runs):
+    for run in [run for run in runs if not run.background]:
         run.request_stop()
         mine = mine or run.thread == _MAIN
     if mine:

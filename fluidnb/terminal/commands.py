@@ -16,6 +16,7 @@ from fluidnb.debug.expressions import tree_of
 from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
 from fluidnb.debug.view import has_value
+from fluidnb.distributed.attachment import attach, newest_engine, role_keys
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.terminal.reachable import require_match
 from fluidnb.values.copies import is_on_device
@@ -136,7 +137,11 @@ def _stepping(move: Callable[[Session, str], object]) -> Act:
     """A command that moves a session and shows its position."""
 
     def act(session: Session, rest: str, width: int) -> list[Line]:
+        if session.role is not None:  # a training step that is over: the next one begins by itself
+            session.role.wait()
         move(session, rest)
+        if session.role is not None:
+            session.role.wait()
         return view(session, width)
 
     return act
@@ -323,6 +328,31 @@ def _nan(session: Session, rest: str, width: int) -> list[Line]:
     """Run to the first operator that writes NaN, infinity, or a number above a limit."""
     finding = session.do(search_nan, rest)
     return [*finding_lines(finding), *view(session, width)]
+
+
+# ---- roles of a training
+
+
+@_command("roles", example="roles")
+def _roles(session: Session, rest: str, width: int) -> list[Line]:
+    """List trainers and parameter servers of the training that runs, and mark the one that is attached to."""
+    engine = newest_engine()
+    inside = "" if session.role is None else session.role.name
+    rows: list[list[Line]] = []
+    for name, role in role_keys(engine.plan).items():
+        state = "ended" if engine.has_ended(role) else "paused here" if name == inside else "running"
+        kind = "forward" if name.startswith("trainer") else "optimizer"
+        rows.append([[("→ " if name == inside else "  ", "bold"), (name, kind)], [(state, "")]])
+    return columns(rows, width)
+
+
+@_command("attach", example="attach pserver1", usage="ROLE", offers="roles")
+def _attach(session: Session, rest: str, width: int) -> list[Line]:
+    """Go into a trainer or a parameter server at its next run; the one before runs on, the others wait for this one."""
+    if not rest:
+        raise OpValueError("attach needs a role.", expected="attach trainer0, attach pserver1", received="nothing")
+    attach(session, rest)
+    return view(session, width)
 
 
 # ---- edits

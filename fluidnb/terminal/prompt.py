@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fluidnb.debug.session import Session, Stopped
+from fluidnb.distributed.attachment import role_keys, running
 from fluidnb.errors import FluidError
 from fluidnb.op import all_ops
 from fluidnb.program import hooks
@@ -54,6 +55,8 @@ class Prompt(cmd.Cmd):
         command = command_of(line.split()[0])
         offers = "" if command is None else command.offers
         words = self.session.names() if offers == "vars" else [d.type for d in all_ops()] if offers == "ops" else []
+        if offers == "roles" and running:
+            words = list(role_keys(running[-1].plan))
         return [word for word in words if word.startswith(text)]
 
     def show(self, lines: list[Line]) -> None:
@@ -68,7 +71,10 @@ class Prompt(cmd.Cmd):
             self.left = True
             return True
         if line == "detach":
-            self.session.clear()
+            if self.session.role is not None:
+                self.session.role.leave()
+            else:
+                self.session.clear()
             return True
         try:
             self.show(run_command(self.session, line, self._width()))

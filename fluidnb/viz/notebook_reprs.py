@@ -18,6 +18,7 @@ from fluidnb.program.variable import Variable
 from fluidnb.runtime import Executor
 from fluidnb.runtime.last_values import latest_held
 from fluidnb.runtime.scope import Scope
+from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.values import variable as cells
 from fluidnb.values.place import Place
 from fluidnb.values.selected_rows import SelectedRows
@@ -30,6 +31,8 @@ from fluidnb.viz.program.html import SHOWN, program_html
 from fluidnb.viz.program.model import ProgramPicture
 from fluidnb.viz.program.reader import read_block, read_op, read_program, read_var
 from fluidnb.viz.program.text import op_lines
+from fluidnb.viz.roles.reader import read_roles
+from fluidnb.viz.roles.svg import roles_html
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.summary import reader as summaries
 from fluidnb.viz.summary.model import Summary
@@ -71,6 +74,8 @@ def repr_html(thing: Any) -> str | None:
         return lines_html(cost_lines(thing))
     if isinstance(thing, ProgramDiff):
         return lines_html(marked_lines(thing))
+    if isinstance(thing, DistributeTranspiler):
+        return roles_html(read_roles(thing)) if thing.is_divided else None
     read = next((read for kind, read in _SUMMARIES if isinstance(thing, kind)), None)
     return None if read is None else lines_html(summary_lines(read(thing)))
 

@@ -98,6 +98,12 @@ class Extension:
     def _follow(self, info: Any) -> None:
         """Event of the shell: cells may have been deleted or moved since the last one."""
         self._mentioned.clear()
+        if self.bench.distributed is not None:
+            from fluidnb_magics.session.distributed_training import collect
+
+            note = collect(self.bench)
+            if note:
+                show(self._shell, [[(note, "bold")]])
         if self._reporter is None and self._front_end.cell_id is not None and self.bench.notebook.path:
             self._reporter = _order_reporter(self.bench)
         report = self.bench.follow(self._front_end.cell_id, self._front_end.deleted())

@@ -119,3 +119,26 @@ def test_enter_begins_a_prompt_while_it_waits_for_an_editor(folder: Path) -> Non
     assert "entry" in typed(terminal, "")
     terminal.child.sendline("q")
     assert "paused at step 0" in "\n".join(terminal.end()) and terminal.child.exitstatus == 130
+
+
+FIT = """
+import itertools
+import numpy as np
+import paddle.fluid as fluid
+x = fluid.layers.data("x", shape=[4])
+loss = fluid.layers.mean(fluid.layers.fc(x, 3))
+fluid.optimizer.SGD(0.1).minimize(loss)
+train_reader = lambda: itertools.repeat({"x": np.ones((4, 4), "float32")})
+"""
+
+
+def test_trainers_report_each_second_until_ctrl_c_which_leaves_no_process(folder: Path) -> None:
+    (folder / "fit.py").write_text(FIT)
+    terminal = Terminal(folder, "train", "fit.py", "--trainers", "2", "--pservers", "1")
+    terminal.child.expect_exact("3 roles start")
+    for _ in range(2):
+        terminal.child.expect(r"[0-9.]+ s  trainer0  running  step [0-9,]+  [0-9,]+ samples/s")
+        terminal.child.expect("pserver0  running")
+    terminal.child.sendintr()
+    assert terminal.end()[-1] == "interrupted" and terminal.child.exitstatus == 130
+    assert not terminal.child.isalive()

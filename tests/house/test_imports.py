@@ -30,7 +30,8 @@ ROWS = [
     {"distributed", "compat", "contrib", "cli", "dap", "testing", "terminal"},
 ]
 #: Packages of one row that may import each other: layers build what backward and the optimizers rewrite, and readers
-#: that data fills; cli installs compat, and offers what dap and terminal do.
+#: that data fills; cli installs compat, and offers what dap, terminal and distributed do; a prompt
+#: and an editor attach to a role of a training.
 FAMILIES = [
     {"layers", "backward", "optimizer", "transpiler"},
     {"runtime", "data"},
@@ -39,6 +40,9 @@ FAMILIES = [
     {"compat", "cli"},
     {"cli", "dap"},
     {"cli", "terminal"},
+    {"cli", "distributed"},
+    {"terminal", "distributed"},
+    {"dap", "distributed"},
 ]
 #: Modules in the root, with the package that each counts as.
 COUNTS_AS = {

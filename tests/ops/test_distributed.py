@@ -50,7 +50,7 @@ class Recorder:
     def fetch_barrier(self, endpoints: Sequence[str]) -> None:
         self.calls.append(("fetch_barrier", *endpoints))
 
-    def publish(self, values: Mapping[str, Any]) -> None:
+    def publish(self, values: Mapping[str, Any], updated: bool) -> None:
         self.published.append({name: np.array(value) for name, value in values.items()})
 
     def take(self, check: Any) -> Arrival | None:

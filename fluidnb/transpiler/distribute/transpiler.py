@@ -9,6 +9,7 @@ from fluidnb.transpiler.distribute.collective import CollectivePlan
 from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
 from fluidnb.transpiler.distribute.plan import Plan, is_transfer, without
 from fluidnb.transpiler.distribute.server import ServerPrograms
+from fluidnb.utils.representations import repr_html
 
 
 @checked
@@ -39,7 +40,7 @@ class DistributeTranspiler:
     def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
         self.config = config if config is not None else DistributeTranspilerConfig()
         self.config.check()
-        self._plan: Plan | None = None
+        self._plan: Plan | None = None  # None before `transpile`
         self._servers: dict[str, ServerPrograms] = {}
 
     def transpile(
@@ -90,6 +91,11 @@ class DistributeTranspiler:
         self._divided = main.desc.serialize_to_string()
 
     @property
+    def is_divided(self) -> bool:
+        """Whether `transpile` was called."""
+        return self._plan is not None
+
+    @property
     def plan(self) -> Plan:
         """The division.
 
@@ -116,6 +122,8 @@ class DistributeTranspiler:
                 "The program was edited after transpile.", expected=before.short(), received=now.short(),
                 hint="call transpile again: trainers and servers must run programs of one division.",
             )  # fmt: skip
+
+    _repr_html_ = repr_html
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that this trainer runs for each batch.
@@ -145,11 +153,11 @@ class DistributeTranspiler:
         Args:
             endpoint: one of those given to `transpile`.
         """
-        return self._server(endpoint).main
+        return self.server(endpoint).main
 
     def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
         """Main and startup program of a parameter server."""
-        server = self._server(endpoint)
+        server = self.server(endpoint)
         return server.main, server.startup()
 
     def get_startup_program(
@@ -162,9 +170,17 @@ class DistributeTranspiler:
             pserver_program: ignored (compatibility).
             startup_program: ignored (compatibility): the one given to `transpile` counts.
         """
-        return self._server(endpoint).startup()
+        return self.server(endpoint).startup()
 
-    def _server(self, endpoint: str) -> ServerPrograms:
+    def server(self, endpoint: str) -> ServerPrograms:
+        """The programs of a parameter server, with the origin of their variables.
+
+        Args:
+            endpoint: one of those given to `transpile`.
+
+        Raises:
+            OpValueError: there is no such server, or the training program was edited since.
+        """
         self.check_unchanged()
         plan = self.plan
         if endpoint not in plan.endpoints:

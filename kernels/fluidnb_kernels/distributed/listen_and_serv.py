@@ -37,16 +37,17 @@ class _Server(Control):
         ]
         self.turns: list[tuple[int, Mapping[str, Any], bool]] = []  # block, what it needs stored before, ends a step
         self.first, self.bytes = 0, 0  # number of turns[0]; bytes of all that are kept
+        self.updates = 0  # number of the first turn whose update trainers do not know
 
     def begin(self) -> None:
         super().begin()
         self.side = engine_at(self.endpoint).server(self.endpoint)
-        self.turns, self.first, self.bytes = [], 0, 0
-        self._publish()
+        self.turns, self.first, self.bytes, self.updates = [], 0, 0, 0
+        self._publish(False)
 
-    def _publish(self) -> None:
+    def _publish(self, updated: bool) -> None:
         values = {name: _host_value(cell.value) for name, cell in self.kept}
-        self.side.publish({name: value for name, value in values.items() if value is not None})
+        self.side.publish({name: value for name, value in values.items() if value is not None}, updated)
 
     def enter(self, k: int) -> Any:
         if k == self.first + len(self.turns):
@@ -88,7 +89,8 @@ class _Server(Control):
 
     def leave(self, k: int, scope: Any) -> None:
         if self.turns[k - self.first][2]:
-            self._publish()
+            self._publish(k >= self.updates)  # a debugger may have stepped back, and run this update again
+            self.updates = max(self.updates, k + 1)
 
     def changes(self) -> Iterable[Array]:
         arrays = (getattr(cell.value, "array", None) for _, cell in self.received)

@@ -1,5 +1,6 @@
 """``%fluid profile``: the time of each operator."""
 
+from fluidnb.data.feeder import data_variables
 from fluidnb.debug.profile import profile_steps
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program
@@ -25,7 +26,6 @@ from fluidnb_magics.commands._command import (
 )
 from fluidnb_magics.commands._feeds import runner
 from fluidnb_magics.session.live_profile import LiveProfile
-from fluidnb_magics.session.training import data_variables
 
 
 @command(Section.RUN, "profile --feed x=X y=Y --steps 3")

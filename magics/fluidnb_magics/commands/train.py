@@ -30,7 +30,7 @@ from fluidnb_magics.session.training import train as run_training
 
 
 @command(Section.RUN, "train batches --passes 3 --watch loss", global_variables)
-@argument("reader", nargs="+", help="an expression: a reader of batches, or of samples with --batch")
+@argument("reader", nargs="*", help="an expression: a reader of batches, or of samples with --batch")
 @argument("--passes", type=positive, default=1, help="how often to go through the reader (1)")
 @argument("--batch", type=positive, metavar="N", help="samples to a batch, for a reader of samples")
 @argument("--watch", nargs="+", action="append", default=[], metavar="NAME", help="variables to draw; default the loss")
@@ -42,6 +42,13 @@ from fluidnb_magics.session.training import train as run_training
 @argument("--beside", nargs="+", default=[], metavar="RUN", help="draw the curves of other runs, too")
 @argument("--fields", nargs="+", action="append", default=[], metavar="NAME", help="what a sample has fields for")
 @argument("--gradients", action="store_true", help="show gradients and updates of all parameters at the end")
+@argument("--trainers", type=positive, metavar="N", help="divide each batch among N trainers")
+@argument("--pservers", type=positive, metavar="N", help="parameter servers of these trainers (2)")
+@argument("--engine", choices=("local", "ray"), help="threads of this process (local), or processes of Ray")
+@argument("--address", metavar="HOST:PORT", help="a Ray cluster; without it, Ray starts on this machine")
+@argument("--async", action="store_true", dest="unsynchronized", help="servers do not wait for all trainers")
+@argument("--join", action="store_true", help="wait for trainers that an interrupted cell has left")
+@argument("--stop", action="store_true", help="stop all trainers after the same step")
 @program_option()
 def train(bench: Workbench, args: Namespace) -> None:
     """Train a program on the batches of a reader, with a progress bar and a live plot.
@@ -49,14 +56,27 @@ def train(bench: Workbench, args: Namespace) -> None:
     The same line continues a run that was interrupted: its steps, its curves and its position in the reader. --test
     runs the forward operators on another reader after each pass, in test mode, which changes nothing. %fluid runs lists
     runs.
+
+    With --trainers the program is divided among trainers and parameter servers, as DistributeTranspiler does. They
+    begin with the parameters of this session, and give them back at the end. An interrupted cell leaves them running:
+    --join waits again, --stop ends them. %fluid roles shows them.
     """
     names = bench.shell.user_ns
+    if args.join or args.stop:
+        _join(bench, args)
+        return
+    if not args.reader:
+        raise UsageError("%fluid train needs a reader: %fluid train batches --passes 3.")
+    _check_roles(args)
     program, _ = bench.existing(args.program)
     reader = _reader(bench, args.reader, args.batch)
     test = None if args.test is None else _reader(bench, args.test, args.batch)
     feed = variables(chain(*args.fields), program, names) if args.fields else None
     losses = [] if (loss := likely_loss(program)) is None else [program.global_block().var(loss)]
     watch = variables(chain(*args.watch), program, names) if args.watch else losses
+    if args.trainers:
+        _distribute(bench, program, args, reader, watch, feed)
+        return
     beside = [trace for run in find_runs(bench, args.beside) for trace in overlaid([run])]
     gradients = Gradients(program) if args.gradients else None
     run = _run(bench, program, args)
@@ -66,6 +86,52 @@ def train(bench: Workbench, args: Namespace) -> None:
     if gradients is not None:
         picture = gradients.picture()
         show(bench.shell, gradient_lines(picture, width(bench.shell)), lambda: gradients_html(picture))
+
+
+def _check_roles(args: Namespace) -> None:
+    """Refuse options that do not go together."""
+    only = {"--pservers": args.pservers, "--engine": args.engine, "--address": args.address,
+            "--async": args.unsynchronized}  # fmt: skip
+    given = [name for name, value in only.items() if value]
+    if given and not args.trainers:
+        raise UsageError(f"{given[0]} needs --trainers N: %fluid train batches --trainers 2 --pservers 2.")
+    alone = {"--test": args.test, "--gradients": args.gradients, "--resume": args.resume, "--beside": args.beside}
+    refused = [name for name, value in alone.items() if value]
+    if args.trainers and refused:
+        raise UsageError(f"{refused[0]} is for training in one process; leave it out, or --trainers.")
+
+
+def _distribute(
+    bench: Workbench, program: Program, args: Namespace, reader: Reader, watch: list[Any], feed: list[Any] | None
+) -> None:
+    """Train by several roles."""
+    from fluidnb_magics.session.distributed_training import Roles, start
+
+    roles = Roles(args.trainers, args.pservers or 2, args.engine or "local", args.address, not args.unsynchronized)
+    run = _new_run(bench, program, args)
+    bench.distributed = start(bench, program, run, reader, watch, feed, args.passes, roles)
+    _follow(bench)
+
+
+def _join(bench: Workbench, args: Namespace) -> None:
+    """Wait for the trainers that a cell has left, or stop them."""
+    from fluidnb_magics.session.distributed_training import current_run
+
+    run = current_run(bench)
+    if args.stop and not run.training.over:
+        run.training.stop()
+    _follow(bench)
+
+
+def _follow(bench: Workbench) -> None:
+    from fluidnb_magics.session.distributed_training import collect, current_run, follow
+
+    run = current_run(bench)
+    follow(run)
+    note = collect(bench)
+    run.training.raise_error()
+    if note:
+        show(bench.shell, [[(note, "")]])
 
 
 def _run(bench: Workbench, program: Program, args: Any) -> Run:
@@ -83,6 +149,12 @@ def _run(bench: Workbench, program: Program, args: Any) -> Run:
         last.state, last.line = continued(last, args.passes), line
         print(f"{last.name} continues after step {last.state.step:,}")
         return last
+    return _new_run(bench, program, args)
+
+
+def _new_run(bench: Workbench, program: Program, args: Any) -> Run:
+    """A new run of the session."""
+    line = f"{unquoted(' '.join(args.reader))} {args.batch}"
     number = max((run.number for run in bench.runs), default=0) + 1
     name = unquoted(args.name) if args.name else f"run {number}"
     run = Run(number, name, weakref.ref(program), line, State(name, 0, None, 0, args.passes, 0.0))

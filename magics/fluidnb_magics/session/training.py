@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.data import DataFeeder
+from fluidnb.data.feeder import data_variables, feed_of
 from fluidnb.errors import OpValueError
 from fluidnb.program import Program, Variable
 from fluidnb.runtime import Executor, global_scope
@@ -76,11 +77,11 @@ def train(executor: Executor, task: Task, run: Run) -> None:
     try:
         with closing(iter(progress)) as batches, whole_runs() as patience:
             for batch in batches:
-                fed = _fed(feeder, batch)
+                feed = feed_of(feeder, batch)
                 if task.gradients is None:
-                    values = executor.run(task.program, feed=fed, fetch_list=task.watch, return_numpy=False)
+                    values = executor.run(task.program, feed=feed, fetch_list=task.watch, return_numpy=False)
                 else:
-                    values = task.gradients.run(executor, fed, task.watch, return_numpy=False)
+                    values = task.gradients.run(executor, feed, task.watch, return_numpy=False)
                 progress.take(values)
                 patience.check()
         run.ended = "done"
@@ -120,12 +121,6 @@ def parameters_of(program: Program) -> int:
     return checksum
 
 
-def data_variables(program: Program) -> list[Variable]:
-    """The variables of a program that are fed, in the order of their declaration."""
-    block = program.global_block()
-    return [block.var(name) for name, v in program.desc.blocks[0].vars.items() if v.is_data()]
-
-
 def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[str, float]:
     """The means of the watched values over the samples of a validation; nothing changes."""
     forward = forward_part(task.program)
@@ -138,9 +133,9 @@ def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[st
     count, reader = 0, task.test
     assert reader is not None
     for batch in reader() if callable(reader) else reader:
-        fed = {name: value for name, value in _fed(feeder, batch).items() if name in read}
-        with without_change(executor, program, fed, fetches):
-            values = executor.run(program, feed=fed, fetch_list=fetches, return_numpy=False)
+        feed = {name: value for name, value in feed_of(feeder, batch).items() if name in read}
+        with without_change(executor, program, feed, fetches):
+            values = executor.run(program, feed=feed, fetch_list=fetches, return_numpy=False)
         size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
         for name, value in zip(names, values, strict=True):
             sums[name] += size * float(np.asarray(value).mean())
@@ -151,10 +146,3 @@ def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[st
             received="no batch", hint="with --batch it gives samples, without it batches of samples.",
         )  # fmt: skip
     return {name: total / count for name, total in sums.items()}
-
-
-def _fed(feeder: DataFeeder, batch: Any) -> dict[str, Any]:
-    """A batch as a feed: arrays where there is no LoD, which executors take the short way."""
-    if isinstance(batch, dict):
-        return batch
-    return {name: t if t.lod_ else np.asarray(t) for name, t in feeder.feed(batch).items()}

@@ -26,6 +26,7 @@ from fluidnb_magics.session.selection import Selection
 
 if TYPE_CHECKING:
     from fluidnb.dap.server import Server
+    from fluidnb_magics.session.distributed_training import DistributedRun
     from fluidnb_magics.session.training import Run
 
 #: The name of the default programs.
@@ -41,6 +42,7 @@ class Workbench:
         self.values = InitialValues()
         self.place: Place = CPUPlace()
         self.runs: list[Run] = []  # of training
+        self.distributed: DistributedRun | None = None  # the training by several roles that was started last
         self.blocks = OpenedBlocks()
         self.session: Session | None = None
         self.server: Server | None = None

@@ -1,0 +1,188 @@
+"""A debug session in the roles of a `LocalEngine`: it is in one role at a time, and the others wait for that one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.session import Session
+from fluidnb.debug.snapshot import Snapshot
+from fluidnb.errors import NotFound, near
+from fluidnb.transpiler.distribute.plan import Plan
+
+if TYPE_CHECKING:
+    from fluidnb.distributed.local import LocalEngine
+
+#: Seconds between two checks whether a role has stopped.
+_POLL = 0.05
+
+#: The engines that run, the newest last.
+running: list[LocalEngine] = []
+
+
+class Attachment:
+    """Moves a debug session among the roles of an engine.
+
+    A role is attached to at the beginning of its next run: a trainer at its next batch, a server after its running
+    update. It stops at its first operator, and from then on at the first operator of each run, or at breakpoints if
+    there are any.
+
+    Args:
+        engine: whose roles these are.
+        session: the debug session.
+        front: called with the session in the thread that waits for the training, while the role is paused.
+
+    Attributes:
+        name: of the role; empty while it is in none.
+    """
+
+    def __init__(
+        self, engine: LocalEngine, session: Session, front: Callable[[Session], None] | None = None
+    ) -> None:
+        self.engine, self.session, self.front, self.name = engine, session, front, ""
+        self._role = ""
+        self._before: Callable[[Session], None] | None = None  # what the session did at stops outside of roles
+        self._idle = threading.Event()  # no run of the role is in the session
+        self._idle.set()
+        engine.attachment = self
+
+    def attach(self, name: str) -> None:
+        """Let the session go into a role at its next run; it leaves the role before.
+
+        Raises:
+            NotFound: there is no such role.
+        """
+        roles = role_keys(self.engine.plan)
+        role = roles.get(name, name)
+        if role not in self.engine.programs:
+            raise NotFound(
+                f"There is no role {name}.", expected=", ".join(roles), received=name,
+                hint=near(name, roles) or "roles lists them.",
+            )  # fmt: skip
+        self.leave()
+        self.name, self._role = next(known for known, key in roles.items() if key == role), role
+        self._before, self.session.on_stop = self.session.on_stop, self._hold
+        self.session.role, self.session.stop_at_entry = self, True
+        self.session.attach(self.engine.programs[role])
+        if role in self.engine.shards:
+            self.engine.shards[role].interrupt()
+
+    def leave(self) -> None:
+        """Let the role run on without stops."""
+        if not self.name:
+            return
+        role, self.name = self._role, ""
+        self.session.__exit__()
+        self.session.role, self.session.stop_at_entry = None, False
+        points = self.session.breakpoints
+        if role in self.engine.shards:
+            self.engine.shards[role].interrupt()
+        while not self._idle.wait(_POLL):
+            if self.session.snapshot.state == "paused" and self.session.snapshot.error is None:
+                self.session.clear()
+                self.session.post(Debugger.continue_)
+        for point in points if not self.session.breakpoints else ():
+            self.session.do(Debugger.add_breakpoint, point)
+        self.session.on_stop = self._before
+
+    def wait(self) -> None:
+        """Wait until the role is paused again; Ctrl-C pauses it where it is, or leaves a role that waits.
+
+        Raises:
+            NotFound: the role has ended.
+        """
+        while self.name and not self.is_paused:
+            if self.engine.has_ended(self._role):
+                name = self.name
+                self.leave()
+                self.engine.raise_first()
+                raise NotFound(
+                    f"{name} has ended.", expected="a role that runs", received=name,
+                    hint="attach to it while the training runs.",
+                )  # fmt: skip
+            try:
+                time.sleep(_POLL)
+            except KeyboardInterrupt:
+                if self._idle.is_set():  # it waits for its next batch, or for others
+                    self.leave()
+                    raise
+                self.session.pause()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the role is stopped in this session."""
+        return not self._idle.is_set() and self.session.snapshot.state == "paused"
+
+    def serve(self) -> None:
+        """Run the front end of a paused role, in the thread that waits for the training."""
+        if self.front is not None and self.is_paused:
+            self.front(self.session)
+
+    def _hold(self, session: Session) -> None:
+        """Let the role wait, in its thread, until its run is over or it fails."""
+        self._idle.clear()
+        moved = threading.Event()
+
+        def observe(snapshot: Snapshot) -> None:
+            if snapshot.state == "done" or snapshot.closed or snapshot.error is not None:
+                moved.set()
+
+        session.do_between_steps(Debugger.observe, observe)
+        try:
+            moved.wait()
+        finally:
+            if not session.closed:
+                session.do_between_steps(Debugger.forget, observe)
+            session.stop_at_entry = bool(self.name) and not session.breakpoints
+            self._idle.set()
+
+
+def role_keys(plan: Plan) -> dict[str, str]:
+    """Names of roles as people write them -> those of the engines.
+
+    Example:
+        >>> x = fluid.layers.data("x", [2])
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
+        >>> t = fluid.DistributeTranspiler(); t.transpile(0, pservers="ps:0", trainers=2)
+        >>> role_keys(t.plan)
+        {'trainer0': 'trainer:0', 'trainer1': 'trainer:1', 'pserver0': 'ps:0'}
+    """
+    trainers = {f"trainer{number}": f"trainer:{number}" for number in range(plan.trainers)}
+    return {**trainers, **{f"pserver{number}": endpoint for number, endpoint in enumerate(plan.endpoints)}}
+
+
+def newest_engine() -> LocalEngine:
+    """The engine that was started last, of those that run.
+
+    Raises:
+        NotFound: none runs in this process.
+    """
+    if not running:
+        raise NotFound(
+            "No training by several roles runs in this process.", expected="a LocalEngine that runs", received="none",
+            hint="%fluid train READER --trainers 2 starts one; roles of Ray are in other processes.",
+        )  # fmt: skip
+    return running[-1]
+
+
+def attach(session: Session, name: str) -> None:
+    """Move a session into a role of the newest engine, and wait until the role is paused.
+
+    Args:
+        session: a debug session whose other runs are over.
+        name: ``trainer0``, ``pserver1``, or as the engine calls it.
+
+    Raises:
+        NotFound: no engine runs, it has no such role, or the role has ended.
+    """
+    engine = newest_engine()
+    attachment = engine.attachment
+    if attachment is None or attachment.session is not session:
+        if attachment is not None:
+            attachment.leave()
+        attachment = Attachment(engine, session)
+    attachment.attach(name)
+    attachment.wait()

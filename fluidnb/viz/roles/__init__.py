@@ -1,0 +1,1 @@
+"""Pictures of the roles of distributed training: trainers, parameter servers, and what flows between them."""
