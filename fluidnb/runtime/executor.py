@@ -135,9 +135,7 @@ class Executor:
             program = default_main_program()
         elif type(program) is not Program:
             if getattr(program, "is_parallel", False) and self._on_host and not self._closed:
-                compiled: Any = program
-                values: list[Any] = compiled.on_places(scope).run(feed, fetch_list, return_numpy)
-                return values
+                return _on_places(program, scope).run(feed, fetch_list, return_numpy)  # type: ignore[no-any-return]
             program, feed = _for_one_device(program, feed)
         if scope is None:
             scope = scopes._stack[-1]
@@ -442,6 +440,11 @@ def _check_names(lowered: LoweredProgram, scope: Scope) -> None:
             hint=near(missing[0], lowered.feeds) or f'exe.run(feed={{"{missing[0]}": ...}}, ...).',
             names=missing,
         )
+
+
+def _on_places(program: Any, scope: Scope | None) -> Any:
+    """The object that runs a program for several places."""
+    return program.on_places(scope)
 
 
 def _for_one_device(program: Any, feed: Any) -> tuple[Any, Any]:

@@ -192,7 +192,7 @@ def take_rows(table: SelectedRows, ids: Array, out: Array) -> None:
         "is_distributed": Attr("bool", True, "ignored (compatibility)"),
         "padding_idx": Attr("long", -1, "ignored (compatibility)"),
     },
-    infer=checked(lambda c: c.set("Out", (c["Ids"].shape[0], *shape_of(c["W"])[1:]), dtype_of(c["W"])), "Ids"),
+    infer=checked(lambda c: c.set("Out", (c["Ids"].shape[0], *shape_of(c["W"])[1:]), dtype_of(c["W"]))),
     host_only=_HOST,
 )
 def lookup_sparse_table(b: Binder) -> None:
