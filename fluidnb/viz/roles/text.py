@@ -41,7 +41,7 @@ def title(role: Role) -> str:
 
 
 def link_words(link: Link) -> list[str]:
-    """What a server gets from each trainer, and gives to each, in one step."""
+    """The flow between a server and each trainer in one step, as lines."""
     rows = [f"  and rows of {name}" for name in link.rows]
     gives = f"  gives {size_text(link.parameters)} of parameters"
     return [f"  gets {size_text(link.gradients)} of gradients", *rows, gives]
