@@ -11,7 +11,7 @@ _SHOWN = 6
 
 
 def roles_lines(picture: RolesPicture, width: int = 0) -> list[Line]:
-    """Each role with what it holds, and what flows.
+    """Each role with its variables, and what flows.
 
     Args:
         width: of the terminal; 0 for any.
