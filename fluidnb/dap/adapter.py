@@ -20,6 +20,7 @@ from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import FrameLocation, OpLocation, Snapshot, op_location
 from fluidnb.debug.stop import Direction, Stop, StopKind
 from fluidnb.debug.view import View
+from fluidnb.distributed.attachment import attach, role_keys, running
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
 
 Message = dict[str, Any]
@@ -178,6 +179,8 @@ class Adapter:
         """Attach to the session."""
         if a.get("stopOnEntry"):
             self._session.do_between_steps(self._breakpoints.stop_at_entry)
+        if a.get("role"):
+            attach(self._session, str(a["role"]))
 
     do_launch = do_attach  # the program of the session exists already
 
@@ -336,6 +339,14 @@ class Adapter:
     def do_evaluate(self, a: Message) -> Message:
         """Evaluate a Python expression over the program's variables."""
         text = str(a["expression"]).strip()
+        word, _, rest = text.partition(" ")
+        if a.get("context") == "repl" and word in ("roles", "attach") and running:
+            if word == "attach":
+                attach(self._session, rest.strip())
+            roles = role_keys(running[-1].plan)
+            here = "" if self._session.role is None else self._session.role.name
+            return {"result": "\n".join(f"{'→' if name == here else ' '} {name}" for name in roles),
+                    "variablesReference": 0}  # fmt: skip
         depth = self._depth(a["frameId"]) if a.get("frameId") else -1
 
         def read(debugger: Debugger) -> Row:

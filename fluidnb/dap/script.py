@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from fluidnb.debug.session import Session
+from fluidnb.distributed.attachment import Attachment
+from fluidnb.distributed.local import LocalEngine
 from fluidnb.program import Program, hooks
 from fluidnb.runtime.program_state import program_state
 
@@ -24,11 +26,20 @@ def attach_all(session: Session, startup: bool = False) -> Iterator[None]:
         if program_state(program.desc).attached is None and (startup or not only_initializes(program)):
             session.attach(program)
 
-    hooks.before_run = attach
+    def begins(engine: LocalEngine) -> None:
+        """Go into the first trainer; what handles stops of a script's own runs handles those of roles."""
+        front = session.on_stop or (hooks.debug_prompt() if hooks.debug_prompt is not None else None)
+        if front is not None and session.snapshot.state in ("idle", "done"):
+            session.__exit__()
+            Attachment(engine, session, front, stops=session.stop_at_entry or session.on_stop is not None).attach(
+                "trainer0"
+            )
+
+    hooks.before_run, hooks.training_begins = attach, begins
     try:
         yield
     finally:
-        hooks.before_run = before
+        hooks.before_run, hooks.training_begins = before, None
 
 
 def only_initializes(program: Program) -> bool:

@@ -34,15 +34,17 @@ class Attachment:
         engine: whose roles these are.
         session: the debug session.
         front: called with the session in the thread that waits for the training, while the role is paused.
+        stops: whether roles stop without a breakpoint.
 
     Attributes:
         name: of the role; empty while it is in none.
     """
 
     def __init__(
-        self, engine: LocalEngine, session: Session, front: Callable[[Session], None] | None = None
-    ) -> None:
-        self.engine, self.session, self.front, self.name = engine, session, front, ""
+        self, engine: LocalEngine, session: Session, front: Callable[[Session], None] | None = None,
+        stops: bool = True,
+    ) -> None:  # fmt: skip
+        self.engine, self.session, self.front, self.stops, self.name = engine, session, front, stops, ""
         self._role = ""
         self._before: Callable[[Session], None] | None = None  # what the session did at stops outside of roles
         self._idle = threading.Event()  # no run of the role is in the session
@@ -65,7 +67,7 @@ class Attachment:
         self.leave()
         self.name, self._role = next(known for known, key in roles.items() if key == role), role
         self._before, self.session.on_stop = self.session.on_stop, self._hold
-        self.session.role, self.session.stop_at_entry = self, True
+        self.session.role, self.session.stop_at_entry = self, self.stops
         self.session.attach(self.engine.programs[role])
         if role in self.engine.shards:
             self.engine.shards[role].interrupt()
@@ -136,7 +138,7 @@ class Attachment:
         finally:
             if not session.closed:
                 session.do_between_steps(Debugger.forget, observe)
-            session.stop_at_entry = bool(self.name) and not session.breakpoints
+            session.stop_at_entry = bool(self.name) and self.stops and not session.breakpoints
             self._idle.set()
 
 
@@ -184,5 +186,6 @@ def attach(session: Session, name: str) -> None:
         if attachment is not None:
             attachment.leave()
         attachment = Attachment(engine, session)
+    attachment.stops = True
     attachment.attach(name)
     attachment.wait()

@@ -219,10 +219,10 @@ class LocalEngine:
 
         for shard in self.shards.values():
             shard.expect_all()
+        if hooks.training_begins is not None:
+            hooks.training_begins(self)
         threads = [self._start(f"trainer:{n}", work, n) for n in range(len(self.connections))]
         try:
-            if hooks.training_began is not None:
-                hooks.training_began(self)
             for thread in threads:
                 while thread.is_alive():
                     thread.join(_POLL)

@@ -165,7 +165,7 @@ class Shard:
             return self._taken
 
     def _next(self, check: Callable[[], None]) -> Arrival | None:
-        """What `take` waits for, with the lock."""
+        """The next gradients; waits for them, with the lock."""
         if not self.sync:
             self._wait(lambda: self._queue or self._over or self._interrupted, check, None, "")
             return None if self._interrupted or not self._queue else self._queue.popleft()

@@ -52,8 +52,7 @@ body_ends: Callable[[Any, Any, str], object] | None = None
 #: ``debug_prompt()`` gives the function that prompts for the next command of a paused debug session, called with the
 #: session; or None without an interactive user. Set by the terminal.
 debug_prompt: Callable[[], Callable[[Any], None] | None] | None = None
-#: ``training_began(engine)`` is called when the trainers of a `LocalEngine` have started. Set while a script is
-#: debugged.
-training_began: Callable[[Any], None] | None = None
+#: ``training_begins(engine)`` is called before the trainers of a `LocalEngine` start. Set while a script is debugged.
+training_begins: Callable[[Any], None] | None = None
 #: ``debug_began(session)`` is called when a debug session is there, before anything runs in it. Set by the magics.
 debug_began: Callable[[Any], None] | None = None

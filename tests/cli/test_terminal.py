@@ -142,3 +142,48 @@ def test_trainers_report_each_second_until_ctrl_c_which_leaves_no_process(folder
     terminal.child.sendintr()
     assert terminal.end()[-1] == "interrupted" and terminal.child.exitstatus == 130
     assert not terminal.child.isalive()
+
+
+ROLES = """
+import numpy as np
+import paddle.fluid as fluid
+from fluidnb.distributed import LocalEngine
+x = fluid.layers.data("x", shape=[4])
+loss = fluid.layers.mean(fluid.layers.fc(x, 3))
+fluid.optimizer.SGD(0.1).minimize(loss)
+t = fluid.DistributeTranspiler()
+t.transpile(0, pservers="ps:0,ps:1", trainers=2)
+with LocalEngine(t) as engine:
+    losses = engine.train(lambda trainer: [{"x": np.ones((4, 4), "float32")}] * 400, [loss])
+print("steps", len(losses[0]))
+"""
+
+
+def test_the_prompt_goes_from_a_trainer_into_the_update_of_a_server(folder: Path) -> None:
+    (folder / "roles.py").write_text(ROLES)
+    child = Terminal(folder, "debug", "--prompt", "roles.py").child
+    for line, shown in [
+        ("roles", "trainer0.*paused here"), ("next", "elementwise_add"), ("attach pserver1", "listen_and_serv"),
+        ("step", "iteration 0"), ("step", "wrote"), ("attach trainer9", "There is no role trainer9"),
+        ("attach trainer1", "entry"), ("continue", "entry"),
+    ]:  # fmt: skip
+        child.expect_exact("(fluid) ")
+        child.sendline(line)
+        child.expect(shown)
+    child.expect_exact("(fluid) ")
+    child.sendline("detach")
+    child.expect_exact("steps 400")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
+def test_quit_at_the_prompt_in_a_role_ends_all_roles(folder: Path) -> None:
+    (folder / "roles.py").write_text(ROLES)
+    child = Terminal(folder, "debug", "--prompt", "roles.py").child
+    child.expect_exact("(fluid) ")
+    child.sendline("quit")
+    child.expect_exact("left paused")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130

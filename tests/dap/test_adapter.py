@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from fluidnb.dap import ScriptSources
 from fluidnb.dap.references import BASE
 from fluidnb.dap.wire import read_message
 from fluidnb.debug.session import Session
+from fluidnb.distributed.training import Shares, Training
 from tests.dap import programs
 from tests.dap.client import Direct
 from tests.dap.programs import ROW, line_of
@@ -401,3 +403,30 @@ def test_a_program_that_runs_is_paused_and_gets_breakpoints_between_two_steps() 
 def test_a_length_with_a_control_character_is_read_or_refused(separator: bytes) -> None:
     body = b'{"seq": 1}'
     assert read_message(io.BytesIO(b"Content-Length: %d%s\r\n\r\n%s" % (len(body), separator, body))) == {"seq": 1}
+
+
+def test_a_client_goes_from_role_to_role_of_a_training() -> None:
+    x = layers.data("x", [4])
+    loss = layers.mean(layers.fc(x, 3))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    transpiler = fluid.DistributeTranspiler()
+    transpiler.transpile(0, pservers="ps:0,ps:1", trainers=2)
+    feed = {"x": np.ones((4, 4), "float32")}
+    training = Training(transpiler, Shares(itertools.repeat(feed), dict, 2), [loss.name])
+    training.start()
+    session = Session(fluid.default_main_program())
+    c = client(session)
+    try:
+        c.ask("attach", role="trainer0")
+        assert c.start()["reason"] == "entry"
+        assert session.role is not None and session.snapshot.op.type == "mul"
+        assert "→ trainer0" in c.ask("evaluate", expression="roles", context="repl")["result"]
+        c.move("next")
+        assert session.snapshot.op.type == "elementwise_add"
+        assert "→ pserver1" in c.ask("evaluate", expression="attach pserver1", context="repl")["result"]
+        assert session.snapshot.op.type == "listen_and_serv"
+        assert "There is no role trainer5" in c.refused("evaluate", expression="attach trainer5", context="repl")
+    finally:
+        training.stop()
+        assert training.wait(30) and training.error is None
+        session.close()

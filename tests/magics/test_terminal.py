@@ -181,3 +181,26 @@ def test_a_failing_cell_fails_the_demonstration(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "nope" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_trainers_are_left_joined_attached_to_and_stopped(simple: Typed) -> None:
+    simple.cell("%load_ext fluidnb")
+    simple.cell("import itertools, numpy as np; batch = {'x': np.ones((4, 4), 'float32')}")
+    simple.cell("%%fluid net", "x = layers.data('x', [4])", "loss = layers.mean(layers.fc(x, 3))",
+                "fluid.optimizer.SGD(0.1).minimize(loss)")  # fmt: skip
+    for line in ("%fluid train itertools.repeat(batch) --trainers 2 --pservers 1", "%fluid train --join"):
+        simple.child.sendline(line)
+        simple.number += 1
+        simple.child.expect("3/3 roles run")
+        simple.child.sendintr()
+        simple.child.expect_exact("continues in the background")
+        simple.child.expect_exact(f"In [{simple.number}]:")
+    assert "mul(" in simple.cell("%fluid attach trainer1")
+    assert "trainer1  paused" in simple.cell("%fluid roles")
+    assert "elementwise_add" in simple.cell("%fluid next")
+    assert "listen_and_serv" in simple.cell("%fluid attach pserver0")
+    assert "iteration 0" in simple.cell("%fluid step")
+    assert "has ended" in simple.cell("%fluid debug off")
+    shown = simple.cell("%fluid train --stop")
+    assert "its parameters are in the scope" in shown and "trainer0  ended" in shown

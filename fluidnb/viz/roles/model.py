@@ -1,4 +1,4 @@
-"""Roles of distributed training as plain data: what each holds, what flows between them, and numbers of a run."""
+"""Roles of distributed training as plain data: the variables of each, what flows between them, and numbers of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -11,7 +11,7 @@ _SHOWN = 6
 
 
 def roles_lines(picture: RolesPicture, width: int = 0) -> list[Line]:
-    """Each role with what it holds, and what flows.
+    """Each role with its variables, and what flows.
 
     Args:
         width: of the terminal; 0 for any.
@@ -41,7 +41,7 @@ def title(role: Role) -> str:
 
 
 def link_words(link: Link) -> list[str]:
-    """What a server gets from each trainer, and gives to each, in one step."""
+    """The flow between a server and each trainer in one step, as lines."""
     rows = [f"  and rows of {name}" for name in link.rows]
     gives = f"  gives {size_text(link.parameters)} of parameters"
     return [f"  gets {size_text(link.gradients)} of gradients", *rows, gives]

@@ -1,4 +1,4 @@
-"""``%fluid roles``: trainers and parameter servers, what each holds and what flows between them."""
+"""``%fluid roles``: trainers and parameter servers, the variables of each and what flows between them."""
 
 from fluidnb.distributed.training import endpoints
 from fluidnb.transpiler import DistributeTranspiler
@@ -23,7 +23,7 @@ from fluidnb_magics.commands._command import (
 @argument("--pservers", type=positive, metavar="N", help="and N parameter servers (2)")
 @program_option()
 def roles(bench: Workbench, args: Namespace) -> None:
-    """Draw trainers and parameter servers, what each holds, and what flows between them in a step.
+    """Draw trainers and parameter servers, the variables of each, and what flows between them in a step.
 
     Without --trainers these are the roles of the last %fluid train --trainers, with the numbers of its run; before
     one, those of 2 trainers and 2 servers.

@@ -29,7 +29,7 @@ _INTERVAL = 0.3
 
 @dataclass(frozen=True)
 class Roles:
-    """What the user has chosen."""
+    """Numbers of roles, engine and mode."""
 
     trainers: int
     pservers: int

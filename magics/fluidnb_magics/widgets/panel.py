@@ -11,6 +11,7 @@ from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.view import has_value
+from fluidnb.distributed.attachment import attach, role_keys, running
 from fluidnb.errors import FluidError
 from fluidnb.utils.source_location import cell_names
 from fluidnb.values.tensor import LoDTensor
@@ -25,7 +26,7 @@ from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_stop_handler import UNANSWERED, PanelStopHandler
-from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls
+from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls, error_text
 from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 _AROUND = 10  # operators before and after the next one in the static rendering
@@ -52,6 +53,8 @@ class Panel(NotebookWidget):
     unanswered: Any = traitlets.Unicode().tag(sync=True)
     waits: Any = traitlets.Bool(False).tag(sync=True)
     ended: Any = traitlets.Bool(False).tag(sync=True)
+    roles: Any = traitlets.List().tag(sync=True)  # of the training that runs
+    role: Any = traitlets.Unicode().tag(sync=True)  # the one that the session is in
 
     def __init__(
         self, session: Session, changes: ChangeNotifier | None = None, cell_id: Callable[[str], str] = lambda title: ""
@@ -136,6 +139,17 @@ class Panel(NotebookWidget):
         chosen = None if axes is None else (int(axes[0]), int(axes[1]))
         self._view = View(chosen, tuple(at), row, column, rows, columns)
         self._read_again()
+
+    def do_attach(self, role: str) -> None:
+        """Go into a role of the training that runs; a thread waits until it has stopped there."""
+
+        def go() -> None:
+            try:
+                attach(self.session, role)
+            except Exception as error:
+                self.report(error_text(error))
+
+        threading.Thread(target=go, name="fluid-attach", daemon=True).start()
 
     def do_answer(self) -> None:
         """The page responds: a cell may wait for it."""
@@ -241,6 +255,9 @@ class Panel(NotebookWidget):
 
     def _send_settings(self, lowered: Any) -> None:
         stops = [asdict(stop) for stop in read_breakpoints(self.session.breakpoints, lowered)]
+        names = list(role_keys(running[-1].plan)) if running else []
+        role = "" if self.session.role is None else self.session.role.name
+        self._push(roles=names, role=role)
         self._push(stops=stops, watches=[list(row) for row in self.session.snapshot.watches])
 
     def _push(self, **traits: Any) -> None:

@@ -52,6 +52,16 @@ function render({ model, el }) {
     bar.append(button);
     return [move, button];
   });
+  const role = tag("select", { class: "fp-role", "aria-label": "role of the training", title: "Go into a trainer or a parameter server  (%fluid attach)", hidden: true });
+  role.onchange = () => request("attach", { role: role.value });
+  bar.append(role);
+  const drawRoles = () => {
+    const names = model.get("roles");
+    const chosen = model.get("role");
+    role.hidden = !names.length;
+    role.replaceChildren(...(chosen ? [] : [""]).concat(names).map((name) => tag("option", { value: name }, name || "attach to …")));
+    role.value = chosen;
+  };
   const byWord = new Map(buttons.map(([move]) => [move.word, move]));
   keys.ArrowRight = () => press(byWord.get("step"));
   keys.ArrowLeft = () => press(byWord.get("back"));
@@ -206,6 +216,7 @@ function render({ model, el }) {
     "change:listing": drawListing, "change:position": drawPosition, "change:scope": drawScope, "change:values": drawValues,
     "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
     "change:cell": drawSource, "change:note": drawNotes, "change:unanswered": drawNotes, "change:waits": drawNotes,
+    "change:roles": drawRoles, "change:role": drawRoles,
     "change:ended": () => (drawNotes(), drawPosition()),
   };
   drawListing();
