@@ -18,8 +18,14 @@ from fluidnb.values.tensor import LoDTensor
 Array = Any
 
 
-def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope) -> list[Any]:
-    """The calls of a segment with their buffers in the arena of its block."""
+def placed(
+    calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope
+) -> tuple[list[Any], dict[int, tuple[int, int]]]:
+    """The calls of a segment with their buffers in the arena of its block.
+
+    Returns:
+        The calls; identity of each array in the arena -> the first and the last call that touch its buffer.
+    """
     buffers, kind = bound.buffers, bound.kind
     # a variable that no call has written has memory on a device too
     lives = {} if kind is np.ndarray else dict.fromkeys(buffers, (0, len(calls)))
@@ -43,7 +49,7 @@ def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: i
         if type(variable.value) is LoDTensor and isinstance(variable.value.array, kind):
             variable.value.array = mover(variable.value.array)
     bound.buffers = {}
-    return moved
+    return moved, mover.lives(lives)
 
 
 def _lives(calls: list[Any], bound: ReplayMemory) -> dict[int, tuple[int, int]]:
@@ -102,6 +108,10 @@ class _Mover:
             return memory.view_of(self._arena, x.shape, x.dtype, start, x.strides)
         pointer = type(x.data)(self._arena.data.mem, start + x.data.ptr - owner.ptr)
         return type(x)(x.shape, x.dtype, pointer, x.strides)
+
+    def lives(self, lives: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+        """Lifetimes of buffers by the identities of the arrays that were moved."""
+        return {id(self._moved[id(x)]): lives[id(root(x))] for x in self._kept}
 
     def function(self, f: Any) -> Any:
         """A bound method of an array moves with it."""
