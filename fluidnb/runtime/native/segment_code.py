@@ -85,10 +85,10 @@ class SegmentCode:
     def build(self) -> None:
         """Compile it and use it from the next run on."""
         try:
-            self.best, self.native = _with_native(self.plain, self._emitted, self._lives)
-        except OSError as error:
+            self.best, self.native = with_native(self.plain, self._emitted, self._lives)
+        except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
-                "Native code cannot be kept.", received=str(error),
+                "Native code cannot be kept or cannot be loaded.", received=str(error),
                 hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
             ) from error  # fmt: skip
         finally:
@@ -96,7 +96,7 @@ class SegmentCode:
             self._lives = {}
 
 
-def _with_native(
+def with_native(
     plain: Calls, emitted: Sequence[Call], lives: dict[int, tuple[int, int]]
 ) -> tuple[Calls, tuple[int, int]]:
     """The calls with native ones in the place of those that C code can make."""
