@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from fluidnb.runtime.native.exact_functions import TEXT
 from fluidnb.runtime.native.expressions import TYPES
 from fluidnb.runtime.native.regions import Access, Region, regions
 from fluidnb.runtime.native.statements import Statement
@@ -27,7 +28,7 @@ void *PyEval_SaveThread(void);
 void PyEval_RestoreThread(void *);
 void Py_IncRef(void *);
 typedef void (*loop_t)(char **, const intptr_t *, const intptr_t *, void *);
-"""
+""" + TEXT
 _FUNCTION = """
 void *call_{number}(void *self, void *kept) {{
   const int64_t *P = PyCapsule_GetPointer(self, 0);

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op.scalar_fast_path import UFUNCS
+from fluidnb.runtime.native.exact_functions import NAMES, agrees
 
 #: Type character of a dtype, as in ``np.dtype(...).char`` -> type of C.
 TYPES = {
@@ -16,8 +17,8 @@ TYPES = {
 _REAL, _WHOLE, _ALL = "fd", "bBhHiIlLqQ", "?bBhHiIlLqQfd"
 _BUILTIN = {"f": "f", "d": ""}
 
-#: ufunc -> rows of (type characters of its operands, expression). ``{s}`` is the suffix of C's functions for floats.
-#: numpy's vector code gives the second operand where two zeros are equal, and the first where it is NaN.
+#: ufunc -> rows of (type characters of its operands, expression). ``{s}`` is the suffix of C's functions for floats,
+#: ``{t}`` the type.
 _ROWS: dict[Any, list[tuple[str, str]]] = {
     np.add: [(_REAL + _WHOLE, "{0} + {1}")],
     np.subtract: [(_REAL + _WHOLE, "{0} - {1}")],
@@ -50,8 +51,8 @@ _ROWS: dict[Any, list[tuple[str, str]]] = {
     np.isinf: [(_REAL, "__builtin_fabs{s}({0}) == __builtin_inf{s}()")],
 }
 if platform.machine() in ("x86_64", "AMD64"):  # elsewhere numpy's own loops compute these
-    _ROWS[np.maximum].append((_REAL, "({0} > {1}) | ({0} != {0}) ? {0} : {1}"))
-    _ROWS[np.minimum].append((_REAL, "({0} < {1}) | ({0} != {0}) ? {0} : {1}"))
+    _ROWS[np.maximum].append((_REAL, "max_{t}({0}, {1})"))
+    _ROWS[np.minimum].append((_REAL, "min_{t}({0}, {1})"))
 
 #: Functions of one element -> the ufunc that they stand for.
 ON_ONE = UFUNCS
@@ -67,11 +68,13 @@ def expression(ufunc: Any, chars: str) -> str | None:
         The expression, or None where there is none with numpy's bits.
 
     Example:
-        >>> expression(np.sqrt, "f"), expression(np.exp, "f")
+        >>> expression(np.sqrt, "f"), expression(np.tanh, "f")
         ('__builtin_sqrtf({0})', None)
     """
     if len(set(chars)) == 1:
         for types, text in _ROWS.get(ufunc, ()):
             if chars[0] in types:
-                return text.replace("{s}", _BUILTIN.get(chars[0], ""))
+                return text.replace("{s}", _BUILTIN.get(chars[0], "")).replace("{t}", TYPES[chars[0]])
+    if chars == "f" and ufunc in NAMES and agrees(ufunc):
+        return NAMES[ufunc] + "({0})"
     return None

@@ -23,8 +23,8 @@ def separate(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """New programs, the shared cache folder, no failure of before; afterwards the flags of before."""
     monkeypatch.setenv("FLUIDNB_CACHE", str(shared_cache))
     segment_code.forget()
-    fluid.fresh()
     before = flags.values["native"]
-    yield
+    with fluid.fresh():
+        yield
     flags.values["native"] = before
     segment_code.forget()
