@@ -1,8 +1,9 @@
 """C text of functions with the bits that numpy computes on processors with AVX2 and FMA.
 
 The larger and the smaller of two numbers are the second where both are 0, and the first where it is NaN. exp and log
-are those of float32. Their steps are those of numpy's vector code: exp reduces its argument by multiples of log 2, log takes the exponent
-apart; both end with a quotient of two polynomials. Whether they agree with the numpy that runs is tried out once.
+are those of float32. Their steps are those of numpy's vector code: exp reduces its argument by multiples of log 2, log
+takes the exponent apart; both end with a quotient of two polynomials. Whether they agree with the numpy that runs is
+tried out once.
 """
 
 import ctypes
@@ -78,7 +79,7 @@ def agrees(ufunc: Any) -> bool:
     """Whether the C function of a ufunc gives numpy's bits for some 300,000 numbers of all sizes."""
     path = library("#include <stdint.h>\n" + TEXT + "".join(_TRIAL.format(name=name) for name in NAMES.values()))
     function = ctypes.CDLL(str(path))[f"try_{NAMES[ufunc]}"]
-    x = np.arange(0, 1 << 32, 14321, np.uint64).astype(np.uint32).view(np.float32)
+    x = np.arange(0, 1 << 32, 14321, dtype=np.int64).astype(np.uint32).view(np.float32)
     x = np.concatenate([x, np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 1e-38, 88.72284, -103.972084], "f")])
     y = np.empty_like(x)
     function(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_int64(x.size))

@@ -8,8 +8,6 @@ import ctypes
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 
 class Loop(NamedTuple):
     """One loop of a ufunc: the address of its function and of the data that the function gets."""

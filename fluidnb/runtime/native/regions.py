@@ -1,4 +1,7 @@
-"""Regions: consecutive statements that share their loops, since each row of what they write depends on that row alone."""
+"""Regions: consecutive statements that share their loops.
+
+They may where each row of what they write depends on that row alone.
+"""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def statement_of(call: Call, index: int) -> Statement | None:
         if function.nout != 1 or set(kw) - {"out"} or len(args) != function.nin + (not kw):
             return None
         return _map(function, args[: function.nin], kw["out"] if kw else args[-1], index)
-    ufunc = getattr(function, "__self__", None)
-    if type(ufunc) is np.ufunc and function.__name__ == "reduce" and not kw and len(args) == 5:
+    ufunc: Any = getattr(function, "__self__", None)
+    if type(ufunc) is np.ufunc and getattr(function, "__name__", "") == "reduce" and not kw and len(args) == 5:
         return _reduction(ufunc, *args, index)
     return None
 

@@ -36,7 +36,8 @@ class Segment:
     """
 
     __slots__ = (
-        "block", "bound", "calls", "code", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope", "start",
+        "block", "bound", "calls", "code", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope",
+        "start",
     )  # fmt: skip
 
     def __init__(
@@ -66,7 +67,8 @@ class Segment:
         run, before = self.bound.run, BindRollback(self.scope)
         run.at = -1
         try:
-            calls, lives = self._bind(before), {}
+            calls = self._bind(before)
+            lives: dict[int, tuple[int, int]] = {}
             if self.bound.buffers:
                 calls, lives = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]

@@ -21,7 +21,7 @@ def log_1p_exp(x: Operand) -> Operand:
     """log(1 + exp(x)), without overflow and with exact small results."""
     t = np.exp(-abs(x))
     u = t + 1
-    lost = u - 1  # by rounding: log(1 + t) = log(u) - (u - 1 - t) / u, as Kahan found; np.log1p takes five times as long
+    lost = u - 1  # by rounding: log(1 + t) = log(u) - (u - 1 - t) / u; np.log1p takes five times as long
     lost -= t
     lost /= u
     np.log(u, out=u)

@@ -257,12 +257,12 @@ def test_two_processes_compile_at_once(cache: Path) -> None:
 def test_a_forked_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     run("auto")
     code = (
-        "import os, sys; sys.path[:0] = {path!r}\n"
+        f"import os, sys; sys.path[:0] = {sys.path!r}\n"
         "from tests.runtime.native.test_faults import run\n"
         "run('auto'); pid = os.fork()\n"
         "if pid == 0:\n    code = run('auto'); os._exit(code.native != (1, 5))\n"
         "sys.exit(os.waitpid(pid, 0)[1] != 0)"
-    ).format(path=sys.path)
+    )
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=200).returncode == 0
 
 
