@@ -5,17 +5,18 @@ The text has neither sizes nor addresses, so that programs that differ in these 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from fluidnb.memory.views import view_of
 from fluidnb.runtime.native.exact_functions import TEXT
 from fluidnb.runtime.native.expressions import TYPES
 from fluidnb.runtime.native.regions import Access, Region, regions
 from fluidnb.runtime.native.statements import Statement
 
-#: First and last call that touch the memory of an array, when nothing outside the calls reads it.
-Life = Callable[[Any], tuple[int, int] | None]
 #: Elements of a row that are computed at a time where numpy's loops take part: they stay in the first cache.
 TILE = 1024
 #: Functions with more work than this, in elements, release the lock of the interpreter.
@@ -50,21 +51,71 @@ class CFunction:
         kept: the arrays whose addresses are in the table.
     """
 
-    def __init__(self, statements: Sequence[Statement], life: Life, number: int) -> None:
+    def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any], number: int) -> None:
         self.table: list[int] = [0]
-        self.kept = [operand.array for s in statements for operand in s.operands]
-        self.regions = regions(statements)
+        lives = dict(lives)
+        apart = _apart(statements, lives, _inside(statements, lives))
+        crossing = {n for n, spans in _spans(regions(apart), lives).items() if len(spans) > 1}
+        if crossing:  # what one nest hands to another must not take memory twice
+            apart = _apart(statements, lives, _inside(statements, lives) - crossing)
+        self.kept = [operand.array for s in apart for operand in s.operands]
+        self.regions = regions(apart)
         self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
-        body = [line for region in self.regions for line in _Nest(region, life, self.table).lines]
+        body = [line for region in self.regions for line in _Nest(region, lives, self.table).lines]
         self.text = _FUNCTION.format(number=number, body="\n".join(body))
+
+
+def _inside(statements: Sequence[Statement], lives: Mapping[int, Any]) -> set[int]:
+    """The numbers of the buffers that no call but these statements touches."""
+    first, last = statements[0].call, statements[-1].call
+    own = (lives.get(id(operand.array)) for s in statements for operand in s.operands)
+    return {life.buffer for life in own if life is not None and first <= life.first and life.last <= last}
+
+
+def _spans(nests: Sequence[Region], lives: Mapping[int, Any]) -> dict[int, set[int]]:
+    """Number of a buffer -> the nests that touch it."""
+    spans: dict[int, set[int]] = {}
+    for k, nest in enumerate(nests):
+        for statement in nest.statements:
+            for operand in statement.operands:
+                life = lives.get(id(operand.array))
+                if life is not None:
+                    spans.setdefault(life.buffer, set()).add(k)
+    return spans
+
+
+def _apart(statements: Sequence[Statement], lives: dict[int, Any], buffers: set[int]) -> list[Statement]:
+    """Statements with these buffers in memory of their own: in the arena, one may have the bytes of another.
+
+    A nest writes only the first row of such memory, and pages that are not written take no memory.
+    """
+    memory: dict[int, Any] = {}
+    moved: dict[int, Any] = {}
+
+    def other(array: Any) -> Any:
+        life = lives.get(id(array))
+        if life is None or life.buffer not in buffers:
+            return array
+        if id(array) not in moved:
+            if life.buffer not in memory:
+                memory[life.buffer] = np.empty(life.size, np.uint8)
+            new = view_of(memory[life.buffer], array.shape, array.dtype, life.offset, array.strides)
+            moved[id(array)] = new
+            lives[id(new)] = life
+        return moved[id(array)]
+
+    return [
+        s._replace(operands=tuple(operand._replace(array=other(operand.array)) for operand in s.operands))
+        for s in statements
+    ]
 
 
 class _Nest:
     """The text of one region."""
 
-    def __init__(self, region: Region, life: Life, table: list[int]) -> None:
+    def __init__(self, region: Region, lives: Mapping[int, Any], table: list[int]) -> None:
         self.lines: list[str] = []
-        self._region, self._life, self._table = region, life, table
+        self._region, self._lives, self._table = region, lives, table
         self._depth = 1
         statements = region.statements
         self._span = statements[0].call, statements[-1].call
@@ -135,8 +186,9 @@ class _Nest:
         local: dict[Access, bool] = {}
         for statement, row in zip(self._region.statements, self._region.accesses, strict=True):
             for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
-                life = self._life(operand.array)
-                inside = life is not None and first <= life[0] and life[1] <= last and statement.kind != "columns"
+                life = self._lives.get(id(operand.array))
+                inside = life is not None and first <= life.first and life.last <= last
+                inside = inside and statement.kind != "columns"
                 if i < len(row) - 1:
                     local[access] = local.get(access, False) and inside  # read before it is written: no
                 else:
@@ -202,8 +254,8 @@ class _Nest:
             last[row[-1]] = statement
         end = region.statements[members[-1]].call
         for access, statement in last.items():
-            life = self._life(statement.operands[-1].array)
-            if life is None or life[1] > end or statement.kind == "columns":
+            life = self._lives.get(id(statement.operands[-1].array))
+            if life is None or life.last > end or statement.kind == "columns":
                 body.append(f"{self._at(access)} = {values[access]};")
         self._add("{")
         for line in before:

@@ -11,19 +11,11 @@ from typing import Any, NamedTuple
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
-from fluidnb.memory.flags import define_flag
 from fluidnb.runtime.native.c_source import HEAD, CFunction
 from fluidnb.runtime.native.compiler import library
 from fluidnb.runtime.native.functions import bound_call
-from fluidnb.runtime.native.statements import Call, Statement, statement_of
+from fluidnb.runtime.native.statements import Statement, statement_of
 
-MODES = ("auto", "off", "require")
-define_flag(
-    "native", "auto",
-    "Compile elementwise operators to C: auto, in the background once a segment has run often; require, before its "
-    "first run; off, never.",
-    lambda value: value in MODES, '"auto", "off" or "require"',
-)  # fmt: skip
 #: Runs of a segment after which it is compiled in the background: most programs of a test run fewer times.
 OFTEN = 16
 
@@ -42,27 +34,42 @@ class Calls(NamedTuple):
     units: list[Any]
 
 
+class NativeCall(NamedTuple):
+    """One call of native code.
+
+    Attributes:
+        ops: the operators of which it makes calls, in order.
+        replaced: how many calls of kernels it makes.
+        loops: how many nests of loops it has.
+        text: its C code.
+    """
+
+    ops: list[Any]
+    replaced: int
+    loops: int
+    text: str
+
+
 class SegmentCode:
     """The calls of a segment, and those with native code in their place once it is compiled.
 
     Args:
-        plain: the calls that kernels emitted, as they are made.
-        emitted: the same, with keyword arguments apart.
-        lives: identity of an array -> first and last call that touch its memory, where nothing else reads it.
+        plain: the calls that kernels emitted.
+        lives: gives the buffers of the segment's own arrays; see `fluidnb.runtime.replay.buffer_placement.placed`.
 
     Attributes:
         best: what a run makes.
         waiting: whether runs are still counted.
-        native: how many of its calls are native, and how many calls they replace.
+        native: the calls of native code among them.
     """
 
-    __slots__ = ("_emitted", "_lives", "_runs", "best", "native", "plain", "waiting")
+    __slots__ = ("_lives", "_runs", "best", "native", "plain", "waiting")
 
-    def __init__(self, plain: Calls, emitted: Sequence[Call], lives: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]]) -> None:
         self.plain = self.best = plain
-        self._emitted, self._lives, self._runs = emitted, lives, 0
+        self._lives, self._runs = lives, 0
         self.waiting = True
-        self.native = (0, 0)
+        self.native: list[NativeCall] = []
 
     def first(self) -> None:
         """Compile it now, where FLAGS_native is ``require``."""
@@ -85,22 +92,19 @@ class SegmentCode:
     def build(self) -> None:
         """Compile it and use it from the next run on."""
         try:
-            self.best, self.native = with_native(self.plain, self._emitted, self._lives)
+            self.best, self.native = with_native(self.plain, self._lives())
         except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
                 "Native code cannot be kept or cannot be loaded.", received=str(error),
                 hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
             ) from error  # fmt: skip
         finally:
-            self._emitted = ()
-            self._lives = {}
+            self._lives = dict
 
 
-def with_native(
-    plain: Calls, emitted: Sequence[Call], lives: dict[int, tuple[int, int]]
-) -> tuple[Calls, tuple[int, int]]:
+def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[NativeCall]]:
     """The calls with native ones in the place of those that C code can make."""
-    statements = [statement_of(call, i) for i, call in enumerate(emitted)]
+    statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
     groups: list[list[Statement]] = []
     for statement in statements:
         if statement is None:
@@ -110,8 +114,8 @@ def with_native(
         else:
             groups.append([statement])
     if not groups:
-        return plain, (0, 0)
-    functions = [CFunction(group, lambda array: lives.get(id(array)), k) for k, group in enumerate(groups)]
+        return plain, []
+    functions = [CFunction(group, lives, k) for k, group in enumerate(groups)]
     path = library(HEAD + "".join(f.text for f in functions))
     units = _units(plain.ops, groups)
     whole: list[Any] = []
@@ -127,7 +131,13 @@ def with_native(
     whole += plain.calls[at:]
     ops += plain.ops[at:]
     of += units[at:]
-    return Calls(whole, ops, of), (len(groups), sum(map(len, groups)))
+    native = [
+        NativeCall(
+            list(dict.fromkeys(plain.ops[s.call] for s in group)), len(group), len(function.regions), function.text
+        )
+        for group, function in zip(groups, functions, strict=True)
+    ]
+    return Calls(whole, ops, of), native
 
 
 def _units(ops: list[Any], groups: Sequence[Sequence[Statement]]) -> list[Any]:

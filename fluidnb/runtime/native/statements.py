@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from fluidnb.runtime.native.expressions import ON_ONE, TYPES, expression
 from fluidnb.runtime.native.numpy_loops import Loop, loop_of
 
 Array = Any
-#: A call as kernels emit it: a callable, its positional and its keyword arguments.
-Call = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
+#: A call of a segment: a callable, which may be a partial with keyword arguments, and its positional arguments.
+Call = tuple[Any, tuple[Any, ...]]
 
 
 class Operand(NamedTuple):
@@ -43,7 +44,10 @@ class Statement(NamedTuple):
 
 def statement_of(call: Call, index: int) -> Statement | None:
     """The statement of a call; None where native code cannot make it."""
-    function, args, kw = call
+    function, args = call
+    kw: Mapping[str, Any] = {}
+    if type(function) is partial:
+        function, kw = function.func, function.keywords
     if function is operator.setitem and len(args) == 3 and (args[1] is Ellipsis or args[1] == ()):
         return _copy(args[2], args[0], None, index)
     if function is np.copyto and set(kw) <= {"where", "casting"}:

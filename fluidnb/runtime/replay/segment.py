@@ -14,7 +14,7 @@ from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.native.segment_code import Calls, SegmentCode
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
-from fluidnb.runtime.replay.buffer_placement import placed
+from fluidnb.runtime.replay.buffer_placement import no_lives, placed
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -68,12 +68,12 @@ class Segment:
         run.at = -1
         try:
             calls = self._bind(before)
-            lives: dict[int, tuple[int, int]] = {}
+            lives = no_lives
             if self.bound.buffers:
                 calls, lives = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
             if self.bound.place_kind == "cpu":
-                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), calls, lives)
+                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives)
                 if not self.bound.lowered.check_nan:
                     self.code.first()
                 self.run = flat(self.code, self.bound, self.scope)
