@@ -123,7 +123,7 @@ define_flag(
 )  # fmt: skip
 _MODES = ("auto", "off", "require")
 define_flag(
-    "native", "auto",
+    "native", "off",
     "Compile elementwise operators to C: auto, in the background when they have run often; require, before the first "
     "run; off, never.",
     lambda v: v in _MODES, '"auto", "off" or "require"',

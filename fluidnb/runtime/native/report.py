@@ -19,13 +19,11 @@ def native_calls(program: Program) -> list[NativeCall]:
 
     Example:
         >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
-        >>> fluid.set_flags({"FLAGS_native": "off"})
         >>> exe = fluid.Executor()
         >>> exe.run(fetch_list=[fluid.layers.relu(x)])
         [array([3., 3.], dtype=float32)]
         >>> native_calls(fluid.default_main_program())
         []
-        >>> fluid.set_flags({"FLAGS_native": "auto"})
     """
     ran = [lowered for lowered in program_state(program.desc).recent if lowered.specializations]
     if not ran:

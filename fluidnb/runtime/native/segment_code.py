@@ -79,15 +79,13 @@ class SegmentCode:
 
     def count(self) -> None:
         """Count a run; after some, let it be compiled in the background."""
-        if flags.values["native"] == "off" or _state.broken:
-            return
         self._runs += 1
-        if self._runs >= OFTEN or flags.values["native"] == "require":
+        if flags.values["native"] == "require":
             self.waiting = False
-            if flags.values["native"] == "require":
-                self.build()
-            else:
-                _state.submit(self)
+            self.build()
+        elif self._runs >= OFTEN and not _state.broken:
+            self.waiting = False
+            _state.submit(self)
 
     def build(self) -> None:
         """Compile it and use it from the next run on."""
@@ -169,10 +167,10 @@ class _State:
         """Compile a segment in the background."""
         with self._lock:
             self._left += 1
+            self._jobs.put(code)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="fluidnb native code", daemon=True)
                 self._thread.start()
-        self._jobs.put(code)
 
     def wait(self, seconds: float) -> bool:
         """Wait until all segments are compiled; whether they are."""
@@ -180,7 +178,8 @@ class _State:
             return self._idle.wait_for(lambda: self._left == 0, seconds)
 
     def _work(self) -> None:
-        while True:
+        left = True
+        while left:  # then the thread ends: a process without threads can be forked
             code = self._jobs.get()
             try:
                 if not self.broken:
@@ -191,6 +190,9 @@ class _State:
                 del code
                 with self._idle:
                     self._left -= 1
+                    left = self._left > 0
+                    if not left:
+                        self._thread = None
                     self._idle.notify_all()
 
     def _give_up(self, error: Exception) -> None:

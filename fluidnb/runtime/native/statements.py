@@ -47,7 +47,7 @@ def statement_of(call: Call, index: int) -> Statement | None:
     function, args = call
     kw: Mapping[str, Any] = {}
     if type(function) is partial:
-        function, kw = function.func, function.keywords
+        kw, function = function.keywords, function.func
     if function is operator.setitem and len(args) == 3 and (args[1] is Ellipsis or args[1] == ()):
         return _copy(args[2], args[0], None, index)
     if function is np.copyto and set(kw) <= {"where", "casting"}:

@@ -143,13 +143,16 @@ class Segment:
 
 def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
     """The run of a segment: a loop over its calls."""
-    run, plain, off = bound.run, code.plain, bound.lowered.check_nan
+    run, plain, off, values = bound.run, code.plain, bound.lowered.check_nan, flags.values
     push, pop = run.stack.append, run.stack.pop
 
     def replay() -> None:
-        if code.waiting and not off:
-            code.count()
-        calls, ops, units = plain if off or observers or flags.values["native"] == "off" else code.best
+        if off or observers or values["native"] == "off":
+            calls, ops, units = plain
+        else:
+            if code.waiting:
+                code.count()
+            calls, ops, units = code.best
         left: Any = iter(calls)
         push((left, calls, units))
         try:
