@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from fluidnb.errors import EnforceNotMet, NotFound
+from fluidnb.extras import command as install_command
 from fluidnb.extras import is_installed
 from fluidnb.files.cache_folder import cache_folder
 from fluidnb.files.ownership import has_user_numbers, is_own
@@ -69,7 +70,7 @@ def library(text: str) -> Path:
         raise NotFound(
             "Native code needs a C compiler, and none was found.", expected="gcc, clang or the package ziglang",
             received=f"CC={os.environ['CC']}" if os.environ.get("CC") else "none on the path",
-            hint="pip install 'fluidnb[native]' installs one; FLAGS_native=off does without.",
+            hint=f"{install_command('native')} installs one; FLAGS_native=off does without.",
         )  # fmt: skip
     flags = (*_FLAGS, *(_MAC if sys.platform == "darwin" else ()))
     folder = cache_folder("native")
