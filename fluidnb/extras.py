@@ -24,6 +24,7 @@ PACKAGES = {
     "pytest": ("pytest", "test"),
     "ray": ("ray", "distributed"),
     "argcomplete": ("argcomplete", "completion"),
+    "ziglang": ("ziglang", "native"),
 }
 
 

@@ -121,3 +121,10 @@ define_flag(
     "max_loop_iterations", 10_000_000, "Stop a while loop that would begin one more iteration than this; 0: no limit.",
     lambda n: n >= 0, "0 or more",
 )  # fmt: skip
+_MODES = ("auto", "off", "require")
+define_flag(
+    "native", "off",
+    "Compile elementwise operators to C: auto, in the background when they have run often; require, before the first "
+    "run; off, never.",
+    lambda v: v in _MODES, '"auto", "off" or "require"',
+)  # fmt: skip

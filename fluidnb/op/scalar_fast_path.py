@@ -57,6 +57,8 @@ _TESTS = {
     np.less: _less, np.less_equal: _less_equal, np.greater: _greater, np.greater_equal: _greater_equal,
     np.equal: _equal, np.not_equal: _not_equal,
 }  # fmt: skip
+#: Function of one element -> the ufunc whose result it gives.
+UFUNCS: dict[Any, np.ufunc] = {f: u for u, f in (*_ARITHMETIC.items(), *_TESTS.items())}
 #: ufunc -> type characters of both operands and the output, as numpy writes them -> function. A ufunc divides whole
 #: numbers into floats.
 _FUNCTIONS: dict[Any, dict[str, Callable[[Array, Array, Array], None]]] = {

@@ -48,7 +48,7 @@ class Result:
 
 def python(peer: str) -> Path:
     """The interpreter of a peer: our own for fluidnb, else that of its environment."""
-    if peer == "fluidnb":
+    if peer in ("fluidnb", "native"):
         return Path(sys.executable)
     return Path(os.environ.get("FLUIDNB_VENVS") or ROOT / ".venvs") / peer / "bin" / "python"
 
@@ -122,7 +122,7 @@ class Worker:
     def close(self) -> None:
         """Let it report its memory and end."""
         self.result.memory = self.ask(0)
-        self.process.wait(10)
+        self.process.wait(60)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
@@ -180,6 +180,7 @@ def measure(work: Work, peers: Sequence[str]) -> list[Result]:
         A result for each peer, in the order given.
     """
     peers = [peer for peer in peers if peer == "fluidnb" or not work.alone]
+    peers = [peer for peer in peers if peer != "native" or work.native]
     here = [peer for peer in peers if python(peer).exists()]
     results = {r.peer: r for r in (measure_fresh if work.fresh else measure_loop)(work, here)}
     return [results.get(peer, Result(peer, error=f"not installed: {python(peer)}")) for peer in peers]

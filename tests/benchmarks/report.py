@@ -45,11 +45,25 @@ def memory_ratio(work: Work, results: Sequence[Result]) -> float | None:
     return mine / theirs if mine and theirs else None
 
 
+def native_ratio(work: Work, results: Sequence[Result]) -> float | None:
+    """The time of native code as a part of what its goal is measured by; None where one of the two is missing.
+
+    Example:
+        >>> native_ratio(WORKS["g"], [Result("native", cpu=[10.0]), Result("torch", cpu=[40.0])])
+        0.25
+    """
+    values = {result.peer: result.value for result in results}
+    mine, theirs = values.get("native"), values.get(work.native.peer or "") if work.native else None
+    return mine / theirs if mine and theirs else None
+
+
 def judged(work: Work, results: Sequence[Result]) -> list[tuple[str, Goal, float | None]]:
     """Each goal of a work: its text, itself, and what was reached."""
     goals = [(work.goal.text(work.unit), work.goal, ratio(work, results))]
     if work.memory:
         goals.append((f"memory {work.memory.text('MB')}", work.memory, memory_ratio(work, results)))
+    if work.native and any(result.peer == "native" for result in results):
+        goals.append((f"native {work.native.text(work.unit)}", work.native, native_ratio(work, results)))
     return goals
 
 
@@ -89,6 +103,7 @@ def record(measured: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
             "goal": WORKS[name].goal.text(WORKS[name].unit),
             "ratio": ratio(WORKS[name], results),
             "memory_ratio": memory_ratio(WORKS[name], results),
+            "native_ratio": native_ratio(WORKS[name], results),
             "peers": {r.peer: {**vars(r), "median_cpu": r.value} for r in results},
         }
         for name, results in measured.items()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-#: The peers in the order of the table; fluidnb first.
-PEERS = ("fluidnb", "paddle", "torch", "jax")
+#: The peers in the order of the table; fluidnb first, by numpy alone, then with native code.
+PEERS = ("fluidnb", "native", "paddle", "torch", "jax")
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Work:
         rounds: how often each peer is measured.
         memory: what the peak of resident memory has to reach, None for nothing.
         alone: whether no peer has anything like it.
+        native: what native code has to reach, None where it is not measured.
     """
 
     name: str
@@ -55,18 +56,28 @@ class Work:
     rounds: int = 21
     memory: Goal | None = None
     alone: bool = False
+    native: Goal | None = None
 
 
 _own = partial(Work, fresh=True, rounds=3, alone=True)
+#: Functions that are measured over 2,000 rows of 1,000.
+FUNCTIONS = (
+    "relu", "sigmoid", "tanh", "exp", "log", "softplus", "logsigmoid", "erf", "gelu", "silu", "mish", "elu", "softmax",
+    "log_softmax",
+)  # fmt: skip
 #: In a browser; each takes its own median or maximum.
 _seen = partial(Work, fresh=True, rounds=1, alone=True)
 
 WORKS = {
     work.name: work
     for work in (
-        Work("a", "200 operators on one number each, a run", "us", Goal(0.25, "torch")),
-        Work("b", "linear regression with SGD, 20 rows of 13, a step", "us", Goal(0.5, "jax")),
-        Work("c", "MLP 784-200-200-10 with Adam, batch 64, a step", "us", Goal(0.8, "torch")),
+        Work("a", "200 operators on one number each, a run", "us", Goal(0.25, "torch"), native=Goal(0.6, "jax")),
+        Work(
+            "b", "linear regression with SGD, 20 rows of 13, a step", "us", Goal(0.5, "jax"), native=Goal(0.25, "jax")
+        ),
+        Work(
+            "c", "MLP 784-200-200-10 with Adam, batch 64, a step", "us", Goal(0.8, "torch"), native=Goal(0.85, "jax")
+        ),
         Work("d", "LeNet with momentum, batch 64, a step", "us", Goal(0.75, "torch"), memory=Goal(0.35, "paddle")),
         Work(
             "e_static",
@@ -75,7 +86,12 @@ WORKS = {
             Goal(1.0, "paddle"),
         ),
         Work("e", "LSTM with Adam over 32 sequences of 5 to 50, 128 wide, a training step", "us", Goal(0.3, "paddle")),
-        Work("f", "while loop, s += x[i], an iteration", "us", Goal(0.02, "paddle"), per=1000),
+        Work("f", "while loop, s += x[i], an iteration", "us", Goal(0.02, "paddle"), per=1000, native=Goal(1.0, "jax")),
+        Work("g", "12 operators on 4 million numbers, a run", "us", Goal(1.0, "torch"), native=Goal(0.35, "torch")),
+        *(
+            Work(f"of_{name}", f"{name} of 2 million numbers", "us", Goal(3.0, "torch"), native=Goal(1.0, "torch"))
+            for name in FUNCTIONS
+        ),
         Work("h", "import and the first step of a linear regression", "s", Goal(0.5, "jax"), fresh=True, rounds=7),
         Work("append", "append_op, one of 20,000", "us", Goal(100.0, None), fresh=True, rounds=3),
         Work(

@@ -41,6 +41,7 @@ MORE: dict[str, str] = {
     "tests/magics/test_terminal.py": "processes in terminals",
     "tests/notebooks": "g++, minutes",
     "tests/paddle": "real Paddle",
+    "tests/runtime/native": "a C compiler",
     "tests/runtime/test_kill.py": "processes, killed",
     "tests/snippets/test_memory_and_kernels.py": "g++",
     "tests/cuda_emulator_backend": "g++",
@@ -83,11 +84,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Apply no part to paths that are named; hide the compiler from `make test`, also on machines that have one."""
+    """Apply no part to paths that are named; hide the compilers from `make test`, also on machines that have some."""
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         config.option.part = None
     if config.getoption("part") == "test":
-        os.environ["CXX"] = "no-compiler-in-make-test"
+        os.environ["CXX"] = os.environ["CC"] = "no-compiler-in-make-test"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

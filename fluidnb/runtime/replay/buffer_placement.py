@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +20,24 @@ from fluidnb.values.tensor import LoDTensor
 Array = Any
 
 
-def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope) -> list[Any]:
-    """The calls of a segment with their buffers in the arena of its block."""
+class Life(NamedTuple):
+    """The buffer of an array in an arena: which calls use it, and where it is."""
+
+    first: int  # the first call that touches it
+    last: int  # the last one
+    offset: int  # bytes from its beginning to the array
+    size: int  # its bytes
+    buffer: int  # its number among those of the segment
+
+
+def placed(
+    calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope
+) -> tuple[list[Any], Callable[[], dict[int, Life]]]:
+    """The calls of a segment with their buffers in the arena of its block.
+
+    Returns:
+        The calls; a function that gives the buffers: identity of each array of the calls in the arena -> its buffer.
+    """
     buffers, kind = bound.buffers, bound.kind
     # a variable that no call has written has memory on a device too
     lives = {} if kind is np.ndarray else dict.fromkeys(buffers, (0, len(calls)))
@@ -43,7 +61,12 @@ def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: i
         if type(variable.value) is LoDTensor and isinstance(variable.value.array, kind):
             variable.value.array = mover(variable.value.array)
     bound.buffers = {}
-    return moved
+    return moved, partial(mover.lives, lives, buffers)
+
+
+def no_lives() -> dict[int, Life]:
+    """The buffers of calls without an arena: none."""
+    return {}
 
 
 def _lives(calls: list[Any], bound: ReplayMemory) -> dict[int, tuple[int, int]]:
@@ -102,6 +125,18 @@ class _Mover:
             return memory.view_of(self._arena, x.shape, x.dtype, start, x.strides)
         pointer = type(x.data)(self._arena.data.mem, start + x.data.ptr - owner.ptr)
         return type(x)(x.shape, x.dtype, pointer, x.strides)
+
+    def lives(self, lives: dict[int, tuple[int, int]], buffers: dict[int, tuple[Any, int]]) -> dict[int, Life]:
+        """The buffers of the arrays that were moved, by the identities of these."""
+        numbers = {key: number for number, key in enumerate(lives)}
+        found: dict[int, Life] = {}
+        for x in self._kept:
+            owner = root(x)
+            offset = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+            first, last = lives[id(owner)]
+            size = buffers[id(owner)][1]
+            found[id(self._moved[id(x)])] = Life(first, last, offset, size, numbers[id(owner)])
+        return found
 
     def function(self, f: Any) -> Any:
         """A bound method of an array moves with it."""

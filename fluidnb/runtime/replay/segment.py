@@ -12,8 +12,9 @@ from fluidnb.op.rule_evaluation import evaluate
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
+from fluidnb.runtime.native.segment_code import Calls, SegmentCode
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
-from fluidnb.runtime.replay.buffer_placement import placed
+from fluidnb.runtime.replay.buffer_placement import no_lives, placed
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -35,7 +36,8 @@ class Segment:
     """
 
     __slots__ = (
-        "block", "bound", "calls", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope", "start",
+        "block", "bound", "calls", "code", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope",
+        "start",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +46,7 @@ class Segment:
         self.bound, self.block, self.scope, self.start, self.drain = bound, block, scope, start, drain
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.ops: list[LoweredOp] = []
+        self.code: SegmentCode | None = None  # on the host, once it is bound
         self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block
         self.past_guard = False
@@ -65,10 +68,17 @@ class Segment:
         run.at = -1
         try:
             calls = self._bind(before)
+            lives = no_lives
             if self.bound.buffers:
-                calls = placed(calls, self.ops, self.bound, self.block.index, self.scope)
+                calls, lives = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
-            self.run = flat(self.calls, self.ops, self.bound, self.scope)
+            if self.bound.place_kind == "cpu":
+                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives)
+                if not self.bound.lowered.check_nan:
+                    self.code.first()
+                self.run = flat(self.code, self.bound, self.scope)
+            else:
+                self.run = _flat_on_device(self.calls, self.ops, self.bound, self.scope)
             run.check()  # binding may have taken a while
             self.run()
         except BaseException:
@@ -131,16 +141,20 @@ class Segment:
         return bool(names) and all(lowered.writes[n] == 1 and n not in lowered.persistable for n in names)
 
 
-def flat(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
+def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
     """The run of a segment: a loop over its calls."""
-    if bound.place_kind != "cpu":
-        return _flat_on_device(calls, ops, bound, scope)
-    run = bound.run
+    run, plain, off, values = bound.run, code.plain, bound.lowered.check_nan, flags.values
     push, pop = run.stack.append, run.stack.pop
 
     def replay() -> None:
+        if off or observers or values["native"] == "off":
+            calls, ops, units = plain
+        else:
+            if code.waiting:
+                code.count()
+            calls, ops, units = code.best
         left: Any = iter(calls)
-        push((left, calls, ops))
+        push((left, calls, units))
         try:
             if observers:
                 observed(left, ops)

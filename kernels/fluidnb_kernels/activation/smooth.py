@@ -17,17 +17,40 @@ def logistic(x: Operand) -> Operand:
     return np.reciprocal(t)
 
 
+def log_1p_exp(x: Operand) -> Operand:
+    """log(1 + exp(x)), without overflow and with exact small results."""
+    t = np.exp(-abs(x))
+    u = t + 1
+    lost = u - 1  # by rounding: log(1 + t) = log(u) - (u - 1 - t) / u; np.log1p takes five times as long
+    lost -= t
+    lost /= u
+    np.log(u, out=u)
+    u -= lost
+    return np.maximum(x, 0) + u
+
+
+def _expm1_below(x: Operand) -> Operand:
+    """exp(x) - 1 for x <= 0, exact near 0, by tanh: np.expm1 takes eight times as long."""
+    t = x * 0.5
+    np.tanh(t, out=t)
+    return t / (1 - t) * 2
+
+
+def _times(x: Operand, factor: float) -> Operand:
+    """x · factor; x itself where that is 1."""
+    return x if factor == 1 else x * factor
+
+
 def _softplus(x: Operand) -> Operand:
     beta = x.attr("beta")
-    bx = x * beta
-    t = np.logaddexp(bx, 0)
-    t /= beta
+    bx = _times(x, beta)
+    t = _times(log_1p_exp(bx), 1 / beta)
     t.put(x, bx > x.attr("threshold"))
     return t
 
 
 def _softplus_grad(x: Operand, g: Operand) -> Operand:
-    bx = x * x.attr("beta", 1.0)
+    bx = _times(x, x.attr("beta", 1.0))
     t = logistic(bx)
     t.put(1, bx > x.attr("threshold", 20.0))
     return g * t
@@ -37,12 +60,12 @@ def _soft_relu(x: Operand) -> Operand:
     threshold = x.attr("threshold")
     t = np.maximum(x, -threshold)
     np.minimum(t, threshold, out=t)
-    return np.logaddexp(t, 0)
+    return log_1p_exp(t)
 
 
 def _soft_relu_grad(out: Operand, g: Operand) -> Operand:
     inner = abs(out) < out.attr("threshold")
-    t = np.expm1(-out)
+    t = _expm1_below(-out)
     np.negative(t * g, out=t)
     return t * inner
 
@@ -86,9 +109,7 @@ def _bend(x: Operand, factor: float, width: float | None = None) -> Operand:
     t = np.minimum(x, 0)
     if width is not None:
         t /= width
-    np.expm1(t, out=t)
-    t *= factor
-    return t
+    return _times(_expm1_below(t), factor)
 
 
 def _elu(x: Operand) -> Operand:
@@ -125,8 +146,16 @@ def _selu_grad(out: Operand, g: Operand) -> Operand:
     return g * slope
 
 
+def _tanh_log_1p_exp(x: Operand) -> Operand:
+    """tanh(log(1 + exp(x))) = n / (n + 2), with n = exp(x) · (exp(x) + 2)."""
+    highest = 1 - math.log(np.finfo(np.float32 if x.array.dtype.kind != "f" else x.array.dtype).eps) / 2
+    t = np.exp(np.minimum(x, highest))  # from there on the result is 1
+    t *= t + 2
+    return t / (t + 2)
+
+
 def _mish_grad(x: Operand, g: Operand) -> Operand:
-    t = np.tanh(np.logaddexp(x, 0))
+    t = _tanh_log_1p_exp(x)
     inner = (1 - t * t) * logistic(x) * x
     return (inner + t) * g
 
@@ -150,7 +179,7 @@ def _tan_grad(x: Operand, g: Operand) -> Operand:
 
 
 ROWS = {
-    "logsigmoid": Row("log(1 / (1 + exp(-X)))", lambda x: -np.logaddexp(-x, 0), "dOut / (1 + exp(X))", ("X",),
+    "logsigmoid": Row("log(1 / (1 + exp(-X)))", lambda x: -log_1p_exp(-x), "dOut / (1 + exp(X))", ("X",),
                       lambda x, g: g / (np.exp(x) + 1), ("[0.0, 40.0]", "[-0.6931, -0.    ]")),
     "softplus": Row(
         "log(1 + exp(beta · X)) / beta, and X where beta · X > threshold", _softplus,
@@ -197,7 +226,7 @@ ROWS = {
         ("[-1.0, 2.0]", "[-1.1113,  2.1014]"), SELU, source="Klambauer et al. (2017)",
     ),
     "mish": Row(
-        "X · tanh(log(1 + exp(X)))", lambda x: x * np.tanh(np.logaddexp(x, 0)),
+        "X · tanh(log(1 + exp(X)))", lambda x: x * _tanh_log_1p_exp(x),
         "dOut · (t + X · (1 - t²) / (1 + exp(-X))), with t = tanh(log(1 + exp(X)))",
         ("X",), _mish_grad, ("[0.0, 2.0]", "[0.   , 1.944]"),
         {"threshold": Attr("float", 20.0, "ignored (compatibility with Paddle 2)")}, source="Misra (2019)",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.activation.smooth import log_1p_exp, logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
@@ -129,8 +129,7 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
         labels, counts, ignore = _labels_on_cuda(b)
         return each(b, TERMS, f"sigmoid_loss<{ctype(x.dtype)}>", x.size, x, labels, counts, b["Out"], ignore)
     x, label = values(b, b["X"], b["Label"])
-    t = np.log1p(np.exp(-abs(x)))
-    t += np.maximum(x, 0)
+    t = log_1p_exp(x)
     t -= x * label
     _finish(b, t, b["Out"])
 

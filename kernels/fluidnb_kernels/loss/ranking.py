@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.activation.smooth import log_1p_exp, logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
@@ -36,7 +36,7 @@ def rank_loss(left: Operand, right: Operand, label: Operand) -> Operand:
     Source: Burges et al., RankNet (2005); Fluid's rank_loss_op.
     """
     gap = left - right
-    return np.logaddexp(gap, 0) - label * gap
+    return log_1p_exp(gap) - label * gap
 
 
 @pointwise("rank_loss_grad", "Left Right Label Out@GRAD", "Left@GRAD Right@GRAD", dtype_slot="Left")

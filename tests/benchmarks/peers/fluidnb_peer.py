@@ -6,10 +6,15 @@ import time
 import numpy as np
 
 
+#: FLAGS_native: what is measured here is numpy; ``native_peer.py`` changes this.
+NATIVE = "off"
+
+
 def start():
     """Import fluidnb and make an executor: the module, the executor."""
     import fluidnb as fluid
 
+    fluid.set_flags({"FLAGS_native": NATIVE})
     return fluid, fluid.Executor(fluid.CPUPlace())
 
 
@@ -90,6 +95,49 @@ def f():
             exe.run(main, feed=feed, fetch_list=[total])
 
     return step
+
+
+def repeated(exe, feed, out):
+    """A function that runs the main program as often as it is asked, after a first run."""
+    import fluidnb as fluid
+
+    main, fetches = fluid.default_main_program(), [out]
+    exe.run(main, feed=feed, fetch_list=fetches)
+
+    def step(n):
+        for _ in range(n):
+            exe.run(main, feed=feed, fetch_list=fetches)
+
+    return step
+
+
+def g():
+    """12 elementwise operators on 4 million numbers, and one of them fetched."""
+    fluid, exe = start()
+    rng = np.random.RandomState(0)
+    v, x, y = data(fluid, "v", "x", "y", shape=(2000, 2000))
+    feed = {name: rng.randn(2000, 2000).astype("float32") for name in "vxy"}
+    for _ in range(4):
+        v = fluid.layers.relu(fluid.layers.elementwise_add(fluid.layers.elementwise_mul(v, x), y))
+    return repeated(exe, feed, fluid.layers.slice(v, [0, 1], [0, 0], [1, 1]))
+
+
+def function(name):
+    """A function of 2 million numbers that are initialized once, and one number of the result fetched."""
+    fluid, exe = start()
+    numbers = np.abs(np.random.RandomState(0).randn(2000, 1000).astype("float32")) if name == "log" else None
+    numbers = np.random.RandomState(0).randn(2000, 1000).astype("float32") if numbers is None else numbers
+    block = fluid.default_main_program().global_block()
+    x = block.create_var(name="x", dtype="float32", shape=[2000, 1000], persistable=True)
+    fluid.global_scope().var("x").get_tensor().set(numbers, fluid.CPUPlace())
+    out = block.create_var(name="out", dtype="float32", shape=[2000, 1000])
+    block.append_op(name, {"X": x}, {"Out": out})
+    return repeated(exe, {}, fluid.layers.slice(out, [0, 1], [0, 0], [1, 1]))
+
+
+def __getattr__(name):
+    """``of_NAME`` measures the function NAME."""
+    return lambda: function(name.removeprefix("of_"))
 
 
 def classifier(fluid, shape, net, optimizer):

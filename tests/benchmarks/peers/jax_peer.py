@@ -86,6 +86,44 @@ def f():
     return step
 
 
+def g():
+    """12 elementwise operators on 4 million numbers."""
+    jax, jnp = start()
+    v, x, y = (jnp.asarray(np.random.RandomState(i).randn(2000, 2000).astype("float32")) for i in range(3))
+
+    @jax.jit
+    def run(v, x, y):
+        for _ in range(4):
+            v = jax.nn.relu(v * x + y)
+        return v
+
+    def step(n):
+        for _ in range(n):
+            run(v, x, y).block_until_ready()
+
+    return step
+
+
+def function(name):
+    """A function of 2 million numbers."""
+    jax, jnp = start()
+    x = jnp.asarray(np.random.RandomState(0).randn(2000, 1000).astype("float32"))
+    x = abs(x) if name == "log" else x
+    plain = {"logsigmoid": jax.nn.log_sigmoid, "erf": jax.scipy.special.erf, "gelu": lambda x: jax.nn.gelu(x, False)}
+    run = jax.jit(plain.get(name) or getattr(jax.nn, name, None) or getattr(jnp, name))
+
+    def step(n):
+        for _ in range(n):
+            run(x).block_until_ready()
+
+    return step
+
+
+def __getattr__(name):
+    """``of_NAME`` measures the function NAME."""
+    return lambda: function(name.removeprefix("of_"))
+
+
 def classifier(shape, weights, net, optimizer):
     """A classifier of 10 classes on a batch of noise: a function that makes one step and returns the loss."""
     jax, jnp = start()

@@ -84,6 +84,42 @@ def f():
     return step
 
 
+def g():
+    """12 elementwise operators on 4 million numbers."""
+    torch = start()
+    v, x, y = (torch.randn(2000, 2000) for _ in range(3))
+
+    def step(n):
+        with torch.no_grad():
+            for _ in range(n):
+                t = v
+                for _ in range(4):
+                    t = torch.relu(t * x + y)
+
+    return step
+
+
+def function(name):
+    """A function of 2 million numbers."""
+    torch = start()
+    x, functions = torch.randn(2000, 1000), torch.nn.functional
+    x = x.abs() if name == "log" else x
+    called = getattr(functions, name, None) or getattr(torch, name)
+    rows = {"dim": 1} if "softmax" in name else {}
+
+    def step(n):
+        with torch.no_grad():
+            for _ in range(n):
+                called(x, **rows)
+
+    return step
+
+
+def __getattr__(name):
+    """``of_NAME`` measures the function NAME."""
+    return lambda: function(name.removeprefix("of_"))
+
+
 def classifier(shape, net, optimizer, best_of=("contiguous_format",)):
     """A classifier of 10 classes on a batch of noise, in the quickest of some memory formats."""
     torch = start()

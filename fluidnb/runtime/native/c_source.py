@@ -1,0 +1,300 @@
+"""The text of a C function for statements, and the table of numbers that it reads: addresses, sizes and strides.
+
+The text has neither sizes nor addresses, so that programs that differ in these alone share the compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fluidnb.memory.views import view_of
+from fluidnb.runtime.native.exact_functions import TEXT
+from fluidnb.runtime.native.expressions import TYPES
+from fluidnb.runtime.native.regions import Access, Region, regions
+from fluidnb.runtime.native.statements import Statement
+
+#: Elements of a row that are computed at a time where numpy's loops take part: they stay in the first cache.
+TILE = 1024
+#: Functions with more work than this, in elements, release the lock of the interpreter.
+LONG = 100_000
+
+HEAD = """\
+#include <stdint.h>
+void *PyCapsule_GetPointer(void *, const char *);
+void *PyEval_SaveThread(void);
+void PyEval_RestoreThread(void *);
+void Py_IncRef(void *);
+typedef void (*loop_t)(char **, const intptr_t *, const intptr_t *, void *);
+""" + TEXT
+_FUNCTION = """
+void *call_{number}(void *self, void *kept) {{
+  const int64_t *P = PyCapsule_GetPointer(self, 0);
+  void *thread = P[0] ? PyEval_SaveThread() : 0;
+{body}
+  if (thread) PyEval_RestoreThread(thread);
+  Py_IncRef(self);
+  return self;
+}}
+"""
+
+
+class CFunction:
+    """A C function for statements.
+
+    Attributes:
+        text: its definition in C.
+        table: the numbers that it reads.
+        kept: the arrays whose addresses are in the table.
+    """
+
+    def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any], number: int) -> None:
+        self.table: list[int] = [0]
+        lives = dict(lives)
+        apart = _apart(statements, lives, _inside(statements, lives))
+        crossing = {n for n, spans in _spans(regions(apart), lives).items() if len(spans) > 1}
+        if crossing:  # what one nest hands to another must not take memory twice
+            apart = _apart(statements, lives, _inside(statements, lives) - crossing)
+        self.kept = [operand.array for s in apart for operand in s.operands]
+        self.regions = regions(apart)
+        self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
+        body = [line for region in self.regions for line in _Nest(region, lives, self.table).lines]
+        self.text = _FUNCTION.format(number=number, body="\n".join(body))
+
+
+def _inside(statements: Sequence[Statement], lives: Mapping[int, Any]) -> set[int]:
+    """The numbers of the buffers that no call but these statements touches."""
+    first, last = statements[0].call, statements[-1].call
+    own = (lives.get(id(operand.array)) for s in statements for operand in s.operands)
+    return {life.buffer for life in own if life is not None and first <= life.first and life.last <= last}
+
+
+def _spans(nests: Sequence[Region], lives: Mapping[int, Any]) -> dict[int, set[int]]:
+    """Number of a buffer -> the nests that touch it."""
+    spans: dict[int, set[int]] = {}
+    for k, nest in enumerate(nests):
+        for statement in nest.statements:
+            for operand in statement.operands:
+                life = lives.get(id(operand.array))
+                if life is not None:
+                    spans.setdefault(life.buffer, set()).add(k)
+    return spans
+
+
+def _apart(statements: Sequence[Statement], lives: dict[int, Any], buffers: set[int]) -> list[Statement]:
+    """Statements with these buffers in memory of their own: in the arena, one may have the bytes of another.
+
+    A nest writes only the first row of such memory, and pages that are not written take no memory.
+    """
+    memory: dict[int, Any] = {}
+    moved: dict[int, Any] = {}
+
+    def other(array: Any) -> Any:
+        life = lives.get(id(array))
+        if life is None or life.buffer not in buffers:
+            return array
+        if id(array) not in moved:
+            if life.buffer not in memory:
+                memory[life.buffer] = np.empty(life.size, np.uint8)
+            new = view_of(memory[life.buffer], array.shape, array.dtype, life.offset, array.strides)
+            moved[id(array)] = new
+            lives[id(new)] = life
+        return moved[id(array)]
+
+    return [
+        s._replace(operands=tuple(operand._replace(array=other(operand.array)) for operand in s.operands))
+        for s in statements
+    ]
+
+
+class _Nest:
+    """The text of one region."""
+
+    def __init__(self, region: Region, lives: Mapping[int, Any], table: list[int]) -> None:
+        self.lines: list[str] = []
+        self._region, self._lives, self._table = region, lives, table
+        self._depth = 1
+        statements = region.statements
+        self._span = statements[0].call, statements[-1].call
+        self._numbers: dict[Access, int] = {}
+        for row in region.accesses:
+            for access in row:
+                self._numbers.setdefault(access, len(self._numbers))
+        self._pointers: dict[Access, str] = {}
+        self._steps: dict[Access, str] = {}  # inner strides that are neither 0 nor the size of an element
+        outer = max(len(region.dims) - 1, 0)
+        tiled = bool(region.dims) and not region.fixed and any(s.loop is not None for s in statements)
+        local = self._local() if outer or tiled else set()
+        self._add("{")
+        sizes = [self._number(f"n{i}", n) for i, n in enumerate(region.dims)]
+        strides: dict[tuple[Access, int], str] = {}
+        for access, k in self._numbers.items():
+            self._add(f"char *const a{k} = (char *)P[{self._word(access.address)}];")
+            self._pointers[access] = f"a{k}"
+            for level in range(outer):
+                if access.strides[level] and access not in local:
+                    strides[access, level] = self._number(f"s{k}_{level}", access.strides[level])
+            if access.strides and access.strides[-1] not in (0, self._size(access)):
+                self._steps[access] = self._number(f"s{k}", access.strides[-1])
+        self._clear_sums(sizes)
+        for level in range(outer):
+            self._add(f"for (int64_t i{level} = 0; i{level} < {sizes[level]}; i{level}++) {{")
+            for access, k in self._numbers.items():
+                if (access, level) in strides:
+                    name = f"a{k}_{level}"
+                    step = strides[access, level]
+                    self._add(f"char *const {name} = {self._pointers[access]} + i{level} * {step};")
+                    self._pointers[access] = name
+        self._inner = sizes[-1] if sizes else "1"
+        if tiled:
+            self._add(f"for (int64_t t = 0; t < {sizes[-1]}; t += {TILE}) {{")
+            self._add(f"const int64_t c = {sizes[-1]} - t < {TILE} ? {sizes[-1]} - t : {TILE};")
+            self._inner = "c"
+            for access, k in self._numbers.items():
+                if access.strides[-1] and access not in local:
+                    step = self._steps.get(access, str(self._size(access)))
+                    self._add(f"char *const a{k}_t = {self._pointers[access]} + t * {step};")
+                    self._pointers[access] = f"a{k}_t"
+        self._all_steps()
+        for _ in range(outer + tiled + 1):
+            self._depth -= 1
+            self.lines.append("  " * self._depth + "}")
+
+    def _add(self, line: str) -> None:
+        self.lines.append("  " * self._depth + line)
+        if line.endswith("{"):
+            self._depth += 1
+
+    def _word(self, value: int) -> int:
+        self._table.append(value)
+        return len(self._table) - 1
+
+    def _number(self, name: str, value: int) -> str:
+        self._add(f"const int64_t {name} = P[{self._word(value)}];")
+        return name
+
+    @staticmethod
+    def _size(access: Access) -> int:
+        return {"f": 4, "d": 8, "?": 1}.get(access.char) or int(TYPES[access.char].strip("uint_")) // 8
+
+    def _local(self) -> set[Access]:
+        """What is written and read in this region alone: each row may use the memory of the first."""
+        first, last = self._span
+        local: dict[Access, bool] = {}
+        for statement, row in zip(self._region.statements, self._region.accesses, strict=True):
+            for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
+                life = self._lives.get(id(operand.array))
+                inside = life is not None and first <= life.first and life.last <= last
+                inside = inside and statement.kind != "columns"
+                if i < len(row) - 1:
+                    local[access] = local.get(access, False) and inside  # read before it is written: no
+                else:
+                    local[access] = local.get(access, True) and inside
+        return {access for access, yes in local.items() if yes}
+
+    def _clear_sums(self, sizes: list[str]) -> None:
+        for statement, row in zip(self._region.statements, self._region.accesses, strict=True):
+            if statement.kind == "columns":
+                kind = TYPES[row[-1].char]
+                at = self._pointers[row[-1]]
+                self._add(f"for (int64_t i = 0; i < {sizes[-1]}; i++) (({kind} *){at})[i] = 0;")
+
+    def _all_steps(self) -> None:
+        """The statements, those of one loop together."""
+        loop: list[int] = []
+        for k, statement in enumerate(self._region.statements):
+            inline = statement.text is not None
+            if loop and not (inline and self._region.each_row[loop[-1]] == self._region.each_row[k]):
+                self._loop(loop)
+                loop = []
+            if inline:
+                loop.append(k)
+            else:
+                self._numpy_loop(k)
+        if loop:
+            self._loop(loop)
+
+    def _at(self, access: Access) -> str:
+        """An element in the inner loop."""
+        kind, pointer = TYPES[access.char], self._pointers[access]
+        if access in self._steps:
+            return f"*({kind} *)({pointer} + i * {self._steps[access]})"
+        return f"(({kind} *){pointer})[i]" if access.strides and access.strides[-1] else f"*({kind} *){pointer}"
+
+    def _loop(self, members: list[int]) -> None:
+        """One loop over the elements of a row that computes several statements, with their values in registers."""
+        region, once = self._region, self._region.each_row[members[0]] or not self._region.dims
+        before: list[str] = []
+        body: list[str] = []
+        values: dict[Access, str] = {}
+        last: dict[Access, Statement] = {}
+
+        def value(access: Access) -> str:
+            if access not in values:
+                values[access] = f"x{self._numbers[access]}"
+                constant = once or not access.strides[-1]
+                (before if constant else body).append(f"{TYPES[access.char]} {values[access]} = {self._at(access)};")
+            return values[access]
+
+        for k in members:
+            statement, row = region.statements[k], region.accesses[k]
+            read = [f"({TYPES[c]}){value(a)}" for a, c in zip(row[:-1], statement.chars, strict=False)]
+            if statement.kind == "columns":
+                read.append(value(row[-1]))
+            assert statement.text is not None
+            text = statement.text.format(*(f"({r})" for r in read))
+            if statement.masked:
+                text = f"{read[-1]} ? ({text}) : {value(row[-1])}"
+            kind = TYPES[row[-1].char]
+            body.append(f"{kind} v{k} = ({kind})({text});")
+            values[row[-1]] = f"v{k}"
+            last[row[-1]] = statement
+        end = region.statements[members[-1]].call
+        for access, statement in last.items():
+            life = self._lives.get(id(statement.operands[-1].array))
+            if life is None or life.last > end or statement.kind == "columns":
+                body.append(f"{self._at(access)} = {values[access]};")
+        self._add("{")
+        for line in before:
+            self._add(line)
+        if once:
+            for line in body:
+                self._add(line)
+        else:
+            self._add("#pragma omp simd")
+            self._add(f"for (int64_t i = 0; i < {self._inner}; i++) {{")
+            for line in body:
+                self._add(line)
+            self._close()
+        self._close()
+
+    def _close(self) -> None:
+        self._depth -= 1
+        self.lines.append("  " * self._depth + "}")
+
+    def _numpy_loop(self, k: int) -> None:
+        """A call of numpy's loop for the elements of a row."""
+        statement, row = self._region.statements[k], self._region.accesses[k]
+        assert statement.loop is not None
+        function, data = self._word(statement.loop.function), self._word(statement.loop.data)
+        pointers = [self._pointers[a] for a in row]
+        steps = [
+            self._steps.get(a, str(self._size(a) if a.strides and a.strides[-1] else 0)) for a in row
+        ]
+        count = "1" if self._region.each_row[k] else self._inner
+        self._add("{")
+        if statement.kind == "rows":
+            x, out = pointers
+            kind, pointers, steps = TYPES[row[0].char], [out, x, out], ["0", steps[0], "0"]
+            if not statement.from_first:
+                self._add(f"*({kind} *){out} = 0;")
+            else:
+                self._add(f"*({kind} *){out} = *({kind} *){x};")
+                pointers[1], count = f"{x} + {self._size(row[0])}", f"{count} - 1"
+        self._add(f"char *args[] = {{{', '.join(pointers)}}};")
+        self._add(f"const intptr_t count = {count}, steps[] = {{{', '.join(steps)}}};")
+        self._add(f"((loop_t)P[{function}])(args, &count, steps, (void *)P[{data}]);")
+        self._close()

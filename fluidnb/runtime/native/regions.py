@@ -1,0 +1,155 @@
+"""Regions: consecutive statements that share their loops.
+
+They may where each row of what they write depends on that row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from fluidnb.runtime.native.statements import Operand, Statement, bounds
+
+#: Fewer elements than this along the inner loop are too few for numpy's loops, which cost a call each.
+_FEW = 64
+
+
+class Access(NamedTuple):
+    """Where an operand's element is, as a function of the loops: two equal ones are the same memory."""
+
+    address: int
+    char: str
+    strides: tuple[int, ...]
+
+
+class Region:
+    """Statements over one nest of loops.
+
+    Attributes:
+        dims: sizes of the loops, the innermost last; empty for one element.
+        fixed: size of the inner loop that must stay: the length of the rows that are summed; 0 if none are.
+        statements: in order, with their accesses along ``dims``; inner strides of statements of each row alone are 0.
+        each_row: for each statement, whether it computes one element for each row.
+    """
+
+    def __init__(self, first: Statement) -> None:
+        self.dims: tuple[int, ...] = first.dims
+        self.fixed = first.dims[-1] if first.kind != "map" else 0
+        self.statements: list[Statement] = []
+        self.accesses: list[list[Access]] = []
+        self.each_row: list[bool] = []
+        self._ranges: dict[Access, tuple[int, int]] = {}
+        self._written: set[Access] = set()
+        self._closed: set[Access] = set()  # sums over rows, complete when the region ends
+        self._append(first, [_access(o, o.strides) for o in first.operands], False)
+
+    def take(self, statement: Statement) -> bool:
+        """Add a statement; False where it cannot share the loops."""
+        total, own = prod(self.dims), prod(statement.dims)
+        each_row = own != total
+        if each_row:
+            if not self.fixed or statement.kind != "map" or own * self.dims[-1] != total:
+                return False
+            dims = _refined(self.dims, (*statement.dims, self.dims[-1]))
+        else:
+            dims = _refined(self.dims, statement.dims)
+        fixed = statement.dims[-1] if statement.kind != "map" else 0
+        if dims is None or any(n and dims[-1] != n for n in (fixed, self.fixed)):
+            return False
+        if each_row and dims[-1] != self.dims[-1]:
+            return False
+        if dims and dims[-1] < _FEW:  # a finer nest must not call numpy's loops for a few elements
+            for s in (*self.statements, statement):
+                if s.loop is not None and s.kind == "map" and (s.dims[-1:] or (1,))[0] > dims[-1]:
+                    return False
+        target = dims[:-1] if each_row else dims
+        strides = [_split(statement.dims, o.strides, target) for o in statement.operands]
+        if each_row:
+            strides = [(*s, 0) for s in strides]
+        old, refined = self.dims, dims != self.dims
+        if refined and any(self.each_row):
+            return False
+        ranges, written, closed, accesses = self._ranges, self._written, self._closed, self.accesses
+        if refined:
+            moved = {a: a._replace(strides=_split(old, a.strides, dims)) for a in ranges}
+            ranges = {moved[a]: r for a, r in ranges.items()}
+            written, closed = {moved[a] for a in written}, {moved[a] for a in closed}
+            accesses = [[moved[a] for a in row] for row in accesses]
+        new = [_access(o, s) for o, s in zip(statement.operands, strides, strict=True)]
+        for i, (access, operand) in enumerate(zip(new, statement.operands, strict=True)):
+            low, high = bounds(operand.array)
+            writes = i == len(new) - 1
+            for other, (start, end) in ranges.items():
+                if low < end and start < high and (writes or other in written):
+                    if access != other or other in closed or (writes and statement.kind == "columns"):
+                        return False
+        self.dims, self._ranges, self._written, self._closed, self.accesses = dims, ranges, written, closed, accesses
+        self.fixed = self.fixed or fixed
+        self._append(statement, new, each_row)
+        return True
+
+    def _append(self, statement: Statement, accesses: list[Access], each_row: bool) -> None:
+        self.statements.append(statement)
+        self.accesses.append(accesses)
+        self.each_row.append(each_row)
+        for access, operand in zip(accesses, statement.operands, strict=True):
+            self._ranges[access] = bounds(operand.array)
+        self._written.add(accesses[-1])
+        if statement.kind == "columns":
+            self._closed.add(accesses[-1])
+
+
+def regions(statements: Sequence[Statement]) -> list[Region]:
+    """Consecutive statements as regions, each as long as it can be."""
+    found: list[Region] = []
+    for statement in statements:
+        if not found or not found[-1].take(statement):
+            found.append(Region(statement))
+    return found
+
+
+def _access(operand: Operand, strides: tuple[int, ...]) -> Access:
+    array: Any = operand.array
+    return Access(array.__array_interface__["data"][0], array.dtype.char, strides)
+
+
+def _refined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The coarsest dimensions that both are made of, for equal products; None where there are none.
+
+    Example:
+        >>> _refined((12,), (3, 4)), _refined((2, 6), (3, 4))
+        ((3, 4), None)
+    """
+    if a == b:
+        return a
+    cuts: set[int] = set()
+    for dims in (a, b):
+        size = 1
+        for n in reversed(dims):
+            size *= n
+            cuts.add(size)
+    sizes, before = [], 1
+    for cut in sorted(cuts):
+        if cut % before:
+            return None
+        sizes.append(cut // before)
+        before = cut
+    return tuple(reversed(sizes))
+
+
+def _split(dims: Sequence[int], strides: Sequence[int], finer: Sequence[int]) -> tuple[int, ...]:
+    """Strides along finer dimensions.
+
+    Example:
+        >>> _split((12,), (4,), (3, 4))
+        (16, 4)
+    """
+    result: list[int] = []
+    left = list(zip(dims, strides, strict=True))
+    for n in reversed(finer):
+        size, stride = left.pop()
+        result.append(stride)
+        if size != n:
+            left.append((size // n, stride * n))
+    return tuple(reversed(result))

@@ -1,0 +1,60 @@
+"""Which operators of a program run as native code."""
+
+from collections.abc import Iterator
+
+from fluidnb.program import Program
+from fluidnb.runtime.native.segment_code import NativeCall
+from fluidnb.runtime.program_state import program_state
+from fluidnb.runtime.replay.segment import Segment
+
+
+def native_calls(program: Program) -> list[NativeCall]:
+    """The calls of native code in the last run of a program, in the order of its operators; loops come last.
+
+    Args:
+        program: one that has run; FLAGS_native=auto compiles it after some runs, in the background.
+
+    Returns:
+        For each call its operators, the number of calls of kernels that it replaces, and its C code.
+
+    Example:
+        >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
+        >>> exe = fluid.Executor()
+        >>> exe.run(fetch_list=[fluid.layers.relu(x)])
+        [array([3., 3.], dtype=float32)]
+        >>> native_calls(fluid.default_main_program())
+        []
+    """
+    ran = [lowered for lowered in program_state(program.desc).recent if lowered.specializations]
+    if not ran:
+        return []
+    roots = [next(reversed(ran[-1].specializations.values())).root, *ran[-1].bodies.values()]
+    codes = [segment.code for root in roots for segment in _segments(root)]
+    return [call for code in codes if code is not None for call in code.native]
+
+
+def native_text(program: Program) -> str:
+    """A line for each call of native code in the last run of a program: its operators, and what it replaces.
+
+    Args:
+        program: one that has run.
+
+    Returns:
+        The lines, or a sentence that there is none.
+
+    Example:
+        >>> native_text(fluid.default_main_program())
+        'No operator runs as native code.'
+    """
+    lines = [
+        f"native code for {', '.join(op.desc.optype for op in call.ops)}: {call.replaced} calls in one, "
+        f"loops: {call.loops}"
+        for call in native_calls(program)
+    ]
+    return "\n".join(lines) or "No operator runs as native code."
+
+
+def _segments(segment: Segment) -> Iterator[Segment]:
+    yield segment
+    for follower in segment.next.values():
+        yield from _segments(follower)

@@ -1,0 +1,226 @@
+"""Native code of a segment: which calls it replaces, and when: at once, or between two runs when it is compiled."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.memory import flags
+from fluidnb.runtime.native.c_source import HEAD, CFunction
+from fluidnb.runtime.native.compiler import library
+from fluidnb.runtime.native.functions import bound_call
+from fluidnb.runtime.native.statements import Statement, statement_of
+
+#: Runs of a segment after which it is compiled in the background: most programs of a test run fewer times.
+OFTEN = 16
+
+
+class Calls(NamedTuple):
+    """The calls of a segment: what a run makes.
+
+    Attributes:
+        calls: callable and arguments of each.
+        ops: the operator of each call, for errors.
+        units: the operator of each call, where operators with a common call count as one: Ctrl-C stops between units.
+    """
+
+    calls: list[tuple[Any, tuple[Any, ...]]]
+    ops: list[Any]
+    units: list[Any]
+
+
+class NativeCall(NamedTuple):
+    """One call of native code.
+
+    Attributes:
+        ops: the operators of which it makes calls, in order.
+        replaced: how many calls of kernels it makes.
+        loops: how many nests of loops it has.
+        text: its C code.
+    """
+
+    ops: list[Any]
+    replaced: int
+    loops: int
+    text: str
+
+
+class SegmentCode:
+    """The calls of a segment, and those with native code in their place once it is compiled.
+
+    Args:
+        plain: the calls that kernels emitted.
+        lives: gives the buffers of the segment's own arrays; see `fluidnb.runtime.replay.buffer_placement.placed`.
+
+    Attributes:
+        best: what a run makes.
+        waiting: whether runs are still counted.
+        native: the calls of native code among them.
+    """
+
+    __slots__ = ("_lives", "_runs", "best", "native", "plain", "waiting")
+
+    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]]) -> None:
+        self.plain = self.best = plain
+        self._lives, self._runs = lives, 0
+        self.waiting = True
+        self.native: list[NativeCall] = []
+
+    def first(self) -> None:
+        """Compile it now, where FLAGS_native is ``require``."""
+        if flags.values["native"] == "require":
+            self.waiting = False
+            self.build()
+
+    def count(self) -> None:
+        """Count a run; after some, let it be compiled in the background."""
+        self._runs += 1
+        if flags.values["native"] == "require":
+            self.waiting = False
+            self.build()
+        elif self._runs >= OFTEN and not _state.broken:
+            self.waiting = False
+            _state.submit(self)
+
+    def build(self) -> None:
+        """Compile it and use it from the next run on."""
+        try:
+            self.best, self.native = with_native(self.plain, self._lives())
+        except OSError as error:  # of the folder, or of the loader
+            raise EnforceNotMet(
+                "Native code cannot be kept or cannot be loaded.", received=str(error),
+                hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
+            ) from error  # fmt: skip
+        finally:
+            self._lives = dict
+
+
+def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[NativeCall]]:
+    """The calls with native ones in the place of those that C code can make."""
+    statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
+    groups: list[list[Statement]] = []
+    for statement in statements:
+        if statement is None:
+            continue
+        if groups and groups[-1][-1].call == statement.call - 1:
+            groups[-1].append(statement)
+        else:
+            groups.append([statement])
+    if not groups:
+        return plain, []
+    functions = [CFunction(group, lives, k) for k, group in enumerate(groups)]
+    path = library(HEAD + "".join(f.text for f in functions))
+    units = _units(plain.ops, groups)
+    whole: list[Any] = []
+    ops: list[Any] = []
+    of: list[Any] = []
+    at = 0
+    for k, (group, function) in enumerate(zip(groups, functions, strict=True)):
+        first, last = group[0].call, group[-1].call
+        whole += [*plain.calls[at:first], bound_call(path, f"call_{k}", function.table, function.kept)]
+        ops += plain.ops[at : first + 1]
+        of += units[at : first + 1]
+        at = last + 1
+    whole += plain.calls[at:]
+    ops += plain.ops[at:]
+    of += units[at:]
+    native = [
+        NativeCall(
+            list(dict.fromkeys(plain.ops[s.call] for s in group)), len(group), len(function.regions), function.text
+        )
+        for group, function in zip(groups, functions, strict=True)
+    ]
+    return Calls(whole, ops, of), native
+
+
+def _units(ops: list[Any], groups: Sequence[Sequence[Statement]]) -> list[Any]:
+    """For each call its operator, or the first of the operators that a native call joins with it."""
+    units: list[Any] = []
+    joined = {i for group in groups for i in range(group[0].call + 1, group[-1].call + 1)}
+    for i, op in enumerate(ops):
+        same = i > 0 and (op is ops[i - 1] or i in joined)
+        units.append(units[-1] if same else op)
+    return units
+
+
+class _State:
+    """The thread that compiles, and whether compiling has failed in this process."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: in a forked process, which has no such thread, or after a failure."""
+        self.broken = False
+        self._jobs: queue.SimpleQueue[SegmentCode] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._left = 0
+        self._idle = threading.Condition(self._lock)
+
+    def submit(self, code: SegmentCode) -> None:
+        """Compile a segment in the background."""
+        with self._lock:
+            self._left += 1
+            self._jobs.put(code)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="fluidnb native code", daemon=True)
+                self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until all segments are compiled; whether they are."""
+        with self._idle:
+            return self._idle.wait_for(lambda: self._left == 0, seconds)
+
+    def _work(self) -> None:
+        left = True
+        while left:  # then the thread ends: a process without threads can be forked
+            code = self._jobs.get()
+            try:
+                if not self.broken:
+                    code.build()
+            except Exception as error:
+                self._give_up(error)
+            finally:
+                del code
+                with self._idle:
+                    self._left -= 1
+                    left = self._left > 0
+                    if not left:
+                        self._thread = None
+                    self._idle.notify_all()
+
+    def _give_up(self, error: Exception) -> None:
+        """Say once why there is no native code; numpy computes the same."""
+        self.broken = True
+        logging.getLogger("fluidnb").warning("Programs run without native code. %s", error)
+
+
+_state = _State()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_state.forget)
+
+
+def wait_for_native_code(seconds: float = 60.0) -> bool:
+    """Wait until everything that is being compiled in the background is in use.
+
+    Args:
+        seconds: how long at most.
+
+    Returns:
+        Whether nothing is left to compile.
+
+    Example:
+        >>> wait_for_native_code()
+        True
+    """
+    return _state.wait(seconds)
+
+
+#: Begin anew after a failure.
+forget: Callable[[], None] = _state.forget

@@ -1,0 +1,119 @@
+"""Native code and numpy give the same bits: random calls, and programs with gradients."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.runtime.native.segment_code import Calls, with_native
+from tests.runtime.native.random_calls import Call, RandomCalls, same_bits
+
+#: Programs that are compiled together: a compiler takes as long to start as for one of them.
+TOGETHER = 50
+
+
+def nothing() -> None:
+    """Separates the calls of two programs."""
+
+
+@pytest.mark.parametrize("first", range(0, 500, TOGETHER))
+def test_random_calls(first: int) -> None:
+    programs = [RandomCalls(seed) for seed in range(first, first + TOGETHER)]
+    emitted: list[Call] = [call for p in programs for call in (*p.calls, (nothing, (), {}))]
+    plain = [(partial(f, **kw) if kw else f, args) for f, args, kw in emitted]
+    before = [p.memory() for p in programs]
+    with np.errstate(all="ignore"):
+        for function, args in plain:
+            function(*args)
+        wanted = [p.memory() for p in programs]
+        for p, memory in zip(programs, before, strict=True):
+            p.restore(memory)
+        code, native = with_native(Calls(plain, list(range(len(plain))), plain), {})
+        assert len(native) > TOGETHER / 2 and sum(call.replaced for call in native) > 0.9 * (len(plain) - TOGETHER)
+        for function, args in code.calls:
+            function(*args)
+    for seed, p, memory in zip(range(first, first + TOGETHER), programs, wanted, strict=True):
+        assert all(map(same_bits, p.memory(), memory)), f"seed {seed}"
+
+
+ACTIVATIONS = (
+    "relu", "sigmoid", "tanh", "softplus", "elu", "leaky_relu", "square", "abs", "exp", "logsigmoid", "selu", "swish",
+    "softsign", "reciprocal",
+)  # fmt: skip
+
+
+def random_program(seed: int) -> tuple[list[Any], dict[str, Any]]:
+    """A random program with its gradients: the variables to fetch, and a feed with NaN and infinity now and then."""
+    pick, numbers = random.Random(seed), np.random.default_rng(seed)
+    rows, columns = pick.choice([1, 2, 5, 64]), pick.choice([1, 3, 40, 130, 1500])
+    x, y = (layers.data(name, [columns]) for name in "xy")
+    x.stop_gradient = y.stop_gradient = False
+    row = layers.create_parameter([columns], "float32", name="row")
+    seen = [x, y]
+    for _ in range(pick.randint(3, 14)):
+        a, b, kind = pick.choice(seen), pick.choice([*seen[-3:], row]), pick.random()
+        if kind < 0.45:
+            seen.append(getattr(layers, pick.choice(ACTIVATIONS))(a))
+        elif kind < 0.75:
+            seen.append(getattr(layers, "elementwise_" + pick.choice(["add", "sub", "mul", "max", "min"]))(a, b))
+        elif kind < 0.85:
+            seen.append(layers.softmax(a))
+        elif kind < 0.95:
+            seen.append(a * layers.reduce_mean(a, 1, keep_dim=True))
+        else:
+            seen.append(layers.scale(a, pick.uniform(-2, 2), pick.uniform(-1, 1)))
+    loss = layers.mean(seen[-1] + pick.choice(seen))
+    fetches = [loss, pick.choice(seen), *fluid.gradients(loss, [x, row])]
+    feed = {name: numbers.standard_normal((rows, columns)).astype("float32") for name in "xy"}
+    if pick.random() < 0.3:
+        feed["x"].flat[:: pick.randint(2, 9)] = pick.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
+    return [v for v in fetches if v is not None], feed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed: int) -> None:
+    fetches, feed = random_program(seed)
+    exe, main = fluid.Executor(), fluid.default_main_program()
+    exe.run(fluid.default_startup_program())
+    seen = []
+    for mode in ("off", "require"):
+        fluid.set_flags({"FLAGS_native": mode})
+        exe.run(main, feed, fetches)
+        seen.append(exe.run(main, feed, fetches))
+    assert fluid.runtime.native_calls(main)
+    assert all(map(same_bits, *seen))
+
+
+def network() -> tuple[Any, Any]:
+    """A loss with its training: activations, softmax, sums, Adam."""
+    x, y = layers.data("x", [33]), layers.data("y", [33])
+    h = layers.elementwise_mul(layers.sigmoid(layers.relu(x + y)), x)
+    h = layers.fc(layers.softmax(h), 7, act="tanh")
+    loss = layers.mean(layers.square(layers.softplus(h)))
+    fluid.optimizer.Adam(0.05).minimize(loss)
+    return h, loss
+
+
+@pytest.mark.parametrize("mode", ["auto", "require"])
+def test_training(mode: str) -> None:
+    fetches = network()
+    rng = np.random.default_rng(0)
+    feed = {name: rng.standard_normal((9, 33)).astype("float32") for name in "xy"}
+    exe, main, startup = fluid.Executor(), fluid.default_main_program(), fluid.default_startup_program()
+    startup.random_seed = 5
+    seen = []
+    for flag in ("off", mode):
+        fluid.set_flags({"FLAGS_native": flag})
+        with fluid.scope_guard(fluid.Scope()):
+            exe.run(startup)
+            steps = [exe.run(main, feed, list(fetches)) for _ in range(40)]
+            assert fluid.runtime.wait_for_native_code()
+            steps += [exe.run(main, feed, list(fetches)) for _ in range(3)]
+        seen.append([[array.tobytes() for array in step] for step in steps])
+    assert seen[0] == seen[1]

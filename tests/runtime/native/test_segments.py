@@ -1,0 +1,155 @@
+"""Which calls native code replaces, and what sees through it: errors, profiles, Ctrl-C, the check for NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.errors import EnforceNotMet
+from fluidnb.runtime import native_calls, native_text
+from fluidnb.runtime.native.segment_code import SegmentCode
+from fluidnb.runtime.observers import observers
+
+FEED = {"x": np.linspace(-2, 2, 60, dtype="float32").reshape(4, 15)}
+
+
+@pytest.fixture(autouse=True)
+def require() -> None:
+    """Native code from the first run on."""
+    fluid.set_flags({"FLAGS_native": "require"})
+
+
+def code_of(exe: fluid.Executor) -> SegmentCode:
+    """The code of the main block's first segment."""
+    hot: Any = exe._hot
+    found: SegmentCode = hot.root.code
+    return found
+
+
+def names(calls: list[Any]) -> list[list[str]]:
+    """The operators of native calls."""
+    return [[op.desc.optype for op in call.ops] for call in calls]
+
+
+def test_a_chain_is_one_loop_without_stores_in_between() -> None:
+    out = layers.data("x", [15])
+    for _ in range(4):
+        out = layers.relu(layers.scale(out, 2.0))
+    exe = fluid.Executor()
+    exe.run(feed=FEED, fetch_list=[out])
+    (call,) = native_calls(fluid.default_main_program())
+    assert call.loops == 1 and call.text.count("for (") == 1 and call.text.count("[i] = ") == 1
+    assert native_text(fluid.default_main_program()).startswith("native code for scale, relu, scale,")
+
+
+def test_softmax_computes_row_by_row() -> None:
+    out = layers.softmax(layers.data("x", [15]))
+    exe = fluid.Executor()
+    exe.run(feed=FEED, fetch_list=[out])
+    (call,) = native_calls(fluid.default_main_program())
+    assert call.loops == 1 and call.text.count("i0++") == 1
+
+
+def test_bias_and_activation_follow_the_product_at_once() -> None:
+    out = layers.fc(layers.data("x", [15]), 3, act="tanh")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    exe.run(feed=FEED, fetch_list=[out])
+    assert names(native_calls(fluid.default_main_program())) == [["elementwise_add", "tanh"]]
+
+
+def test_an_optimizer_updates_all_parameters_in_one_call() -> None:
+    h = layers.fc(layers.fc(layers.data("x", [15]), 8, act="relu"), 3)
+    loss = layers.mean(h)
+    fluid.optimizer.Adam(0.1).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    exe.run(feed=FEED, fetch_list=[loss])
+    last = names(native_calls(fluid.default_main_program()))[-1]
+    assert last.count("adam") == 4
+
+
+def test_a_body_of_a_loop() -> None:
+    i, n, total = (layers.fill_constant([1], "float32", value) for value in (0.0, 50.0, 0.0))
+    more = layers.less_than(i, n)
+    with layers.While(more).block():
+        layers.assign(total + i * i, total)
+        layers.increment(i)
+        layers.less_than(i, n, cond=more)
+    exe = fluid.Executor()
+    assert exe.run(fetch_list=[total])[0].item() == sum(k * k for k in range(50))
+    assert "increment" in native_text(fluid.default_main_program())
+
+
+def test_an_error_after_native_code_names_its_operator() -> None:
+    x = layers.relu(layers.data("x", [15]))
+    index = layers.data("index", [1], dtype="int64")
+    out = layers.relu(layers.gather(x, index))
+    exe = fluid.Executor()
+    good = {**FEED, "index": np.zeros((1, 1), "int64")}
+    for _ in range(3):
+        exe.run(feed=good, fetch_list=[out])
+    assert native_calls(fluid.default_main_program())
+    with pytest.raises(EnforceNotMet, match="gather"):
+        exe.run(feed={**FEED, "index": np.full((1, 1), 99, "int64")}, fetch_list=[out])
+
+
+def test_observers_see_every_operator() -> None:
+    out = layers.relu(layers.scale(layers.data("x", [15]), 2.0))
+    exe = fluid.Executor()
+    wanted = exe.run(feed=FEED, fetch_list=[out])[0]
+    seen: list[str] = []
+    observers.append(lambda op, start, end, place: seen.append(op.desc.optype))
+    try:
+        assert np.array_equal(exe.run(feed=FEED, fetch_list=[out])[0], wanted)
+    finally:
+        observers.pop()
+    assert seen == ["scale", "relu"] and code_of(exe).native
+
+
+def test_the_check_for_nan_names_the_operator() -> None:
+    out = layers.relu(layers.log(layers.data("x", [15])))
+    exe = fluid.Executor()
+    exe.run(feed=FEED, fetch_list=[out])
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        with pytest.raises(EnforceNotMet, match="Operator log output"):
+            exe.run(feed=FEED, fetch_list=[out])
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
+
+
+def test_operators_with_a_common_call_are_one_unit() -> None:
+    """Ctrl-C stops between units: never between two calls of one operator."""
+    h = layers.fc(layers.softmax(layers.data("x", [15])), 3)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    exe.run(feed=FEED, fetch_list=[h])
+    code = code_of(exe).best
+    assert len(code.calls) == len(code.ops) == len(code.units)
+    for op in {id(op): op for op in code.ops}.values():
+        assert len({id(unit) for o, unit in zip(code.ops, code.units, strict=True) if o is op}) == 1
+
+
+def test_off_takes_effect_in_the_next_run() -> None:
+    out = layers.relu(layers.data("x", [15]))
+    exe = fluid.Executor()
+    exe.run(feed=FEED, fetch_list=[out])
+    code = code_of(exe)
+    code.best = code.best._replace(calls=[(lambda: pytest.fail("native code ran"), ())])
+    fluid.set_flags({"FLAGS_native": "off"})
+    assert np.array_equal(exe.run(feed=FEED, fetch_list=[out])[0], np.maximum(FEED["x"], 0))
+
+
+def test_two_batch_sizes_share_the_compiled_code() -> None:
+    out = layers.sigmoid(layers.relu(layers.data("x", [15])))
+    exe = fluid.Executor()
+    texts = []
+    for rows in (3, 7):
+        exe.run(feed={"x": np.ones((rows, 15), "float32")}, fetch_list=[out])
+        texts.append(code_of(exe).native[0].text)
+    assert texts[0] == texts[1]

@@ -1,0 +1,62 @@
+"""FLAGS_native=auto: when a segment is compiled, and that a run never waits for it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.runtime import native_calls, wait_for_native_code
+from fluidnb.runtime.native import segment_code
+from fluidnb.runtime.native.segment_code import OFTEN
+
+FEED = {"x": np.ones((2, 3), "float32")}
+
+
+def program() -> Any:
+    """Two operators."""
+    return layers.relu(layers.scale(layers.data("x", [3]), 2.0))
+
+
+def test_runs_go_on_while_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    fluid.set_flags({"FLAGS_native": "auto"})
+    finish, real = threading.Event(), segment_code.library
+
+    def slow(text: str) -> Any:
+        assert finish.wait(60)
+        return real(text)
+
+    monkeypatch.setattr(segment_code, "library", slow)
+    out, exe, main = program(), fluid.Executor(), fluid.default_main_program()
+    for _ in range(3 * OFTEN):
+        exe.run(main, FEED, [out])
+    assert not native_calls(main) and not wait_for_native_code(0.01)
+    finish.set()
+    assert wait_for_native_code() and native_calls(main)
+    assert exe.run(main, FEED, [out])[0].tolist() == [[2.0] * 3] * 2
+
+
+def test_few_runs_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fluid.set_flags({"FLAGS_native": "auto"})
+    monkeypatch.setattr(segment_code, "library", lambda text: pytest.fail("it compiled"))
+    out, exe = program(), fluid.Executor()
+    for _ in range(OFTEN - 1):
+        exe.run(feed=FEED, fetch_list=[out])
+    assert wait_for_native_code(0.01)
+
+
+def test_no_thread_stays() -> None:
+    fluid.set_flags({"FLAGS_native": "auto"})
+    before = threading.active_count()
+    out, exe, main = program(), fluid.Executor(), fluid.default_main_program()
+    for _ in range(OFTEN + 1):
+        exe.run(main, FEED, [out])
+    assert wait_for_native_code() and native_calls(main)
+    for thread in threading.enumerate():
+        if thread.name == "fluidnb native code":
+            thread.join(10)
+    assert threading.active_count() == before
