@@ -298,8 +298,8 @@ class _Converter:
         name = self.names[value.number] = str(operation.attrs["parameter_name"])
         self.types[value.number] = value.type
         var = self.declare(name, value.type, self.desc.blocks[0])
-        var.set_persistable(True)
-        var.set_is_parameter(True)
+        var.set_persistable(operation.attrs["persistable"])
+        var.set_is_parameter(operation.attrs["persistable"])
         var.set_stop_gradient(not operation.attrs["trainable"])
 
     def data(self, operation: Operation) -> None:

@@ -147,8 +147,8 @@ def _block(region: dict[str, Any]) -> Block:
 def _operation(data: dict[str, Any]) -> Operation:
     name = data["#"]
     if name == "p":  # a parameter, whose form is shorter
-        trainable = bool(data.get("OA", [1, 0, 1])[2])
-        attrs = {"parameter_name": str(data["A"][3]), "trainable": trainable}
+        kept, _, trainable = map(bool, data["OA"])
+        attrs = {"parameter_name": str(data["A"][3]), "trainable": trainable, "persistable": kept}
         return Operation("builtin.parameter", (), (_value(data["O"]),), attrs)
     number, _, short = name.partition(".")
     attrs = {str(a["N"]): _attribute(a["AT"]) for a in data.get("A", ())}
