@@ -94,16 +94,16 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
         return [n if n > 0 else -1 for n in given]
     if c.has("Scale") and not c.runtime:
         return [-1, -1]
-    scales = _scales(c)
-    if not all(scale > 0 for scale in scales):
+    found = scales(c)
+    if not all(scale > 0 for scale in found):
         return given
     with np.errstate(over="ignore"):  # a size that is no number is refused by name
         return [
-            int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n, scale in zip(sizes, scales, strict=True)
+            int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n, scale in zip(sizes, found, strict=True)
         ]
 
 
-def _scales(c: Context) -> list[float]:
+def scales(c: Context) -> list[float]:
     """The scales of height and width, by a variable or an attribute; 0 where there is none."""
     given = c.attr("scale", 0.0)
     if c.has("Scale"):
@@ -116,7 +116,7 @@ def _scales(c: Context) -> list[float]:
     return given if len(given) == 2 else [given[0] if given else 0.0] * 2
 
 
-def _infer(c: Context) -> None:
+def infer(c: Context) -> None:
     name, x, layout = c.definition.type, c["X"], c.attr("data_layout")
     c.check_inputs("X")
     n, channels, sizes = split_shape(x.shape, layout)
@@ -135,11 +135,11 @@ def _is_nearest(b: Binder) -> bool:
 
 def _axes(b: Binder, sizes: Sequence[int], new: Sequence[int]) -> list[Taps]:
     corners, mode = b.attr("align_corners", True), b.attr("align_mode", 1)
-    scales = [0.0, 0.0]
+    given = [0.0, 0.0]
     if "_v2" in b.op.desc.optype and not (b.has("OutSize") or b.has("SizeTensor")):
-        scales = _scales(b)
+        given = scales(b)
     return [
-        taps(m, n, _is_nearest(b), corners, mode, scale) for m, n, scale in zip(sizes, new, scales, strict=True)
+        taps(m, n, _is_nearest(b), corners, mode, scale) for m, n, scale in zip(sizes, new, given, strict=True)
     ]
 
 
@@ -251,7 +251,7 @@ def _define(type: str, what: str, result: str) -> None:
             "align_mode": Attr("int", 1, "without align_corners: 0 for places of middles, 1 for those of edges"),
         },
         cost="4 * Out" if type.startswith("bilinear") else None,
-        infer=_infer,
+        infer=infer,
         grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
         guard=_VARIABLES,
         dtype_slot="X",
