@@ -178,7 +178,7 @@ class Binder(Context):
             self._same.append(current)
         if self._target is not None:
             array = self._target(array)
-        if scalar:  # kernels write one element
+        if scalar and array is not None:  # kernels write one element
             array = array.reshape((1,))
         row = self._outputs.setdefault(slot, [])
         while len(row) <= i:

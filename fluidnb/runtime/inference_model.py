@@ -1,11 +1,10 @@
 """Inference models: a pruned program with its feeds, fetches and parameters, in Paddle's files; see ``fluidnb.io``."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program, Variable, default_main_program
 from fluidnb.program.clone import clone

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.op import has_op
-from fluidnb.program import Program, Variable
+from fluidnb.program import Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.model_files import ModelFiles, find_model, read_program

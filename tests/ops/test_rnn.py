@@ -71,9 +71,9 @@ def case(mode: str, layers: int = 1, sides: int = 1, lengths: bool = False) -> d
         inputs["SequenceLength"] = LENGTHS
     out, last = expected(mode, inputs, sides)
     attrs = {"mode": mode, "hidden_size": WIDTH, "num_layers": layers, "is_bidirec": sides == 2, "is_test": True}
+    outputs = {"Out": out, "State": last if len(last) > 1 else last[0]}
     grads = ("Input", "PreState", "WeightList")
-    return {"inputs": inputs, "attrs": attrs, "outputs": {"Out": out, "State": last if len(last) > 1 else last[0]}, "grads": grads,
-            "loss": ("Out", "State")}  # fmt: skip
+    return {"inputs": inputs, "attrs": attrs, "outputs": outputs, "grads": grads, "loss": ("Out", "State")}
 
 
 family(

@@ -157,7 +157,7 @@ _DOC = """Rows of class, score, left, top, right, bottom: boxes with the highest
         >>> boxes = [[[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]]
         >>> scores, all_of_them = [[[0.5, 0.9, 0.7]]], {{"nms_top_k": -1, "keep_top_k": -1, "background_label": -1}}
         >>> out = run_op("{type}", {{"BBoxes": boxes, "Scores": scores}}, {{"score_threshold": 0.1, **all_of_them}})
-        >>> {out}.array[:, 1]
+        >>> {out}[:, 1]
         array([0.9, 0.7])
 
     Source: Fluid's multiclass_nms_op.
@@ -187,7 +187,7 @@ def _define(type: str, empty: str, more: dict[str, str], inputs: dict[str, str])
         data_shape=True,
         host_only="searches step by step: each step depends on the one before",
         dtypes=FLOATS,
-        doc=_DOC.format(type=type, empty=empty, out='out["Out"]'),
+        doc=_DOC.format(type=type, empty=empty, out='out["Out"]' if inputs else 'out["Out"].array'),
     )
     def nms(b: Binder) -> None:
         outs = b["Out"], b["Index"], b["NmsRoisNum"]

@@ -264,7 +264,7 @@ def _arrays(b: Binder) -> list[Array]:
     inputs={
         "Input: float[time, batch, features]": "",
         "PreState*: float[layers, batch, width]": "hidden states before the first step; for LSTM cells too",
-        "WeightList*": "for each direction of each layer W [gates, features] and R [gates, width]; then two biases each",
+        "WeightList*": "for each direction of each layer W [gates, features], R [gates, width]; then two biases each",
         "SequenceLength?: int[batch]": "steps of each sequence; results behind them are 0",
     },
     outputs={

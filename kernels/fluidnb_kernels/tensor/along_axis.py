@@ -1,6 +1,5 @@
 """take_along_axis, put_along_axis: elements along one axis, named by numbers of the output's or values' shape."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,7 +88,7 @@ def take_along_axis_grad(b: Binder) -> None:
 
 
 #: Reduce -> how a value meets the element that is there; None where it takes its place.
-REDUCE: dict[str, Callable[..., Any] | None] = {
+REDUCE: dict[str, np.ufunc | None] = {
     "assign": None, "add": np.add, "multiply": np.multiply, "mul": np.multiply, "amax": np.maximum, "amin": np.minimum,
 }  # fmt: skip
 _NEUTRAL = {"add": 0, "multiply": 1, "mul": 1}

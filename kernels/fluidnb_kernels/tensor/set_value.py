@@ -57,10 +57,9 @@ def assign_grad(g: Array, index: tuple[Any, ...], new: tuple[int, ...], dx: Arra
     """Write the gradients of `assign`."""
     if dvalue is not None:
         part = _part(g, index, new)
-        extra = part.ndim - dvalue.ndim
-        part = part.sum(tuple(range(extra))) if extra > 0 else part
-        once = tuple(i for i, n in enumerate(dvalue.shape) if n == 1 < part.shape[i]) if part.ndim == dvalue.ndim else ()
-        dvalue[...] = (part.sum(once, keepdims=True) if once else part).reshape(dvalue.shape)
+        shape = (1,) * (part.ndim - dvalue.ndim) + dvalue.shape[max(dvalue.ndim - part.ndim, 0) :]
+        repeated = tuple(i for i, (n, m) in enumerate(zip(shape, part.shape, strict=True)) if n == 1 < m)
+        dvalue[...] = (part.sum(repeated, keepdims=True) if repeated else part).reshape(dvalue.shape)
     if dx is not None:
         dx[...] = g
         _part(dx, index, new)[...] = 0

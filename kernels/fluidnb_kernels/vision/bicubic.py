@@ -43,7 +43,7 @@ def resample(x: Array, axes: list[Neighbours], out: Array) -> None:
     """Write an image with its axes resized one after the other."""
     for axis, (index, share) in reversed(list(enumerate(axes, 2))):
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        x = sum(x.take(i, axis) * s.reshape(shape) for i, s in zip(index, share, strict=True))  # type: ignore[assignment]
+        x = sum(x.take(i, axis) * s.reshape(shape) for i, s in zip(index, share, strict=True))
     out[...] = x
 
 
