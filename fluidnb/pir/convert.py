@@ -259,8 +259,6 @@ class _Converter:
         self.append(line.operator, ins, outs, attrs)
         for raw, into, old, new in casts:
             self.cast(raw, into[0], old, new)
-        if not has_op(line.operator):
-            self.done.unknown[operation.name] += 1
 
     def cast(self, name: str, into: str, old: str, new: str) -> None:
         """Appends a cast."""

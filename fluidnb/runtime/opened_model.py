@@ -1,5 +1,6 @@
 """``fluid.open``: a saved model with its parameters, ready to run."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -7,16 +8,24 @@ from typing import Any
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
+from fluidnb.files.atomic_write import atomic_write
+from fluidnb.files.safetensors import write_safetensors
 from fluidnb.op import has_op
 from fluidnb.program import Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.model_files import ModelFiles, find_model, read_program
-from fluidnb.runtime.save_load import is_persistable, load_vars
+from fluidnb.runtime.model_files import MODEL, PARAMS, ModelFiles, find_model, read_program
+from fluidnb.runtime.save_load import is_persistable, load_vars, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace, dtypes
+
+
+#: Format -> its files.
+FORMATS = {
+    "pdmodel": ("{}.pdmodel", "{}.pdiparams"), "programdesc": (MODEL, PARAMS), "safetensors": ("{}.safetensors",),
+}  # fmt: skip
 
 
 class OpenedModel:
@@ -29,12 +38,14 @@ class OpenedModel:
         feeds: the variables that are fed.
         fetches: the variables that are computed.
         unknown: operators that are not here, with their counts; the program is shown, and cannot run.
+        unconverted: operations of Paddle 3 that have no counterpart, with their counts.
         dropped: attributes of Paddle 3's operations without a counterpart, with their counts.
     """
 
     def __init__(self, files: ModelFiles, place: Any = None) -> None:
         saved = read_program(files)
         self.path, self.program, self.dropped = files.program, saved.program, saved.dropped
+        self.unconverted = saved.unknown
         block = saved.program.global_block()
         self.feeds: list[Variable] = [block.var(name) for name in saved.feeds]
         self.fetches: list[Variable] = [block.var(name) for name in saved.fetches]
@@ -71,6 +82,46 @@ class OpenedModel:
         with scope_guard(self.scope):
             out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
         return out
+
+    @checked
+    def save(self, dirname: str, to: str = "pdmodel", name: str = "inference") -> list[str]:
+        """Saves the model for Paddle, or its parameters alone.
+
+        Args:
+            dirname: the folder; created where it is missing.
+            to: ``pdmodel``: ``inference.pdmodel`` and ``inference.pdiparams``, which Paddle 2 and 3 run;
+                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``safetensors``: the parameters.
+            name: what the files are called, without their endings.
+
+        Returns:
+            The files.
+
+        Raises:
+            NotBuiltYet: the program has operations of Paddle 3 that have no counterpart.
+            OpValueError: another format.
+            EnforceNotMet: a file cannot be written.
+        """
+        if to not in FORMATS:
+            raise OpValueError(
+                f"There is no format {to}.", expected=", ".join(FORMATS), received=to, hint=near(to, FORMATS)
+            )
+        names = [file.format(name) for file in FORMATS[to]]
+        if to == "safetensors":
+            values = {v.name: np.asarray(self.scope.find_var(v.name).get_tensor()) for v in self.parameters}
+            write_safetensors(os.path.join(dirname, names[0]), values)
+            return [os.path.join(dirname, names[0])]
+        if self.unconverted:
+            listed = ", ".join(f"{n} {kind}" for kind, n in self.unconverted.most_common())
+            raise NotBuiltYet(
+                f"{self.path} cannot be converted: it has {listed}.", expected="operations with a counterpart",
+                received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
+            )  # fmt: skip
+        with scope_guard(self.scope):
+            save_vars(self._exe, dirname, self.program, vars=self.parameters, filename=names[1])
+        data = self.program.desc.serialize_to_string()
+        with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
+            file.write(data)
+        return [os.path.join(dirname, n) for n in names]
 
     def __str__(self) -> str:
         return "\n".join("  ".join((f"{title:8}", text)).rstrip() for title, text in self.facts())

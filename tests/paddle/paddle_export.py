@@ -438,15 +438,22 @@ def exported(name: str, folder: Path) -> list[str]:
 
 
 def run_saved(prefix: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The outputs of an exported model, run by Paddle's static executor."""
-    paddle.enable_static()
-    exe, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
-    try:
-        with paddle.static.scope_guard(scope):
-            program, names, fetches = paddle.static.load_inference_model(str(prefix), exe)
-            return [np.asarray(a) for a in exe.run(program, {n: feeds[n] for n in names}, fetches)]
-    finally:
-        paddle.disable_static()
+    """The outputs of an exported model, run by Paddle's inference engine."""
+    from paddle import inference
+
+    program = next(p for p in (prefix.with_suffix(".json"), prefix.with_suffix(".pdmodel")) if p.exists())
+    parameters = prefix.with_suffix(".pdiparams")
+    config = inference.Config(str(program), str(parameters) if parameters.exists() else "")
+    config.disable_gpu()
+    config.disable_glog_info()
+    config.switch_ir_optim(False)
+    predictor = inference.create_predictor(config)
+    for name in predictor.get_input_names():
+        handle = predictor.get_input_handle(name)
+        handle.reshape(feeds[name].shape)
+        handle.copy_from_cpu(feeds[name])
+    predictor.run()
+    return [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
 
 
 def main(folder: Path, *names: str) -> None:
