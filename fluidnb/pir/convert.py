@@ -7,6 +7,7 @@ from typing import Any
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import EMPTY, get_op, has_op
+from fluidnb.pir.op_versions import OP_VERSIONS
 from fluidnb.pir.reader import Block, Module, Operation, Type, Value
 from fluidnb.pir.signatures import Signature, signature
 from fluidnb.program import Program
@@ -89,6 +90,10 @@ class _Converter:
         done.fetches = [self.tensor(number) for _, number in sorted(self.fetched.items())]
         for name, kind in (("feed", VarType.FEED_MINIBATCH), ("fetch", VarType.FETCH_LIST)):
             self.block.add_var(VarDesc(name, kind)).set_persistable(True)
+        kinds = {op.optype for block in self.desc.blocks for op in block.ops}
+        for kind in sorted(kinds & OP_VERSIONS.keys()):
+            pair = self.desc.pb.op_version_map.pair.add(op_name=kind)
+            pair.op_version.version = OP_VERSIONS[kind]
         for column, name in reversed(list(enumerate(done.feeds))):
             self.block.prepend_op(OpDesc("feed", {"X": ["feed"]}, {"Out": [name]}, {"col": column}))
         for column, name in enumerate(done.fetches):
