@@ -9,7 +9,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import EMPTY, get_op, has_op
 from fluidnb.pir.op_versions import OP_VERSIONS
 from fluidnb.pir.reader import Block, Module, Operation, Type, Value
-from fluidnb.pir.signatures import Signature, signature
+from fluidnb.pir.signatures import Operand, Signature, signature
 from fluidnb.program import Program
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -226,9 +226,9 @@ class _Converter:
         ins: dict[str, list[str]] = {}
         given = dict(zip(line.operands, operation.operands, strict=False))
         for operand, number in given.items():
-            if operand.attr:
-                self.constant_operand(operand.attr, operand.slot, operand.list_slot, number, attrs, ins)
-            elif operand.slot and number:
+            if operand.attr and not self.constant_operand(operand, number, attrs, ins):
+                self.done.unknown[f"{operation.name} with a computed {operand.attr}"] += 1
+            elif not operand.attr and operand.slot and number:
                 ins[operand.slot] = self.tensors(number)
         for name, of in line.empty.items():
             attrs[name] = not attrs.get(of)
@@ -271,19 +271,24 @@ class _Converter:
         self.append("cast", {"X": [name]}, {"Out": [into]}, kinds)
 
     def constant_operand(
-        self, attr: str, slot: str, list_slot: str, number: int, attrs: dict[str, Any], ins: dict[str, list[str]]
-    ) -> None:
-        """Puts an operand into an attribute, or where its value is not known, into a slot."""
+        self, operand: Operand, number: int, attrs: dict[str, Any], ins: dict[str, list[str]]
+    ) -> bool:  # fmt: skip
+        """Puts an operand into an attribute, or where its value is not known, into a slot; False if there is none."""
         if number in self.constants:
             constant = self.constants[number]
-            attrs[attr] = constant.values if constant.type.shape else constant.values[0]
+            attrs[operand.attr] = constant.values if constant.type.shape else constant.values[0]
         elif number in self.vectors:
             parts = [self.constants.get(n) for n in self.vectors[number]]
-            attrs[attr] = [-1 if part is None else part.values[0] for part in parts]
+            attrs[operand.attr] = [-1 if part is None else part.values[0] for part in parts]
             if any(part is None for part in parts):
-                ins[list_slot] = self.tensors(number)
+                if not operand.list_slot:
+                    return False
+                ins[operand.list_slot] = self.tensors(number)
         elif number:
-            ins[slot] = self.tensors(number)
+            if not operand.slot:
+                return False
+            ins[operand.slot] = self.tensors(number)
+        return True
 
     def unknown(self, operation: Operation) -> None:
         """Appends an operation without a counterpart under its own name: it is drawn, and cannot run."""

@@ -38,7 +38,7 @@ _BINARY = {
     "add": "elementwise_add", "subtract": "elementwise_sub", "multiply": "elementwise_mul", "divide": "elementwise_div",
     "maximum": "elementwise_max", "minimum": "elementwise_min", "remainder": "elementwise_mod",
     "floor_divide": "elementwise_floordiv", "elementwise_pow": "elementwise_pow", "fmax": "elementwise_fmax",
-    "fmin": "elementwise_fmin", "bmm": "bmm", "dot": "dot", "mv": "mv", "kron": "kron", "dist": "dist",
+    "fmin": "elementwise_fmin", "bmm": "bmm", "dot": "dot", "kron": "kron", "dist": "dist",
     "equal_all": "equal_all", "atan2": "atan2",
     **{name: name for name in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")},
     **{name: name for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")},
@@ -47,7 +47,7 @@ _BINARY = {
 _REDUCED = {"mean": "reduce_mean", "max": "reduce_max", "min": "reduce_min", "prod": "reduce_prod"}
 _INTERPOLATED = ("bilinear_interp", "nearest_interp", "bicubic_interp", "trilinear_interp", "linear_interp")
 _CONV = "(Input, Filter) -> Output"
-_CONV_TRANSPOSE = "(Input, Filter, @output_size|OutputSizeTensor) -> Output"
+_CONV_TRANSPOSE = "(Input, Filter, @output_size) -> Output"
 _SET = "Input, @starts|StartsTensorList|StartsTensorList, @ends|EndsTensorList|EndsTensorList, @steps|StepsTensorList"
 
 LINES: dict[str, str] = {
@@ -81,7 +81,7 @@ LINES: dict[str, str] = {
     "dequantize_linear":
         "dequantize_linear(X, Scale, ZeroPoint, InAccum, InState; -qmin, -qmax) -> Y, OutState, OutAccum, OutScale",
     "diag": "diag_v2(X) -> Out",
-    "dropout": "dropout(X, Seed, @dropout_prob; mode>dropout_implementation) -> Out, Mask",
+    "dropout": "dropout(X, _, @dropout_prob; mode>dropout_implementation) -> Out, Mask",
     "einsum": "einsum(Operands) -> Out, InnerCache, XShape",
     "embedding": "lookup_table_v2(Ids, W; sparse>is_sparse) -> Out",
     "expand": "expand_v2(X, @shape|Shape|expand_shapes_tensor) -> Out",
@@ -91,7 +91,7 @@ LINES: dict[str, str] = {
     "flip": "flip(X) -> Out",
     "full_like": "fill_any_like(X, @value) -> Out",
     "full_with_tensor": "fill_constant(@value|ValueTensor, @shape|ShapeTensor|ShapeTensorList) -> Out",
-    "gather": "gather(X, Index, @axis|Axis) -> Out",
+    "gather": "gather(X, Index, @axis) -> Out",
     "gather_nd": "gather_nd(X, Index) -> Out",
     "grid_sample": "grid_sampler(X, Grid) -> Output",
     "group_norm": "group_norm(X, Scale, Bias; data_format>data_layout) -> Y, Mean, Variance",
@@ -114,6 +114,7 @@ LINES: dict[str, str] = {
     "meshgrid": "meshgrid(X) -> Out",
     "multiclass_nms3": "multiclass_nms3(BBoxes, Scores, RoisNum) -> Out, Index, NmsRoisNum",
     "nonzero": "where_index(Condition) -> Out",
+    "mv": "mv(X, Vec) -> Out",
     "norm": "norm(X) -> Out, Norm",
     "numel": "size(Input) -> Out",
     "one_hot": "one_hot_v2(X, @depth|depth_tensor) -> Out",

@@ -317,21 +317,24 @@ class Quantized(nn.Layer):
         super().__init__()
         self.linear = nn.Linear(8, 4)
         self.scale = self.create_parameter([1], default_initializer=nn.initializer.Constant(2.0))
-        self.zero = self.create_parameter([1], default_initializer=nn.initializer.Constant(0.0))
+        self.zero, self.accum, self.state = (
+            self.create_parameter([1], default_initializer=nn.initializer.Constant(n)) for n in (0.0, 1.0, 1.0)
+        )
 
     def forward(self, x: Any) -> Any:
-        return self.linear(rounded(x, self.scale, self.zero)), rounded(self.linear.weight, self.scale, self.zero)
+        scales = self.scale, self.zero, self.accum, self.state
+        return self.linear(rounded(x, *scales)), rounded(self.linear.weight, *scales)
 
 
-def rounded(x: Any, scale: Any, zero: Any) -> Any:
+def rounded(x: Any, scale: Any, zero: Any, accum: Any, state: Any) -> Any:
     """x as int8 and back."""
     if paddle.in_dynamic_mode():
         whole = paddle.clip(paddle.round(x / scale * 127), -128, 127)
         return whole * scale / 127
     attrs = {"quant_axis": -1, "bit_length": 8, "round_type": 0}
     if hasattr(paddle.framework, "in_pir_mode") and paddle.framework.in_pir_mode():
-        whole = paddle._C_ops.quantize_linear(x, scale, zero, None, None, -1, 8, -128, 127, 0, True, False)[0]
-        return paddle._C_ops.dequantize_linear(whole, scale, zero, None, None, -1, 8, -128, 127, 0, True, False)[0]
+        options = (scale, zero, accum, state, -1, 8, -128, 127, 0, True, False)
+        return paddle._C_ops.dequantize_linear(paddle._C_ops.quantize_linear(x, *options)[0], *options)[0]
     from paddle.base.layer_helper import LayerHelper
 
     for kind in ("quantize_linear", "dequantize_linear"):
