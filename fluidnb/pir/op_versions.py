@@ -1,4 +1,4 @@
-"""Versions of operators in Paddle 2.6, which a program names so that later ones read its attributes as they are meant."""
+"""Versions of operators in Paddle 2.6; a program names them, so that later Paddles read its attributes as meant."""
 
 #: Operator -> version; those that are not here have never changed.
 OP_VERSIONS = {

@@ -73,6 +73,14 @@ def find_model(path: str, model_filename: str | None = None, params_filename: st
     return _with_parameters(program, params_filename)
 
 
+def is_model(path: str) -> bool:
+    """Whether a path is that of a saved model, which may be damaged: a folder, a prefix, or a file."""
+    try:
+        return os.path.exists(path) or any(os.path.isfile(path + ending) for ending in PROGRAMS)
+    except ValueError:  # with a null character
+        return False
+
+
 def _program_file(path: str) -> str:
     stem, ending = os.path.splitext(path)
     if ending == PARAMETERS:
@@ -114,7 +122,8 @@ def _no_model(path: str, names: list[str] | None = None, models: list[str] | Non
     if names is not None:
         raise EnforceNotMet(
             f"{path} is no saved model.", expected=f"a folder with {MODEL}, or with one .pdmodel or .json",
-            received=", ".join(names[:8]) or "an empty folder", hint="save it again, or name the folder that has it.",
+            received=", ".join(names[:8]) or "an empty folder",
+            hint="model_filename names the program where it has another name; or name the folder that has it.",
         )  # fmt: skip
     around, name = os.path.split(os.path.abspath(path))
     beside = os.listdir(around) if os.path.isdir(around) else []

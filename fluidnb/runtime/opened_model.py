@@ -21,7 +21,6 @@ from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace, dtypes
 
-
 #: Format -> its files.
 FORMATS = {
     "pdmodel": ("{}.pdmodel", "{}.pdiparams"), "programdesc": (MODEL, PARAMS), "safetensors": ("{}.safetensors",),

@@ -96,7 +96,8 @@ def test_an_operation_without_a_counterpart_is_listed_and_drawn(tmp_path: Path) 
 
 
 def test_attributes_without_a_counterpart_are_listed(tmp_path: Path) -> None:
-    path = written(tmp_path, data(1, "x", X), op("1.relu", [1], [(2, X)], struct_name="/Net/Act/", softly=True), fetch(2))
+    relu = op("1.relu", [1], [(2, X)], struct_name="/Net/Act/", softly=True)
+    path = written(tmp_path, data(1, "x", X), relu, fetch(2))
     done = pir.convert(pir.read(path))
     assert dict(done.dropped) == {"relu.softly": 1} and not done.unknown
     assert done.program.global_block().ops[1].attr("op_namescope") == "/Net/Act/"
