@@ -9,7 +9,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL", help="its folder, prefix or file")
     parser.add_argument("-o", "--out", metavar="DIR", required=True, help="where the files go; created if missing")
-    parser.add_argument("--to", default="pdmodel", metavar="FORMAT", help="pdmodel, programdesc or safetensors (pdmodel)")
+    parser.add_argument("--to", default="pdmodel", metavar="FORMAT", help="%(default)s, programdesc or safetensors")
     parser.add_argument("--name", default="inference", help="what the files are called (%(default)s)")
 
 

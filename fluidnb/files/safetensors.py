@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import require
 from fluidnb.files.atomic_write import atomic_write
 
 #: Names of dtypes in the file -> numpy's.
@@ -99,11 +100,8 @@ def read_safetensors(path: str) -> dict[str, np.ndarray]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    if name == "BF16":
-        from fluidnb.extras import require
-
-        return np.dtype(require("ml_dtypes", "bfloat16").bfloat16)
-    return np.dtype(_DTYPES[name])
+    dtype: Any = _DTYPES[name]
+    return np.dtype(require("ml_dtypes", dtype).bfloat16 if name == "BF16" else dtype)
 
 
 def _refuse(path: str, expected: str, received: str) -> NoReturn:

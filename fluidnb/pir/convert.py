@@ -88,8 +88,8 @@ class _Converter:
         self.operations(self.module.block)
         done = self.done
         done.fetches = [self.tensor(number) for _, number in sorted(self.fetched.items())]
-        for name, kind in (("feed", VarType.FEED_MINIBATCH), ("fetch", VarType.FETCH_LIST)):
-            self.block.add_var(VarDesc(name, kind)).set_persistable(True)
+        for name, type in (("feed", VarType.FEED_MINIBATCH), ("fetch", VarType.FETCH_LIST)):
+            self.block.add_var(VarDesc(name, type)).set_persistable(True)
         kinds = {op.optype for block in self.desc.blocks for op in block.ops}
         for kind in sorted(kinds & OP_VERSIONS.keys()):
             pair = self.desc.pb.op_version_map.pair.add(op_name=kind)

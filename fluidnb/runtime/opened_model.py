@@ -106,7 +106,7 @@ class OpenedModel:
             )
         names = [file.format(name) for file in FORMATS[to]]
         if to == "safetensors":
-            values = {v.name: np.asarray(self.scope.find_var(v.name).get_tensor()) for v in self.parameters}
+            values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
             write_safetensors(os.path.join(dirname, names[0]), values)
             return [os.path.join(dirname, names[0])]
         if self.unconverted:

@@ -460,7 +460,11 @@ def run_saved(prefix: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 
 def main(folder: Path, *names: str) -> None:
-    """Export the models of these names, or all of them."""
+    """Export the models of these names, or all of them; after ``--run`` run an exported one with the folder's feeds."""
+    if names[:1] == ("--run",):
+        outputs = run_saved(Path(names[1]), dict(np.load(folder / "feeds.npz")))
+        np.savez(folder / "again.npz", **{str(i): a for i, a in enumerate(outputs)})
+        return
     done: dict[str, Any] = {"paddle": paddle.__version__}
     for name in names or MODELS:
         try:
