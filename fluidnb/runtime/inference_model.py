@@ -12,7 +12,8 @@ from fluidnb.program.prune import prune, refuse_dropped
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.model_files import find_model, read_program
-from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_vars
+from fluidnb.runtime.parameter_files import load_parameters
+from fluidnb.runtime.save_load import is_persistable, path_of, save_vars
 from fluidnb.utils.source_location import warn
 from fluidnb.values import VarType
 from fluidnb.values import strict_feeds as declared
@@ -128,7 +129,7 @@ def load_inference_model(
     """
     files = find_model(dirname, model_filename, params_filename)
     saved = read_program(files)
-    load_vars(executor, files.folder or ".", saved.program, predicate=is_persistable, filename=files.parameters)
+    load_parameters(executor, files, [v for v in saved.program.list_vars() if is_persistable(v)])
     block = saved.program.global_block()
     return [saved.program, saved.feeds, [block.var(name) for name in saved.fetches]]
 

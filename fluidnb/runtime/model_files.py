@@ -8,10 +8,12 @@ from typing import NoReturn
 from fluidnb import pir
 from fluidnb.errors import EnforceNotMet, FluidError, near
 from fluidnb.program import Program
+from fluidnb.values import VarType
 
 #: Endings of files of programs: Paddle 2's, and Paddle 3's.
 PROGRAMS = (".pdmodel", ".json")
-PARAMETERS = ".pdiparams"
+#: Endings of files of all parameters: those of inference models first.
+PARAMETERS = (".pdiparams", ".pdparams", ".safetensors")
 #: Fluid's names of the program and of a file of all parameters, in a folder.
 MODEL, PARAMS = "__model__", "__params__"
 
@@ -83,7 +85,7 @@ def is_model(path: str) -> bool:
 
 def _program_file(path: str) -> str:
     stem, ending = os.path.splitext(path)
-    if ending == PARAMETERS:
+    if ending in PARAMETERS:
         path = stem
     elif os.path.isfile(path):
         return path
@@ -96,8 +98,10 @@ def _program_file(path: str) -> str:
         return os.path.join(path, MODEL)
     names = sorted(os.listdir(path or "."))
     stems = {os.path.splitext(n)[0]: n for n in reversed(names) if n.endswith(PROGRAMS[0])}
-    stems |= {s: n for n in names for s, e in [os.path.splitext(n)]
-              if e == PROGRAMS[1] and s not in stems and (s + PARAMETERS in names or s == "inference")}  # fmt: skip
+    for name in names:
+        stem, ending = os.path.splitext(name)
+        if ending == PROGRAMS[1] and (stem == "inference" or any(stem + e in names for e in PARAMETERS)):
+            stems.setdefault(stem, name)
     if len(stems) != 1:
         _no_model(path, names, sorted(stems.values()))
     return os.path.join(path, *stems.values())
@@ -106,7 +110,7 @@ def _program_file(path: str) -> str:
 def _with_parameters(program: str, params_filename: str | None) -> ModelFiles:
     folder, name = os.path.split(program)
     stem = os.path.splitext(name)[0]
-    for parameters in (params_filename, stem + PARAMETERS if name != MODEL else PARAMS):
+    for parameters in (params_filename, *([PARAMS] if name == MODEL else [stem + ending for ending in PARAMETERS])):
         if parameters is not None and os.path.isfile(os.path.join(folder, parameters)):
             return ModelFiles(program, folder, parameters)
     return ModelFiles(program, folder, params_filename)
@@ -141,7 +145,8 @@ def read_program(files: ModelFiles) -> SavedProgram:
     """
     if files.is_pir:
         done = pir.convert(pir.read(files.program))
-        return SavedProgram(done.program, done.feeds, done.fetches, done.unknown, done.dropped)
+        fetches = done.fetches or _unread(done.program)
+        return SavedProgram(done.program, done.feeds, fetches, done.unknown, done.dropped)
     try:
         with open(files.program, "rb") as file:
             program = Program.parse_from_string(file.read())
@@ -156,4 +161,19 @@ def read_program(files: ModelFiles) -> SavedProgram:
     block = program.global_block()
     ends = sorted((op for op in block.ops if op.type in ("feed", "fetch")), key=lambda op: int(op.attr("col")))
     feeds = [op.output("Out")[0] for op in ends if op.type == "feed"]
-    return SavedProgram(program, feeds, [op.input("X")[0] for op in ends if op.type == "fetch"])
+    fetches = [op.input("X")[0] for op in ends if op.type == "fetch"]
+    if not ends:  # saved for training
+        feeds, fetches = [n for n, v in block.desc.vars.items() if v.is_data()], _unread(program)
+    return SavedProgram(program, feeds, fetches)
+
+
+def _unread(program: Program) -> list[str]:
+    """What the last operators compute: variables that none reads and that end with the run."""
+    block = program.desc.blocks[0]
+    read = {name for inner in program.desc.blocks for op in inner.ops for name in op.input_arg_names()}
+    written = dict.fromkeys(name for op in block.ops for name in op.output_arg_names())
+    return [
+        name for name in written
+        if name not in read and (var := block.find_var(name)) is not None
+        and not var.persistable() and var.type() == VarType.LOD_TENSOR
+    ]  # fmt: skip

@@ -16,7 +16,8 @@ from fluidnb.program import Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.model_files import MODEL, PARAMS, ModelFiles, find_model, read_program
-from fluidnb.runtime.save_load import is_persistable, load_vars, save_vars
+from fluidnb.runtime.parameter_files import load_parameters
+from fluidnb.runtime.save_load import is_persistable, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace, dtypes
@@ -53,7 +54,7 @@ class OpenedModel:
         self._exe = Executor(CPUPlace() if place is None else place)
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
-            load_vars(self._exe, files.folder or ".", saved.program, vars=self.parameters, filename=files.parameters)
+            load_parameters(self._exe, files, self.parameters)
 
     @checked
     def run(self, feed: Any, fetch_list: Any = None) -> list[np.ndarray]:

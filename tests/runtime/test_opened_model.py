@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -186,3 +187,66 @@ def test_an_opened_model_is_trained_further(saved: Path) -> None:
             exe.run(model.program, feed={"x": X, "label": wanted}, fetch_list=[loss])[0].item() for _ in range(20)
         ]
     assert losses[-1] < losses[0] / 2
+
+
+class Hostile:
+    """A pickle that would run code."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (Path("it_ran"),))
+
+
+@pytest.fixture
+def named(saved: Path) -> Path:
+    """A folder as paddle.static.save writes it: a program without ends, and parameters by name in a pickle."""
+    model = fluid.open(str(saved / "two"))
+    block = model.program.global_block()
+    for index in (len(block.ops) - 1, 0):
+        block._remove_op(index)
+    folder = saved / "static"
+    folder.mkdir()
+    (folder / "net.pdmodel").write_bytes(model.program.desc.serialize_to_string())
+    values = {v.name: np.asarray(model.scope.var(v.name).get_tensor()) for v in model.parameters}
+    (folder / "net.pdparams").write_bytes(pickle.dumps(values, 4))
+    return folder
+
+
+def test_parameters_by_name(named: Path) -> None:
+    model = fluid.open(str(named / "net"))
+    assert [v.name for v in model.feeds] == ["x"]
+    np.testing.assert_array_equal(model.run(X)[0], np.load(named.parent / "y.npy"))
+    model.save(str(named), "safetensors", "net")
+    (named / "net.pdparams").unlink()
+    np.testing.assert_array_equal(fluid.open(str(named)).run(X)[0], np.load(named.parent / "y.npy"))
+
+
+def test_parameters_by_name_that_do_not_fit(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(named)
+    file = named / "net.pdparams"
+    values = pickle.loads(file.read_bytes())
+    name = next(iter(values))
+    for changed, message in (
+        ({n: v for n, v in values.items() if n != name}, f'has no "{name}"'),
+        ({f"{n}x": v for n, v in values.items()}, "Did you mean"),
+        (values | {name: np.zeros((9, 9), "float32")}, f'does not hold the variable "{name}"'),
+        (values | {name: values[name].astype("float64")}, "float64"),
+        ([1, 2], "holds no parameters"),
+        (values | {name: Hostile()}, "net.pdparams"),
+        (Hostile(), "net.pdparams"),
+    ):
+        file.write_bytes(pickle.dumps(changed, 4))
+        with pytest.raises(EnforceNotMet, match=message):
+            fluid.open(str(named))
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(EnforceNotMet, match="net.pdparams"):
+        fluid.open(str(named))
+    assert not (named / "it_ran").exists()
+
+
+def test_names_of_a_layers_parameters(named: Path) -> None:
+    file = named / "net.pdparams"
+    values = pickle.loads(file.read_bytes())
+    names = {f"layer.{i}": n for i, n in enumerate(values)}
+    inside = {"StructuredToParameterName@@": names, **{n: values[names[n]] for n in names}}
+    file.write_bytes(pickle.dumps(inside, 4))
+    np.testing.assert_array_equal(fluid.open(str(named)).run(X)[0], np.load(named.parent / "y.npy"))
