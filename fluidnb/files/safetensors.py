@@ -101,7 +101,8 @@ def read_safetensors(path: str) -> dict[str, np.ndarray]:
 
 def _dtype(name: str) -> np.dtype[Any]:
     dtype: Any = _DTYPES[name]
-    return np.dtype(require("ml_dtypes", dtype).bfloat16 if name == "BF16" else dtype)
+    found: np.dtype[Any] = np.dtype(require("ml_dtypes", dtype).bfloat16 if name == "BF16" else dtype)
+    return found
 
 
 def _refuse(path: str, expected: str, received: str) -> NoReturn:

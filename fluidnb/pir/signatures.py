@@ -1,4 +1,4 @@
-"""How operations of PIR correspond to operators: a table, one line each.
+"""Table of the operators that operations of PIR correspond to, one line each.
 
 A line reads ``operator(operands; attributes) -> results``.
 
@@ -177,7 +177,7 @@ LINES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Where an operand goes: into an attribute where it is a constant, or into slots."""
+    """Target of an operand: into an attribute where it is a constant, or into slots."""
 
     attr: str
     slot: str
@@ -186,7 +186,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a result is."""
+    """Target of a result."""
 
     slot: str
     dtype: str  # what the operator computes; empty for the dtype of the result

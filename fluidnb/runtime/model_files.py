@@ -168,7 +168,7 @@ def read_program(files: ModelFiles) -> SavedProgram:
 
 
 def _unread(program: Program) -> list[str]:
-    """What the last operators compute: variables that none reads and that end with the run."""
+    """Results of the last operators: variables that none reads and that end with the run."""
     block = program.desc.blocks[0]
     read = {name for inner in program.desc.blocks for op in inner.ops for name in op.input_arg_names()}
     written = dict.fromkeys(name for op in block.ops for name in op.output_arg_names())

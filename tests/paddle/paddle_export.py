@@ -218,7 +218,7 @@ class UNet(nn.Layer):
 
     def forward(self, image: Any) -> Any:
         x, steps = image, []
-        for conv, norm in zip(self.down, self.norms, strict=True):
+        for conv, norm in zip(self.down, self.norms):  # noqa: B905  (Paddle translates it, and knows no strict)
             steps.append(F.silu(norm(conv(x))))
             x = F.max_pool2d(steps[-1], 2)
         x = F.interpolate(x, size=steps[3].shape[2:], mode="nearest") + steps[3]

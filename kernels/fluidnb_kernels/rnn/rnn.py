@@ -16,7 +16,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What an rnn consists of."""
+    """Sizes and mode of an rnn."""
 
     mode: str
     layers: int

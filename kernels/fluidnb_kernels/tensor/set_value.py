@@ -14,7 +14,7 @@ _VALUES = ("values", "fp32_values", "fp64_values", "int32_values", "int64_values
 
 
 def _index(c: Context) -> tuple[Any, ...]:
-    """What a numpy index of the part is: a slice for each axis, a number where the axis is dropped."""
+    """Numpy index of the part: a slice for each axis, a number where the axis is dropped."""
     rank, axes = c["Input"].ndim, c.attr("axes", [])
     starts, ends, steps = (
         integers(c, name, "", slot) for name, slot in zip(("starts", "ends", "steps"), _LISTS, strict=True)
