@@ -130,7 +130,7 @@ class OpenedModel:
         return f"<OpenedModel {self.path}: {self.facts()[1][1]}>"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What there is to know, as rows of a title and a text."""
+        """Facts of the model, as rows of a title and a text."""
         count = sum(1 for _ in each_op(self.program.desc))
         numbers = sum(int(np.prod(v.shape)) for v in self.parameters)
         size = sum(int(np.prod(v.shape)) * dtypes.np_dtype(v.dtype).itemsize for v in self.parameters)
