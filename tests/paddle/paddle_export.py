@@ -450,6 +450,8 @@ def run_saved(prefix: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     config.disable_gpu()
     config.disable_glog_info()
     config.switch_ir_optim(False)
+    if program.suffix == ".json":
+        config.disable_mkldnn()  # with it 3.3.1 crashes in multiclass_nms3, and has no bilinear_interp
     predictor = inference.create_predictor(config)
     for name in predictor.get_input_names():
         handle = predictor.get_input_handle(name)
