@@ -127,8 +127,11 @@ $(VENVS)/node/.ready: tests/dap/package.json tests/dap/package-lock.json $(VENV)
 	@echo "installing @vscode/debugadapter-testsupport into $(@D)"
 	@mkdir -p $(@D) && cp tests/dap/package*.json $(@D) && npm ci --prefix $(@D) --silent --no-audit --no-fund && touch $@ || echo "going on without it"
 
-paddle: $(VENVS)/paddle/.ready
-$(VENVS)/paddle/.ready: $(VENV)/.made
-	@if [ -z "$(PADDLE_PYTHON)" ]; then echo "real Paddle 2.6.2 needs Python 3.11 or 3.12"; else \
-	echo "installing paddlepaddle==2.6.2 into $(@D)" && $(PADDLE_PYTHON) -m venv --clear $(@D) && \
-	$(@D)/bin/python $(PIP) install paddlepaddle==2.6.2 setuptools 'numpy<2' && touch $@ || echo "going on without paddle"; fi
+paddle: $(VENVS)/paddle/.ready $(VENVS)/paddle3/.ready
+$(VENVS)/paddle/.ready: PADDLE = paddlepaddle==2.6.2
+# Paddle 3 writes models in another format, PIR.
+$(VENVS)/paddle3/.ready: PADDLE = paddlepaddle==3.3.1
+$(VENVS)/paddle/.ready $(VENVS)/paddle3/.ready: $(VENV)/.made
+	@if [ -z "$(PADDLE_PYTHON)" ]; then echo "$(PADDLE) needs Python 3.11 or 3.12"; else \
+	echo "installing $(PADDLE) into $(@D)" && $(PADDLE_PYTHON) -m venv --clear $(@D) && \
+	$(@D)/bin/python $(PIP) install $(PADDLE) setuptools 'numpy<2' && touch $@ || echo "going on without $(PADDLE)"; fi

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from fluidnb.runtime import Scope as Scope
     from fluidnb.runtime import global_scope as global_scope
     from fluidnb.runtime import scope_guard as scope_guard
+    from fluidnb.runtime.opened_model import open_model as open_model
     from fluidnb.runtime.reproducibility import fresh as fresh
     from fluidnb.runtime.reproducibility import seed as seed
     from fluidnb.transpiler import DistributeTranspiler as DistributeTranspiler
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from fluidnb.viz.time.progress import progress as progress
 
     Tensor = LoDTensor
+    open = open_model
 
 __version__ = "0.1.0"
 
@@ -188,6 +190,7 @@ _WORDS = {
     "get_variable": "compat.constants",
     "larger": "compat.words:larger_than",
     "less_equal": "compat.words",
+    "open": "runtime.opened_model:open_model",
     "print": "compat.words:print_message",
     "switch": "compat.words",
 }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments that name programs."""
     parser.add_argument("what", metavar="MODEL_OR_SCRIPT", type=Path,
-                        help="__model__, a .pdmodel, a folder of save_inference_model, or a Python script")  # fmt: skip
+                        help="a saved model: folder, prefix or file; or a Python script")
     parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
     parser.add_argument("--startup", action="store_true", help="a script's startup program")
     parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")
@@ -40,41 +40,9 @@ def named_programs(options: Namespace) -> dict[str, Program]:
         return _chosen(options)
     if options.startup or options.program or options.run:
         raise FluidError(f"{what} is a saved model, which is one program.", hint="only scripts have several.")
-    return {str(what): _saved(_model_file(what))}
+    from fluidnb.runtime.model_files import find_model, read_program
 
-
-def _model_file(path: Path) -> Path:
-    """The file of a model's program."""
-    if not path.exists():
-        with_ending = path.with_name(path.name + ".pdmodel")
-        if with_ending.exists():
-            return with_ending
-        names = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-        raise NotFound(f"There is no {path}.", hint=near(path.name, names) or None)
-    if not path.is_dir():
-        return path
-    models = [path / "__model__"] if (path / "__model__").exists() else sorted(path.glob("*.pdmodel"))
-    if len(models) == 1:
-        return models[0]
-    raise FluidError(
-        f"{path} is no saved model." if not models else f"{path} has several models.",
-        expected="a folder with __model__ or one .pdmodel in it",
-        received=", ".join(sorted(p.name for p in path.iterdir())[:8]) or "an empty folder",
-        hint=f"name the file: fluidnb show {models[0]}" if models else None,
-    )
-
-
-def _saved(path: Path) -> Program:
-    from fluidnb.program import Program
-
-    try:
-        return Program.parse_from_string(path.read_bytes())
-    except OSError as error:
-        raise FluidError(f"Cannot read {path}.", received=error.strerror) from None
-    except FluidError as error:
-        error.hint = "__model__ and .pdmodel are programs; files of parameters are not."
-        error.summary = f"{path} holds no program. {error.summary}"
-        raise
+    return {str(what): read_program(find_model(str(what))).program}
 
 
 def _chosen(options: Namespace) -> dict[str, Program]:

@@ -66,6 +66,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _scalar(value: Any) -> bool | int | float | complex:
+    if isinstance(value, bool | int | float | complex):
+        return value
+    raise TypeError
+
+
 def _many(one: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
     def convert(value: Any) -> list[Any]:
         if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
@@ -100,6 +106,7 @@ _KINDS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "bools": (AttrType.BOOLEANS, _many(_boolean)),
     "block": (AttrType.BLOCK, _block),
     "blocks": (AttrType.BLOCKS, _many(_block)),
+    "scalars": (AttrType.SCALARS, _many(_scalar)),
 }
 
 #: The range of INT and INTS in an OpDesc, which are 32 bits wide.
@@ -112,7 +119,7 @@ class Attr:
 
     Args:
         kind: ``int``, ``long``, ``float``, ``float64``, ``string``, ``bool``, ``dtype``, ``block`` or a list of one
-            of these (``ints``, ``floats``, …); it decides the field in the OpDesc.
+            of these (``ints``, ``floats``, …), or ``scalars``, numbers of any kind; it decides the field in the OpDesc.
         default: the value when the attribute is left out, which is written into the bytes; None for an attribute
             that Paddle does not know, which is written only where it is given; without one it is required.
         doc: one phrase for the documentation.

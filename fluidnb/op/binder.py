@@ -15,6 +15,7 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
+from fluidnb.op.declared_scalar import declared_scalar
 from fluidnb.op.define import OpDef
 from fluidnb.op.forward_rule import check_operands
 from fluidnb.op.memory_policy import Memory
@@ -142,6 +143,8 @@ class Binder(Context):
             return None
         name = self.outputs[slot][i]
         shape, dtype = tuple(shape), np.dtype(dtype)
+        scalar = shape == (1,) and declared_scalar(self.op.desc, name)
+        shape = () if scalar else shape
         cell, owner = self.scope.cell(name)
         tensor = cell.value
         if type(tensor) is not LoDTensor:
@@ -175,6 +178,8 @@ class Binder(Context):
             self._same.append(current)
         if self._target is not None:
             array = self._target(array)
+        if scalar and array is not None:  # kernels write one element
+            array = array.reshape((1,))
         row = self._outputs.setdefault(slot, [])
         while len(row) <= i:
             row.append(None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidnb.errors import NotFound, near
 from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
+from fluidnb.op.declared_scalar import declared_scalar
 from fluidnb.op.define import OpDef, get_op
 from fluidnb.op.rules import product
 from fluidnb.op.suggestions import suggest
@@ -103,7 +104,10 @@ class CompileContext(Context):
     def set(self, slot: str, shape: Any, dtype: Any, lod: Lod = (), i: int = 0) -> None:
         if not self.wants(slot, i):
             return
-        var = self._var(self.outputs[slot][i])
+        name = self.outputs[slot][i]
+        var = self._var(name)
+        if tuple(shape) == (1,) and declared_scalar(self.desc, name):
+            shape = ()
         number, dims = dtypes.var_type(dtype), [int(s) for s in shape]
         if list(var.shape()) != dims:
             var.set_shape(dims)

@@ -1,18 +1,19 @@
 """Inference models: a pruned program with its feeds, fetches and parameters, in Paddle's files; see ``fluidnb.io``."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program, Variable, default_main_program
 from fluidnb.program.clone import clone
 from fluidnb.program.prune import prune, refuse_dropped
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_vars
+from fluidnb.runtime.model_files import find_model, read_program
+from fluidnb.runtime.parameter_files import load_parameters
+from fluidnb.runtime.save_load import is_persistable, path_of, save_vars
 from fluidnb.utils.source_location import warn
 from fluidnb.values import VarType
 from fluidnb.values import strict_feeds as declared
@@ -101,13 +102,13 @@ def load_inference_model(
     dirname: str, executor: Executor, model_filename: str | None = None, params_filename: str | None = None,
     pserver_endpoints: Any = None,
 ) -> list[Any]:  # fmt: skip
-    """Load an inference model: Fluid's folder, or the two files ``name.pdmodel`` and ``name.pdiparams`` of later ones.
+    """Load an inference model: Fluid's folder, Paddle 2's ``.pdmodel``, Paddle 3's ``.json``.
 
     Args:
-        dirname: the folder, or the path of the two files without ``.pdmodel``.
+        dirname: a folder, the files' common beginning (``saved/inference``), or one of the files.
         executor: loads the parameters, into the global scope.
-        model_filename: file of the program; default ``__model__``.
-        params_filename: the one file of all parameters; default a file for each.
+        model_filename: file of the program; default ``__model__``, or the one ``.pdmodel`` or ``.json``.
+        params_filename: the one file of all parameters; default ``.pdiparams`` beside it, or a file for each.
         pserver_endpoints: ignored (compatibility).
 
     Returns:
@@ -126,25 +127,11 @@ def load_inference_model(
 
     Source: fluid.io.load_inference_model; tensor file format of Paddle.
     """
-    path = os.path.join(dirname, model_filename or "__model__")
-    if not os.path.exists(path) and os.path.exists(f"{dirname}.pdmodel"):
-        path = f"{dirname}.pdmodel"
-        dirname, base = os.path.split(dirname)
-        params_filename = params_filename or f"{base}.pdiparams"
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as e:
-        raise EnforceNotMet(
-            f"Cannot open the program of an inference model: {path}.", received=e.strerror,
-            hint=_missing_hint(dirname),
-        ) from None  # fmt: skip
-    program = Program.parse_from_string(data)
-    load_vars(executor, dirname or ".", program, predicate=is_persistable, filename=params_filename)
-    block = program.global_block()
-    ends = sorted((op for op in block.ops if op.type in ("feed", "fetch")), key=lambda op: int(op.attr("col")))
-    feeds = [op.output("Out")[0] for op in ends if op.type == "feed"]
-    return [program, feeds, [block.var(op.input("X")[0]) for op in ends if op.type == "fetch"]]
+    files = find_model(dirname, model_filename, params_filename)
+    saved = read_program(files)
+    load_parameters(executor, files, [v for v in saved.program.list_vars() if is_persistable(v)])
+    block = saved.program.global_block()
+    return [saved.program, saved.feeds, [block.var(name) for name in saved.fetches]]
 
 
 def _check_ends(program: Program, feeds: list[Any], targets: list[Any]) -> None:
@@ -204,12 +191,3 @@ def _add_ends(program: Program, feeds: list[str], targets: list[str]) -> None:
     block.create_var(name="fetch", type=VarType.FETCH_LIST, persistable=True)
     for column, name in enumerate(targets):
         block.append_op("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": column})
-
-
-def _missing_hint(dirname: str) -> str:
-    """A hint where a model cannot be opened: its file, or the folder that is meant."""
-    if os.path.isdir(dirname or "."):
-        return "model_filename names it when it is not __model__."
-    around, name = os.path.split(os.path.abspath(dirname))
-    beside = os.listdir(around) if os.path.isdir(around) else []
-    return near(name, beside) or "there is no such folder; fluid.io.save_inference_model writes one."

@@ -150,7 +150,8 @@ def load_vars(
         block.append_op("load_combine", {}, {"Out": names}, {"file_path": paths[0]})
     values = executor.run(program, fetch_list=names, return_numpy=False)
     for v, value, path in zip(variables, values, paths, strict=True):
-        _check_fits(v, value, path)
+        if isinstance(value, LoDTensor) and value.array is not None:
+            check_fits(v, value.array.shape, value.array.dtype, path)
     for v, value in zip(variables, values, strict=True):
         target = global_scope().var(v.name)
         if isinstance(value, LoDTensor):
@@ -160,10 +161,9 @@ def load_vars(
             target.value = value
 
 
-def _check_fits(var: Variable, value: Any, path: str) -> None:
-    if not isinstance(value, LoDTensor) or value.array is None:
-        return
-    shape, dtype = value.array.shape, dtypes.dtype_name(value.array.dtype)
+def check_fits(var: Variable, shape: tuple[int, ...], dtype: Any, path: str) -> None:
+    """Raise unless what a file has is a value of the variable."""
+    dtype = dtypes.dtype_name(dtype)
     fits = len(shape) == len(var.shape) and all(d in (-1, s) for d, s in zip(var.shape, shape, strict=False))
     if not fits and np.prod(shape) == np.prod(var.shape) == 1:
         fits = True  # [1] and [] are one number in Fluid and in its successors

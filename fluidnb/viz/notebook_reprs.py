@@ -17,6 +17,7 @@ from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
 from fluidnb.runtime import Executor
 from fluidnb.runtime.last_values import latest_held
+from fluidnb.runtime.opened_model import OpenedModel
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.values import variable as cells
@@ -62,6 +63,8 @@ def repr_html(thing: Any) -> str | None:
         return program_html(read_program(thing, limit=SHOWN))
     if isinstance(thing, Operator):
         return lines_html(op_lines(read_op(thing)))
+    if isinstance(thing, OpenedModel):
+        return lines_html([[(f"{title:8}  ", "dim"), (text, "")] for title, text in thing.facts()])
     if isinstance(thing, Session):
         return session_html(thing)
     if isinstance(thing, Block):

@@ -175,7 +175,7 @@ def test_what_is_nothing_to_show(saved: str, capsys: pytest.CaptureFixture[str])
     assert "empty is no saved model" in refused(capsys, "empty")
     for name in ("a", "b"):
         Path(f"empty/{name}.pdmodel").write_bytes(b"")
-    assert "fluidnb show empty/a.pdmodel" in refused(capsys, "empty")
+    assert "name the file: empty/a.pdmodel" in refused(capsys, "empty")
     assert "It has no blocks" in refused(capsys, "empty/a.pdmodel")
     assert "only scripts have several" in refused(capsys, saved, "--startup")
     Path("nothing.py").write_text("print('hello')\n")
@@ -194,3 +194,10 @@ def test_a_script_that_fails_is_told_as_python_does(capsys: pytest.CaptureFixtur
 def test_it_stops_where_functions_of_the_script_run(capsys: pytest.CaptureFixture[str]) -> None:
     Path("local.py").write_text(LOCAL)
     assert shown(capsys, "local.py").startswith("mine  1 block, 1 op")
+
+
+def test_a_model_of_paddle_3(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).parents[1] / "golden" / "pir" / "3.3" / "branches"
+    for path in (folder, folder / "inference", folder / "inference.json"):
+        text = shown(capsys, str(path))
+        assert "4 blocks" in text.splitlines()[0] and "while(" in text and "conditional_block(" in text

@@ -485,7 +485,7 @@ ROWS: dict[str, Row] = {
     ),
     # files
     "a misspelled folder": Row(
-        lambda: saved_model("modle"), "Cannot open the program of an inference model", 'Did you mean "model"?',
+        lambda: saved_model("modle"), "There is no model modle", 'Did you mean "model"?',
         lambda: saved_model("model"),
     ),
     "parameters that are not saved": Row(

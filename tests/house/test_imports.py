@@ -21,7 +21,7 @@ ROWS = [
     {"values"},
     {"op"},
     {"program"},
-    {"cells", "passes"},
+    {"cells", "passes", "pir"},
     {"layers", "backward", "optimizer", "transpiler", "runtime", "data"},
     {"net", "metrics"},
     {"debug"},

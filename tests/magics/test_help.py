@@ -36,6 +36,7 @@ before, after = fluid.Program(), fluid.Program()
 NOT_RUN = {
     "serve": "it opens a port that another process may have; tests/magics/test_serve.py runs it",
     "compat": "it changes the modules of the process; tests/magics/test_old_names.py runs it",
+    "open": "it needs a saved model; tests/magics/test_open.py runs it",
     "block": "it leaves a block open; tests/magics/test_blocks.py runs it",
 }
 #: What has to be done before an example.

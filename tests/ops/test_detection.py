@@ -261,6 +261,26 @@ family(
             },
             "attrs": {"score_threshold": 0.2, "nms_top_k": -1, "keep_top_k": -1},
         },
+        "multiclass_nms3": {
+            "inputs": {"BBoxes": NEAR, "Scores": SCORES},
+            "outputs": {
+                "Out": np.array(KEPT), "NmsRoisNum": np.array([len(KEPT)], "int32"),
+                "Index": np.array([[int((SCORES[0, int(k)] == s).argmax())] for k, s, *_ in KEPT], "int32"),
+            },
+            "attrs": {"score_threshold": 0.2, "nms_top_k": -1, "keep_top_k": -1},
+        },
+        "multiclass_nms3/by_class": {
+            "inputs": {
+                "BBoxes": np.stack([NEAR[0]] * 3, 1), "Scores": SCORES[0].T.copy(),
+                "RoisNum": np.array([0, 8], "int32"),
+            },
+            "outputs": {
+                "Out": lambda out: np.testing.assert_allclose(
+                    sorted(map(tuple, out)), sorted(map(tuple, KEPT)), 1e-6),
+                "NmsRoisNum": np.array([0, len(KEPT)], "int32"),
+            },
+            "attrs": {"score_threshold": 0.2, "nms_top_k": -1, "keep_top_k": -1},
+        },
         "yolo_box": {
             "inputs": {"X": HEAD, "ImgSize": SIZES}, "outputs": dict(zip(("Boxes", "Scores"), FOUND, strict=True)),
             "attrs": {"anchors": ANCHORS, "class_num": 2, "conf_thresh": 0.4},

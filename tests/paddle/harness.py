@@ -1,4 +1,4 @@
-"""Hands jobs to real PaddlePaddle 2.6.2, in an interpreter and environment of its own: files in, files out.
+"""Hands jobs to real PaddlePaddle 2.6.2 and 3.3.1, each in an environment of its own: files in, files out.
 
 The interpreter starts with the first job and has a child for each (`paddle_server.py`): importing Paddle takes seconds.
 """
@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PYTHON = Path(os.environ.get("FLUIDNB_VENVS") or ROOT / ".venvs") / "paddle" / "bin" / "python"
+VENVS = Path(os.environ.get("FLUIDNB_VENVS") or ROOT / ".venvs")
+#: Version -> its interpreter.
+PYTHONS = {v: VENVS / folder / "bin" / "python" for v, folder in (("2.6.2", "paddle"), ("3.3.1", "paddle3"))}
 
 Arrays = dict[str, np.ndarray]
 
@@ -45,20 +47,21 @@ class Run:
     fetch: list[str]
 
 
-def require_paddle() -> None:
-    """Skip the test where there is no real Paddle; in CI that is a failure."""
-    if not PYTHON.exists():
-        pytest.skip(f"real Paddle 2.6.2 needs Python 3.11 or 3.12 (`make test-more` sets it up in {PYTHON.parents[1]})")
+def require_paddle(*versions: str) -> None:
+    """Skip the test where there is no real Paddle of these versions, by default 2.6.2; in CI that is a failure."""
+    for version in versions or ("2.6.2",):
+        if not PYTHONS[version].exists():
+            pytest.skip(f"real Paddle {version} needs Python 3.11 or 3.12 (`make test-more` sets it up in {VENVS})")
 
 
 @cache
-def _server(classic: bool) -> subprocess.Popen[str]:
+def _server(classic: bool, version: str) -> subprocess.Popen[str]:
     """A process that has imported Paddle and does jobs until this one ends."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     env |= {"GLOG_minloglevel": "3", "OMP_NUM_THREADS": "1"}
     if classic:
         env["FLAGS_control_flow_use_new_executor"] = "0"  # the same for the blocks inside
-    command = [str(PYTHON), "-W", "ignore", str(Path(__file__).with_name("paddle_server.py"))]
+    command = [str(PYTHONS[version]), "-W", "ignore", str(Path(__file__).with_name("paddle_server.py"))]
     server = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(server.communicate)  # which also closes its input: no more jobs
     assert server.stdout is not None
@@ -66,7 +69,9 @@ def _server(classic: bool) -> subprocess.Popen[str]:
     return server
 
 
-def in_paddle(module: str, folder: Path, *arguments: Any, classic: bool = False, may_die: bool = False) -> str:
+def in_paddle(
+    module: str, folder: Path, *arguments: Any, classic: bool = False, may_die: bool = False, version: str = "2.6.2"
+) -> str:  # fmt: skip
     """Call the `main` of a module beside this one, with a folder, where Paddle is.
 
     Args:
@@ -75,11 +80,12 @@ def in_paddle(module: str, folder: Path, *arguments: Any, classic: bool = False,
         *arguments: what else `main` gets.
         classic: whether the blocks inside a program run in the executor of Fluid's time.
         may_die: whether it is no failure when Paddle crashes.
+        version: of Paddle.
 
     Returns:
         What it printed.
     """
-    server = _server(classic)
+    server = _server(classic, version)
     assert server.stdin is not None and server.stdout is not None
     server.stdin.write(json.dumps([module, str(folder), *arguments]) + "\n")
     server.stdin.flush()

@@ -122,7 +122,7 @@ def test_a_missing_file_is_named(trained):
     exe, _, _, folder = trained
     with pytest.raises(EnforceNotMet, match="Cannot open file .*fc_0.b_0"):
         fluid.io.load_params(exe, folder)
-    with pytest.raises(EnforceNotMet, match="Cannot open the program of an inference model: .*__model__"):
+    with pytest.raises(EnforceNotMet, match="There is no model .*model"):
         fluid.io.load_inference_model(folder, exe)
 
 

@@ -168,7 +168,8 @@ def _gradient(type: str) -> tuple[GradientFacts, ...]:
         names = [f"{type.removesuffix('_grad')}_grad_grad" if d.is_grad else f"{type}_grad"]
         return tuple(GradientFacts(n, (), (), _first(get_op(n))) for n in names if has_op(n))
     ins, outs = ({slot: [slot] for slot in slots} for slots in (d.inputs, d.outputs))
-    attrs = {n: _ANY.get(a.kind, []) if a.default is REQUIRED else a.default for n, a in d.attrs.items()}
+    given = {n: a for n, a in d.attrs.items() if a.default is not None}
+    attrs = {n: _ANY.get(a.kind, []) if a.default is REQUIRED else a.default for n, a in given.items()}
     gradients = make_grad(OpDesc(type, ins, outs, attrs, {n: d.attrs[n].number for n in attrs}))
     return tuple(GradientFacts(g.optype, _shown(g.ins), _shown(g.outs), _first(get_op(g.optype))) for g in gradients)
 

@@ -1,10 +1,11 @@
-"""multiclass_nms, multiclass_nms2: of boxes that overlap, the one with the highest score of its class."""
+"""multiclass_nms, its second and third version: of boxes that overlap, the one with the highest score of its class."""
 
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.detection.boxes import overlaps
 from fluidnb_kernels.detection.polygons import polygon_overlaps
 from fluidnb_kernels.emit import FLOATS
@@ -86,8 +87,9 @@ def detect(boxes: Array, scores: Array, lod: tuple[int, ...], how: Any) -> list[
 
 
 def write_detected(
-    boxes: Array, scores: Array, lod: tuple[int, ...], how: Any, out: Array | None, index: Array | None
-) -> None:
+    boxes: Array, scores: Array, lod: tuple[int, ...], how: Any, out: Array | None, index: Array | None,
+    counts: Array | None,
+) -> None:  # fmt: skip
     """Write the results of `detect`; a row of -1 where nothing was found and there is no index."""
     found = detect(boxes, scores, lod, how)
     if out is not None:
@@ -95,11 +97,17 @@ def write_detected(
         out[...] = rows if len(rows) else -1
     if index is not None:
         index[:, 0] = np.concatenate([number for _, number in found])
+    if counts is not None:
+        counts[...] = [len(rows) for rows, _ in found]
 
 
 def _lod(c: Context) -> tuple[int, ...]:
     """The offsets of the images where boxes come class by class."""
-    return tuple(c.lod("BBoxes")[-1]) if c["Scores"].ndim == 2 else ()
+    if c["Scores"].ndim != 2:
+        return ()
+    if c.has("RoisNum"):
+        return (0, *np.cumsum(on_host(c["RoisNum"])).tolist())
+    return tuple(c.lod("BBoxes")[-1])
 
 
 def _counts(c: Context) -> tuple[int, ...]:
@@ -125,9 +133,13 @@ def _infer(c: Context) -> None:
         and all(isinstance(n, str) or n == m or -1 in (n, m) for n, m in zip(wanted, have, strict=True)),
         f"Input(Scores) of {name} must have a score for each box and class.", expected=wanted, received=have,
     )  # fmt: skip
-    if scores.ndim == 2:
+    if scores.ndim == 2 and not c.has("RoisNum"):
         require_lod(c, "BBoxes")
     rows, lod = sized(c, _counts)
+    if "NmsRoisNum" in c.definition.outputs:
+        lod = ()
+        images = c["RoisNum"].shape[0] if c.has("RoisNum") else boxes.shape[0]
+        c.set("NmsRoisNum", (images,), np.int32)
     empty = rows == 0 and "Index" not in c.definition.outputs
     c.set("Out", (1, 1) if empty else (rows, width), boxes.dtype, ((0, 1),) if empty else lod)
     c.set("Index", (rows, 1), np.int32, lod)
@@ -145,19 +157,20 @@ _DOC = """Rows of class, score, left, top, right, bottom: boxes with the highest
         >>> boxes = [[[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]]
         >>> scores, all_of_them = [[[0.5, 0.9, 0.7]]], {{"nms_top_k": -1, "keep_top_k": -1, "background_label": -1}}
         >>> out = run_op("{type}", {{"BBoxes": boxes, "Scores": scores}}, {{"score_threshold": 0.1, **all_of_them}})
-        >>> {out}.array[:, 1]
+        >>> {out}[:, 1]
         array([0.9, 0.7])
 
     Source: Fluid's multiclass_nms_op.
     """
 
 
-def _define(type: str, empty: str, more: dict[str, str]) -> None:
+def _define(type: str, empty: str, more: dict[str, str], inputs: dict[str, str]) -> None:
     @op(
         type,
         inputs={
             "BBoxes: float[images, n, corners] | float[n, classes, 4] lod": "left, top, right, bottom; or corners",
             "Scores: float[images, classes, n] | float[n, classes]": "scores",
+            **inputs,
         },
         outputs={"Out": "[boxes, 6, for polygons 10 or more], a sequence for each image", **more},
         attrs={
@@ -174,14 +187,23 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
         data_shape=True,
         host_only="searches step by step: each step depends on the one before",
         dtypes=FLOATS,
-        doc=_DOC.format(type=type, empty=empty, out='out["Out"]'),
+        doc=_DOC.format(type=type, empty=empty, out='out["Out"]' if inputs else 'out["Out"].array'),
     )
     def nms(b: Binder) -> None:
-        b(write_detected, b["BBoxes"], b["Scores"], _lod(b), attributes(b), b["Out"], b["Index"])
+        outs = b["Out"], b["Index"], b["NmsRoisNum"]
+        b(write_detected, b["BBoxes"], b["Scores"], _lod(b), attributes(b), *outs)
 
 
-_define("multiclass_nms", "Where none stays, Out is [[-1]].", {})
+_define("multiclass_nms", "Where none stays, Out is [[-1]].", {}, {})
 _define(
     "multiclass_nms2", "Where none stays, Out has no row.",
-    {"Index~": "int32 [boxes, 1]: which of all boxes each row is, a sequence for each image"},
+    {"Index~": "int32 [boxes, 1]: which of all boxes each row is, a sequence for each image"}, {},
+)  # fmt: skip
+_define(
+    "multiclass_nms3", "Where none stays, Out has no row.",
+    {
+        "Index~": "int32 [boxes, 1]: which of all boxes each row is",
+        "NmsRoisNum?": "int32 [images]: how many rows belong to each image",
+    },
+    {"RoisNum?: int[images]": "where boxes are given class by class: how many belong to each image"},
 )  # fmt: skip

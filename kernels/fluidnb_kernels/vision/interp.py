@@ -1,4 +1,4 @@
-"""bilinear_interp, nearest_interp: images made larger or smaller."""
+"""bilinear_interp, nearest_interp and their second versions: images made larger or smaller."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,15 +23,18 @@ class Taps:
     share: Array | None  # the share of the second, float32; None where the first is taken as it is
 
 
-def taps(size: int, out: int, nearest: bool, corners: bool, mode: int) -> Taps:
+def taps(size: int, out: int, nearest: bool, corners: bool, mode: int, scale: float = 0.0) -> Taps:
     """The neighbours of each element of a resized axis, in float32 as Paddle computes them for every dtype.
 
-    ``mode`` is 0 where elements are squares with a middle, 1 where they are points.
+    ``mode`` is 0 where elements are squares with a middle, 1 where they are points. ``scale`` is that of the second
+    versions, 0 for the quotient of the sizes.
     """
     one, half = np.float32(1), np.float32(0.5)
     ratio = np.float32(0)
     if out > 1:
         ratio = np.float32(size - 1) / np.float32(out - 1) if corners else np.float32(size) / np.float32(out)
+        if scale > 0 and not corners:
+            ratio = one / np.float32(scale)
     steps = np.arange(out, dtype=np.float32)
     at = ratio * steps
     if nearest:
@@ -91,12 +94,29 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
         return [n if n > 0 else -1 for n in given]
     if c.has("Scale") and not c.runtime:
         return [-1, -1]
-    scale = float(on_host(c["Scale"]).reshape(-1)[0]) if c.has("Scale") else c.attr("scale", 0.0)
+    found = scales(c)
+    if not all(scale > 0 for scale in found):
+        return given
     with np.errstate(over="ignore"):  # a size that is no number is refused by name
-        return [int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n in sizes] if scale > 0 else given
+        return [
+            int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n, scale in zip(sizes, found, strict=True)
+        ]
 
 
-def _infer(c: Context) -> None:
+def scales(c: Context) -> list[float]:
+    """The scales of height and width, by a variable or an attribute; 0 where there is none."""
+    given = c.attr("scale", 0.0)
+    if c.has("Scale"):
+        given = on_host(c["Scale"]).reshape(-1).tolist()
+    given = given if isinstance(given, list) else [given]
+    c.require(
+        len(given) <= 2, f"{c.definition.type} takes one scale, or one for height and one for width.", received=given,
+        hint="leave the others out.",
+    )  # fmt: skip
+    return given if len(given) == 2 else [given[0] if given else 0.0] * 2
+
+
+def infer(c: Context) -> None:
     name, x, layout = c.definition.type, c["X"], c.attr("data_layout")
     c.check_inputs("X")
     n, channels, sizes = split_shape(x.shape, layout)
@@ -115,7 +135,12 @@ def _is_nearest(b: Binder) -> bool:
 
 def _axes(b: Binder, sizes: Sequence[int], new: Sequence[int]) -> list[Taps]:
     corners, mode = b.attr("align_corners", True), b.attr("align_mode", 1)
-    return [taps(m, n, _is_nearest(b), corners, mode) for m, n in zip(sizes, new, strict=True)]
+    given = [0.0, 0.0]
+    if "_v2" in b.op.desc.optype and not (b.has("OutSize") or b.has("SizeTensor")):
+        given = scales(b)
+    return [
+        taps(m, n, _is_nearest(b), corners, mode, scale) for m, n, scale in zip(sizes, new, given, strict=True)
+    ]
 
 
 _VARIABLES = values_of("OutSize", "SizeTensor", "Scale")
@@ -175,13 +200,15 @@ def _grad_on_cuda(b: Binder) -> None:
 ROWS = {
     "bilinear_interp": ("the four elements of X around its place, by how near they are", "array([1., 2., 3.])"),
     "nearest_interp": ("the element of X that is nearest to its place", "array([1., 3., 3.])"),
+    "bilinear_interp_v2": ("the four elements of X around its place, by how near they are", "array([1., 2., 3.])"),
+    "nearest_interp_v2": ("the element of X that is nearest to its place", "array([1., 3., 3.])"),
 }
 
 _DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
 
     With ``align_corners`` the corners stay where they are, and element k of n is at ``k · (size - 1) / (n - 1)``.
-    Without, it is at ``k · size / n``; for bilinear_interp with ``align_mode`` 0 at
-    ``(k + 1/2) · size / n - 1/2``.
+    Without, it is at ``k · size / n``; for {linear} with ``align_mode`` 0 at
+    ``(k + 1/2) · size / n - 1/2``.{second}
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -189,18 +216,28 @@ _DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
         >>> run_op("{type}", {{"X": x}}, {{"out_h": 1, "out_w": 3}})["Out"].ravel()
         {result}
 
-    Source: Fluid's interpolate_op.
+    Source: {source}.
     """
 
 
+#: What the second versions add to the description.
+_SECOND = " A scale of height and one of width take the place of ``n / size``."
+
+
 def _define(type: str, what: str, result: str) -> None:
+    second = type.endswith("_v2")
+    scale = (
+        Attr("floats", [], "by how much height and width grow; empty for out_h and out_w") if second else
+        Attr("float", 0.0, "by how much height and width grow; 0 for out_h and out_w")
+    )  # fmt: skip
+
     @op(
         type,
         inputs={
             "X: float[n, c, h, w]": "images; [n, h, w, c] with data_layout NHWC",
             "OutSize?: int[2]": "height and width as a variable; they win over scale and attributes",
             "SizeTensor*?": "height and width as a variable each",
-            "Scale?: float[1]": "scale as a variable",
+            "Scale?: float[1] | float[2]" if second else "Scale?: float[1]": "scale as a variable",
         },
         outputs={"Out": "the images in their new size"},
         attrs={
@@ -208,17 +245,21 @@ def _define(type: str, what: str, result: str) -> None:
             "out_d": Attr("int", 0, "ignored (compatibility)"),
             "out_h": Attr("int", 0, "the new height"),
             "out_w": Attr("int", 0, "the new width"),
-            "scale": Attr("float", 0.0, "by how much height and width grow; 0 for out_h and out_w"),
+            "scale": scale,
             "interp_method": Attr("string", "bilinear", "the operator's method again"),
             "align_corners": Attr("bool", True, "whether the corners stay where they are"),
             "align_mode": Attr("int", 1, "without align_corners: 0 for places of middles, 1 for those of edges"),
         },
-        cost="4 * Out" if type == "bilinear_interp" else None,
-        infer=_infer,
+        cost="4 * Out" if type.startswith("bilinear") else None,
+        infer=infer,
         grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
         guard=_VARIABLES,
         dtype_slot="X",
-        doc=_DOC.format(type=type, what=what, result=result),
+        doc=_DOC.format(
+            type=type, what=what, result=result, linear=type.replace("nearest", "bilinear"),
+            second=_SECOND if second else "",
+            source="interpolate_v2_op of Paddle" if second else "Fluid's interpolate_op",
+        ),
     )
     def interp(b: Binder) -> None:
         layout = b.attr("data_layout")

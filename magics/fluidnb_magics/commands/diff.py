@@ -1,11 +1,10 @@
 """``%fluid diff``: compares two programs."""
 
-from pathlib import Path
 from typing import Any
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
-from fluidnb.proto.desc import ProgramDesc
+from fluidnb.runtime.model_files import find_model, is_model, read_program
 from fluidnb.viz.program.diff import diff_lines, read_diff
 from fluidnb_magics.arguments import evaluate, unquoted
 from fluidnb_magics.commands._command import (
@@ -47,14 +46,8 @@ def _read(bench: Workbench, text: str) -> Any:
     """A program by name, expression or file."""
     if text in bench.programs:
         return bench.program(text)[0]
-    path = Path(text)
-    try:
-        file = path / "__model__" if path.is_dir() else path
-        is_file = file.is_file()
-    except (OSError, ValueError):  # too long for a name, or with a null character
-        is_file = False
-    if is_file:
-        return ProgramDesc.parse_from_string(file.read_bytes())
+    if is_model(text):
+        return read_program(find_model(text)).program
     thing = evaluate(unquoted(text), bench.shell.user_ns)
     if not isinstance(thing, Program):
         raise OpTypeError(f"{text} is not a program.", expected="a Program", received=type(thing).__name__)

@@ -1,0 +1,188 @@
+"""``fluid.open``: a saved model with its parameters, ready to run."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidnb.arguments import checked
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
+from fluidnb.files.atomic_write import atomic_write
+from fluidnb.files.safetensors import write_safetensors
+from fluidnb.op import has_op
+from fluidnb.program import Variable
+from fluidnb.program.sub_blocks import each_op
+from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.model_files import MODEL, PARAMS, ModelFiles, find_model, read_program
+from fluidnb.runtime.parameter_files import load_parameters
+from fluidnb.runtime.save_load import is_persistable, save_vars
+from fluidnb.runtime.scope import Scope, scope_guard
+from fluidnb.utils.representations import repr_html
+from fluidnb.values import CPUPlace, dtypes
+
+#: Format -> its files.
+FORMATS = {
+    "pdmodel": ("{}.pdmodel", "{}.pdiparams"), "programdesc": (MODEL, PARAMS), "safetensors": ("{}.safetensors",),
+}  # fmt: skip
+
+
+class OpenedModel:
+    """A saved model: its program, its parameters, what is fed and what is fetched.
+
+    Attributes:
+        path: file of the program.
+        program: the program; what is edited runs.
+        scope: the parameters.
+        feeds: the variables that are fed.
+        fetches: the variables that are computed.
+        unknown: operators that are not here, with their counts; the program is shown, and cannot run.
+        unconverted: operations of Paddle 3 that have no counterpart, with their counts.
+        dropped: attributes of Paddle 3's operations without a counterpart, with their counts.
+    """
+
+    def __init__(self, files: ModelFiles, place: Any = None) -> None:
+        saved = read_program(files)
+        self.path, self.program, self.dropped = files.program, saved.program, saved.dropped
+        self.unconverted = saved.unknown
+        block = saved.program.global_block()
+        self.feeds: list[Variable] = [block.var(name) for name in saved.feeds]
+        self.fetches: list[Variable] = [block.var(name) for name in saved.fetches]
+        self.unknown = Counter(op.optype for _, _, op in each_op(saved.program.desc) if not has_op(op.optype))
+        self.scope = Scope()
+        self._exe = Executor(CPUPlace() if place is None else place)
+        self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
+        with scope_guard(self.scope):
+            load_parameters(self._exe, files, self.parameters)
+
+    @checked
+    def run(self, feed: Any, fetch_list: Any = None) -> list[np.ndarray]:
+        """Runs the model.
+
+        Args:
+            feed: array for each feed, by name; for a model with one feed, the array.
+            fetch_list: variables to return, or their names; default `fetches`.
+
+        Returns:
+            An array for each variable.
+
+        Raises:
+            NotBuiltYet: the program has operators that are not here.
+            OpValueError: a name, shape or dtype that the program does not take.
+        """
+        if not isinstance(feed, Mapping):
+            if len(self.feeds) != 1:
+                names = ", ".join(v.name for v in self.feeds)
+                raise OpTypeError(
+                    f"The model takes {len(self.feeds)} arrays.", expected=f"a dict with {names}",
+                    received=type(feed).__name__, hint=f'run({{"{names.split(", ")[0]}": …}}).',
+                )  # fmt: skip
+            feed = {self.feeds[0].name: feed}
+        with scope_guard(self.scope):
+            out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
+        return out
+
+    @checked
+    def save(self, dirname: str, to: str = "pdmodel", name: str = "inference") -> list[str]:
+        """Saves the model for Paddle, or its parameters alone.
+
+        Args:
+            dirname: the folder; created where it is missing.
+            to: ``pdmodel``: ``inference.pdmodel`` and ``inference.pdiparams``, which Paddle 2 and 3 run;
+                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``safetensors``: the parameters.
+            name: what the files are called, without their endings.
+
+        Returns:
+            The files.
+
+        Raises:
+            NotBuiltYet: the program has operations of Paddle 3 that have no counterpart.
+            OpValueError: another format.
+            EnforceNotMet: a file cannot be written.
+        """
+        if to not in FORMATS:
+            raise OpValueError(
+                f"There is no format {to}.", expected=", ".join(FORMATS), received=to, hint=near(to, FORMATS)
+            )
+        names = [file.format(name) for file in FORMATS[to]]
+        if to == "safetensors":
+            values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
+            write_safetensors(os.path.join(dirname, names[0]), values)
+            return [os.path.join(dirname, names[0])]
+        if self.unconverted:
+            listed = ", ".join(f"{n} {kind}" for kind, n in self.unconverted.most_common())
+            raise NotBuiltYet(
+                f"{self.path} cannot be converted: it has {listed}.", expected="operations with a counterpart",
+                received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
+            )  # fmt: skip
+        with scope_guard(self.scope):
+            save_vars(self._exe, dirname, self.program, vars=self.parameters, filename=names[1])
+        data = self.program.desc.serialize_to_string()
+        with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
+            file.write(data)
+        return [os.path.join(dirname, n) for n in names]
+
+    def __str__(self) -> str:
+        return "\n".join("  ".join((f"{title:8}", text)).rstrip() for title, text in self.facts())
+
+    def __repr__(self) -> str:
+        return f"<OpenedModel {self.path}: {self.facts()[1][1]}>"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Facts of the model, as rows of a title and a text."""
+        count = sum(1 for _ in each_op(self.program.desc))
+        numbers = sum(int(np.prod(v.shape)) for v in self.parameters)
+        size = sum(int(np.prod(v.shape)) * dtypes.np_dtype(v.dtype).itemsize for v in self.parameters)
+        blocks = len(self.program.desc.blocks)
+        rows = [
+            ("model", self.path),
+            ("program", f"{count} operators in {blocks} block{'s' * (blocks > 1)}, "
+             f"{len(self.parameters)} parameters of {numbers:,} numbers ({size / 1e6:.2f} MB)"),
+            *(("feed", _declared(v)) for v in self.feeds), *(("fetch", _declared(v)) for v in self.fetches),
+        ]  # fmt: skip
+        if self.unknown:
+            rows.append(("unknown", ", ".join(f"{n} {kind}" for kind, n in self.unknown.most_common())))
+        if self.dropped:
+            rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
+        return rows
+
+    def _repr_html_(self) -> str | None:
+        return repr_html(self)
+
+
+def _declared(var: Variable) -> str:
+    return f"{var.name}: {dtypes.dtype_name(var.dtype)}{list(var.shape)}"
+
+
+@checked
+def open_model(
+    path: str, place: Any = None, model_filename: str | None = None, params_filename: str | None = None
+) -> OpenedModel:
+    """Open a saved model: Fluid's folder, Paddle 2's ``.pdmodel``, Paddle 3's ``.json``.
+
+    ``fluid.open`` is its name in the package. Operators that are not here are listed in ``unknown``.
+
+    Args:
+        path: a folder, the files' common beginning (``saved/inference``), or one of the files.
+        place: where it runs; default ``CPUPlace()``.
+        model_filename: file of the program in the folder, where it has another name.
+        params_filename: the one file of all parameters, where it has another name.
+
+    Returns:
+        The model: ``program``, ``feeds``, ``fetches``, ``scope``, ``run(feed)``.
+
+    Raises:
+        EnforceNotMet: there is no model, or a file is cut off, damaged, or does not belong to the program.
+
+    Example:
+        >>> import tempfile
+        >>> y = fluid.layers.scale(fluid.layers.data("x", [2]), 2.0)
+        >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+        >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+        >>> model = fluid.open(folder); [v.name for v in model.feeds]
+        ['x']
+        >>> model.run(np.array([[1.0, 2.0]], "float32"))[0]
+        array([[2., 4.]], dtype=float32)
+    """
+    return OpenedModel(find_model(path, model_filename, params_filename), place)

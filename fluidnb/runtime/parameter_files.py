@@ -1,0 +1,75 @@
+"""Parameters of a saved model: one file by order, a file for each, or one with names (``.pdparams``, safetensors)."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet, near
+from fluidnb.files.plain_pickle import load
+from fluidnb.files.safetensors import read_safetensors
+from fluidnb.program import Variable
+from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.model_files import ModelFiles
+from fluidnb.runtime.save_load import check_fits, load_vars
+from fluidnb.runtime.scope import global_scope
+
+#: What Paddle adds to the parameters of a layer: its own names of them.
+_NAMES = "StructuredToParameterName@@"
+
+
+def load_parameters(executor: Executor, files: ModelFiles, variables: Sequence[Variable]) -> None:
+    """Loads the parameters of a model into the global scope: all of them, or, when one does not fit, none.
+
+    Args:
+        executor: whose place they are on.
+        files: the files of the model.
+        variables: the persistable variables of its program.
+
+    Raises:
+        EnforceNotMet: a file is missing, cut off or of another format, or a parameter is missing or does not fit.
+    """
+    if files.parameters is None or not files.parameters.endswith((".pdparams", ".safetensors")):
+        return load_vars(executor, files.folder or ".", vars=variables, filename=files.parameters)
+    path = os.path.join(files.folder, files.parameters)
+    values = read_named(path)
+    for v in variables:
+        if v.name not in values:
+            raise EnforceNotMet(
+                f'{path} has no "{v.name}".', expected=f"{len(variables)} parameters of the program",
+                received=f"{len(values)} others: {', '.join(list(values)[:6])}",
+                hint=near(v.name, values) or "it is of another program.",
+            )  # fmt: skip
+        check_fits(v, values[v.name].shape, values[v.name].dtype, path)
+    for v in variables:
+        global_scope().var(v.name).get_tensor().set(values[v.name], executor.place)
+
+
+def read_named(path: str) -> dict[str, np.ndarray]:
+    """Reads a file of parameters with names; no code in it runs.
+
+    Args:
+        path: a ``.safetensors``, or a ``.pdparams`` or ``.pdopt`` of Paddle.
+
+    Returns:
+        name -> array; Paddle's own names where a layer's parameters have two.
+
+    Raises:
+        EnforceNotMet: the file cannot be read, or holds something else.
+    """
+    if path.endswith(".safetensors"):
+        return read_safetensors(path)
+    try:
+        with open(path, "rb") as file:
+            found: Any = load(file)
+    except OSError as error:
+        raise EnforceNotMet(f"Cannot read {path}.", received=error.strerror, hint="correct the path.") from None
+    if not isinstance(found, Mapping):
+        raise EnforceNotMet(
+            f"{path} holds no parameters.", expected="arrays by name", received=type(found).__name__,
+            hint="paddle.save(layer.state_dict(), path) and paddle.static.save write them.",
+        )  # fmt: skip
+    names = found.get(_NAMES)
+    names = names if isinstance(names, Mapping) else {}
+    return {str(names.get(n, n)): v for n, v in found.items() if isinstance(v, np.ndarray)}

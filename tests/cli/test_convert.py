@@ -1,0 +1,43 @@
+"""`fluidnb convert`: models of Paddle 3 in other formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.cli import main
+from fluidnb.files.safetensors import read_safetensors
+
+PIR = Path(__file__).parents[1] / "golden" / "pir" / "3.3"
+
+
+@pytest.mark.parametrize(("to", "files"), [
+    ("pdmodel", ["inference.pdiparams", "inference.pdmodel"]), ("programdesc", ["__model__", "__params__"]),
+])  # fmt: skip
+def test_a_converted_model_gives_the_same(
+    to: str, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    assert main(["convert", str(PIR / "branches" / "inference.json"), "-o", str(tmp_path / "out"), "--to", to]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("model     ") and [line for line in lines if line.startswith("written")] == [
+        f"written   {tmp_path / 'out' / name}" for name in sorted(files, reverse=to == "pdmodel")
+    ]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == files
+    with np.load(PIR / "branches" / "feeds.npz") as feeds:
+        feed = dict(feeds)
+    for a, b in zip(*(fluid.open(str(p)).run(feed) for p in (PIR / "branches", tmp_path / "out")), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_parameters_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["convert", str(PIR / "branches"), "-o", str(tmp_path), "--to", "safetensors", "--name", "weights"]
+    assert main(words) == 0
+    assert read_safetensors(str(tmp_path / "weights.safetensors"))["linear_0.w_0"].shape == (4, 4)
+
+
+def test_what_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", str(tmp_path / "nothing"), "-o", str(tmp_path / "out")]) == 1
+    assert "There is no model" in capsys.readouterr().err and not (tmp_path / "out").exists()

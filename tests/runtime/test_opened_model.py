@@ -1,0 +1,252 @@
+"""fluid.open: where it finds models, what it says of them, and parameters that do not belong to them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.errors import EnforceNotMet, FluidError, OpTypeError, OpValueError
+from fluidnb.files.safetensors import read_safetensors
+
+PIR = Path(__file__).parents[1] / "golden" / "pir" / "3.3" / "transformer_decoder"
+X = np.random.default_rng(0).random((4, 3), "float32")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A folder with models in Fluid's and Paddle 2's files."""
+    out = fluid.layers.fc(fluid.layers.fc(fluid.layers.data("x", [3]), 4, act="tanh"), 2)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    for folder, names in {
+        "separate": (None, None), "combined": ("__model__", "__params__"), "named": ("net", "all"),
+        "two": ("inference.pdmodel", "inference.pdiparams"),
+    }.items():  # fmt: skip
+        fluid.io.save_inference_model(str(tmp_path / folder), ["x"], [out], exe, None, *names)
+    np.save(tmp_path / "y.npy", exe.run(feed={"x": X}, fetch_list=[out])[0])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["separate", "combined", "two", "two/inference", "two/inference.pdmodel", "two/inference.pdiparams",
+     "separate/__model__", "combined/__model__"],
+)  # fmt: skip
+def test_paths_of_a_model(path: str, saved: Path) -> None:
+    model = fluid.open(str(saved / path))
+    assert [v.name for v in model.feeds] == ["x"] and model.fetches[0].shape == (-1, 2)
+    np.testing.assert_array_equal(model.run(X)[0], np.load(saved / "y.npy"))
+    with fluid.scope_guard(fluid.Scope()):
+        exe = fluid.Executor(fluid.CPUPlace())
+        program, feeds, fetches = fluid.io.load_inference_model(str(saved / path), exe)
+        out = exe.run(program, feed={feeds[0]: X}, fetch_list=fetches)[0]
+    np.testing.assert_array_equal(out, np.load(saved / "y.npy"))
+
+
+def test_files_with_other_names(saved: Path) -> None:
+    model = fluid.open(str(saved / "named"), model_filename="net", params_filename="all")
+    np.testing.assert_array_equal(model.run({"x": X})[0], np.load(saved / "y.npy"))
+
+
+def test_paddle_3s_files_are_loaded_as_inference_model() -> None:
+    exe = fluid.Executor(fluid.CPUPlace())
+    with fluid.scope_guard(fluid.Scope()), np.load(PIR / "feeds.npz") as feeds, np.load(PIR / "outputs.npz") as outputs:
+        program, names, fetches = fluid.io.load_inference_model(str(PIR), exe)
+        out = exe.run(program, feed={n: feeds[n] for n in names}, fetch_list=fetches)
+        np.testing.assert_allclose(out[0], outputs["0"], 1e-5)
+
+
+def test_the_text_of_a_model() -> None:
+    model = fluid.open(str(PIR))
+    lines = str(model).replace(str(PIR), "FOLDER").splitlines()
+    assert lines[:5] == [
+        "model     FOLDER/inference.json",
+        "program   36 operators in 1 block, 13 parameters of 2,440 numbers (0.01 MB)",
+        "feed      ids: int64[-1, 1]",
+        "feed      keys: float32[-1, 4, -1, 4]",
+        "feed      values: float32[-1, 4, -1, 4]",
+    ]
+    assert "36 operators" in repr(model)
+
+
+def test_several_feeds_need_names() -> None:
+    with pytest.raises(OpTypeError, match="takes 3 arrays(.|\n)*ids, keys, values"):
+        fluid.open(str(PIR)).run(np.zeros((1, 1), "int64"))
+
+
+def test_two_models_do_not_share_parameters(saved: Path) -> None:
+    one, other = (fluid.open(str(saved / "two")) for _ in range(2))
+    name = one.parameters[0].name
+    one.scope.find_var(name).get_tensor().set(np.zeros(one.parameters[0].shape, "float32"), fluid.CPUPlace())
+    np.testing.assert_array_equal(other.run(X)[0], np.load(saved / "y.npy"))
+    assert not np.array_equal(one.run(X)[0], np.load(saved / "y.npy"))
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("inferenc", r"There is no model(.|\n)*Did you mean"),
+        ("empty", r"is no saved model(.|\n)*an empty folder"),
+        ("both", r"has several models(.|\n)*a.pdmodel, b.pdmodel(.|\n)*name the file: .*a.pdmodel"),
+        ("other", r"is no saved model(.|\n)*received: +notes.txt"),
+    ],
+)
+def test_where_no_model_is(path: str, message: str, tmp_path: Path) -> None:
+    for name in ("empty", "both", "other", "inference"):
+        (tmp_path / name).mkdir()
+    for name in ("both/a.pdmodel", "both/b.pdmodel", "other/notes.txt"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(EnforceNotMet, match=message):
+        fluid.open(str(tmp_path / path))
+
+
+def copied(folder: Path) -> tuple[Path, bytearray]:
+    shutil.copytree(PIR, folder)
+    return folder / "inference.pdiparams", bytearray((folder / "inference.pdiparams").read_bytes())
+
+
+@pytest.mark.parametrize("keep", [0, 1, 20, 500, -1])
+def test_parameters_that_are_cut_off(keep: int, tmp_path: Path) -> None:
+    file, data = copied(tmp_path / "m")
+    file.write_bytes(data[:keep])
+    with pytest.raises(EnforceNotMet, match="inference.pdiparams(.|\n)*expected(.|\n)*received"):
+        fluid.open(str(tmp_path / "m"))
+
+
+def test_parameters_that_are_missing_or_too_many(tmp_path: Path) -> None:
+    file, data = copied(tmp_path / "m")
+    file.write_bytes(data + data)
+    with pytest.raises(EnforceNotMet, match="does not hold 13 tensors"):
+        fluid.open(str(tmp_path / "m"))
+    file.unlink()
+    with pytest.raises(EnforceNotMet, match="Cannot open file"):
+        fluid.open(str(tmp_path / "m"))
+
+
+def test_parameters_of_another_model(tmp_path: Path) -> None:
+    file, _ = copied(tmp_path / "m")
+    shutil.copy(PIR.parent / "detector" / "inference.pdiparams", file)
+    with pytest.raises(EnforceNotMet, match="inference.pdiparams"):
+        fluid.open(str(tmp_path / "m"))
+
+
+def test_a_parameter_of_another_shape(tmp_path: Path) -> None:
+    copied(tmp_path / "m")
+    program = tmp_path / "m" / "inference.json"
+    data = json.loads(program.read_text())
+    first = next(o for o in data["program"]["regions"][0]["blocks"][0]["ops"] if o["#"] == "p")
+    first["O"]["TT"]["D"][1] = [7, 7]
+    program.write_text(json.dumps(data))
+    with pytest.raises(EnforceNotMet, match="does not hold the variable(.|\n)*expected: +float32 \\[7, 7\\]"):
+        fluid.open(str(program))
+
+
+def test_a_program_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.pdmodel").write_bytes(b"\xff" * 100)
+    with pytest.raises(FluidError, match="a.pdmodel holds no program"):
+        fluid.open(str(tmp_path))
+
+
+def test_formats_of_saved_models(saved: Path, tmp_path: Path) -> None:
+    model = fluid.open(str(saved / "two"))
+    for to in ("pdmodel", "programdesc"):
+        files = model.save(str(tmp_path / to), to)
+        np.testing.assert_array_equal(fluid.open(str(tmp_path / to)).run(X)[0], np.load(saved / "y.npy"))
+        assert [Path(f).exists() for f in files] == [True, True]
+    (file,) = model.save(str(tmp_path), "safetensors", "weights")
+    values = read_safetensors(file)
+    assert values.keys() == {v.name for v in model.parameters}
+    for name, value in values.items():
+        np.testing.assert_array_equal(value, np.asarray(model.scope.find_var(name).get_tensor()))
+    with pytest.raises(OpValueError, match="no format onnx"):
+        model.save(str(tmp_path), "onnx")
+
+
+def test_an_opened_model_is_trained_further(saved: Path) -> None:
+    """The last layer learns; the others stay."""
+    model = fluid.open(str(saved / "two"))
+    block = model.program.global_block()
+    del_ends = [i for i, op in enumerate(block.ops) if op.type == "fetch"]
+    for index in reversed(del_ends):
+        block._remove_op(index)
+    with fluid.program_guard(model.program), fluid.scope_guard(model.scope):
+        startup = fluid.default_startup_program()
+        label = fluid.layers.data("label", [2])
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(model.fetches[0], label))
+        fluid.optimizer.SGD(0.1).minimize(loss, startup, parameter_list=[v.name for v in model.parameters[-2:]])
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        wanted = np.zeros((4, 2), "float32")
+        losses = [
+            exe.run(model.program, feed={"x": X, "label": wanted}, fetch_list=[loss])[0].item() for _ in range(20)
+        ]
+    assert losses[-1] < losses[0] / 2
+
+
+class Hostile:
+    """A pickle that would run code."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (Path("it_ran"),))
+
+
+@pytest.fixture
+def named(saved: Path) -> Path:
+    """A folder as paddle.static.save writes it: a program without ends, and parameters by name in a pickle."""
+    model = fluid.open(str(saved / "two"))
+    block = model.program.global_block()
+    for index in (len(block.ops) - 1, 0):
+        block._remove_op(index)
+    folder = saved / "static"
+    folder.mkdir()
+    (folder / "net.pdmodel").write_bytes(model.program.desc.serialize_to_string())
+    values = {v.name: np.asarray(model.scope.var(v.name).get_tensor()) for v in model.parameters}
+    (folder / "net.pdparams").write_bytes(pickle.dumps(values, 4))
+    return folder
+
+
+def test_parameters_by_name(named: Path) -> None:
+    model = fluid.open(str(named / "net"))
+    assert [v.name for v in model.feeds] == ["x"]
+    np.testing.assert_array_equal(model.run(X)[0], np.load(named.parent / "y.npy"))
+    model.save(str(named), "safetensors", "net")
+    (named / "net.pdparams").unlink()
+    np.testing.assert_array_equal(fluid.open(str(named)).run(X)[0], np.load(named.parent / "y.npy"))
+
+
+def test_parameters_by_name_that_do_not_fit(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(named)
+    file = named / "net.pdparams"
+    values = pickle.loads(file.read_bytes())
+    name = next(iter(values))
+    for changed, message in (
+        ({n: v for n, v in values.items() if n != name}, f'has no "{name}"'),
+        ({f"{n}x": v for n, v in values.items()}, "Did you mean"),
+        (values | {name: np.zeros((9, 9), "float32")}, f'does not hold the variable "{name}"'),
+        (values | {name: values[name].astype("float64")}, "float64"),
+        ([1, 2], "holds no parameters"),
+        (values | {name: Hostile()}, "net.pdparams"),
+        (Hostile(), "net.pdparams"),
+    ):
+        file.write_bytes(pickle.dumps(changed, 4))
+        with pytest.raises(EnforceNotMet, match=message):
+            fluid.open(str(named))
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(EnforceNotMet, match="net.pdparams"):
+        fluid.open(str(named))
+    assert not (named / "it_ran").exists()
+
+
+def test_names_of_a_layers_parameters(named: Path) -> None:
+    file = named / "net.pdparams"
+    values = pickle.loads(file.read_bytes())
+    names = {f"layer.{i}": n for i, n in enumerate(values)}
+    inside = {"StructuredToParameterName@@": names, **{n: values[names[n]] for n in names}}
+    file.write_bytes(pickle.dumps(inside, 4))
+    np.testing.assert_array_equal(fluid.open(str(named)).run(X)[0], np.load(named.parent / "y.npy"))
