@@ -82,7 +82,7 @@ class Argument:
             source, value = text, self._value(text, names, owner)
         if isinstance(value, Variable) and (self.takes_variable or self.is_input or self.kind == "value"):
             return source, value
-        if value is not None and not _calls(text, self.kind):
+        if value is not None and (self.kind in ("string", "dtype") or "fluid." not in text or "(" not in text):
             self._check(value, owner)
         elif value is None and text == "None" and self.default is not None:
             self._check(None, owner)
@@ -257,10 +257,6 @@ def _choices(name: str, kind: str, rule: Attr | None) -> tuple[str, ...]:
 
 def _calls_in(tree: ast.AST) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-
-
-def _calls(text: str, kind: str) -> bool:
-    return kind not in ("string", "dtype") and "fluid." in text and "(" in text
 
 
 def _computes(tree: ast.AST) -> bool:

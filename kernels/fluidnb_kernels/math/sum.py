@@ -15,10 +15,6 @@ from fluidnb_kernels.rows.values import as_x, dtype_of, emit_sum, or_rows, shape
 from fluidnb_kernels.rules import agree, joint
 
 
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    return scaled_gradients(desc, 1.0, no_grad)
-
-
 def _infer(c: Context) -> None:
     xs = c.all("X")
     if any(isinstance(x, LoDTensorArray) for x in xs):
@@ -60,7 +56,7 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
     outputs={"Out": "their sum"},
     cost="X",
     infer=or_rows(_infer),
-    grad=_grad,
+    grad=lambda desc, definition, no_grad: scaled_gradients(desc, 1.0, no_grad),
     inplace=True,
     rows=as_x,
     cuda=NUMBERS,

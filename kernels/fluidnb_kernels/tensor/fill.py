@@ -211,12 +211,7 @@ def assign_value(b: Binder) -> None:
 
     Source: Fluid's assign_value_op.
     """
-    verbs.write(b, b["Out"], _list(b, _values(b)))
-
-
-def _values(b: Binder) -> list[Any]:
-    """The values of the attribute that holds some."""
-    return next((b.attr(name) for name in _VALUES if b.attr(name)), [])
+    verbs.write(b, b["Out"], _list(b, next((b.attr(name) for name in _VALUES if b.attr(name)), [])))
 
 
 def _list(b: Binder, values: list[Any]) -> Any:
