@@ -90,7 +90,7 @@ def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
     for address, device in zip((dst, src), _ENDS[kind], strict=True):
         if size and not (memory.on_device(address, size) if device else not memory.touches_device(address, size)):
             raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
-    streams[stream].push(lambda: ctypes.memmove(dst, src, size))
+    streams[stream].push(lambda: _move(dst, src, size))
 
 
 def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
@@ -98,6 +98,10 @@ def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
     if size and not memory.on_device(ptr, size):
         raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
     streams[stream].push(lambda: _fill(ptr, value, size))
+
+
+def _move(dst: int, src: int, size: int) -> None:
+    ctypes.memmove(dst, src, size)
 
 
 def _fill(ptr: int, value: int, size: int) -> None:
