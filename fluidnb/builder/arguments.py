@@ -136,12 +136,7 @@ class Argument:
 
 
 def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Iterator[Argument]:
-    """The arguments of a function.
-
-    Args:
-        owner: its name; slots and attributes of the operator of that name describe arguments of the same names, where
-            `fluidnb.op.takes` does not name others.
-    """
+    """The arguments of a function; the operator of the name ``owner`` describes those of the same names."""
     docs = argument_docs(inspect.getdoc(function) or "")
     own, definition = declared(function), get_op(owner) if has_op(owner) else None
     for parameter in inspect.signature(function).parameters.values():

@@ -30,21 +30,12 @@ def value_of(value: Any) -> Any:
 
 
 def named(slots: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
-    """Each slot's values with names for their variables.
-
-    Args:
-        slots: slot -> a value, a list of values for a slot that takes several, or a list of (name, value).
-
-    Returns:
-        slot -> list of (name, value as a scope holds it).
-    """
+    """Each slot's values (one, a list, or pairs with names) with names for their variables, as a scope holds them."""
     out: dict[str, list[tuple[str, Any]]] = {}
     for slot, content in slots.items():
         pairs = [(slot, content)]
         if _is_several(content):
-            pairs = [
-                v if isinstance(v, tuple) and isinstance(v[0], str) else (f"{slot}_{i}", v) for i, v in enumerate(content)
-            ]
+            pairs = [v if _has_name(v) else (f"{slot}_{i}", v) for i, v in enumerate(content)]
         out[slot] = [(name, value_of(value)) for name, value in pairs]
     return out
 
@@ -53,6 +44,10 @@ def _is_several(value: Any) -> bool:
     if not isinstance(value, list) or isinstance(value, Held) or not value:
         return False
     return isinstance(value[0], (np.ndarray, tuple, *Held))
+
+
+def _has_name(value: Any) -> bool:
+    return isinstance(value, tuple) and isinstance(value[0], str)
 
 
 def plain(value: Any) -> Any:

@@ -1,10 +1,9 @@
 """sum: the sum of several tensors, or of several arrays of tensors."""
 
-from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, OpDef, OpDesc, op
+from fluidnb.op import Binder, Context, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
 from fluidnb_kernels.array.tensor_arrays import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.launch import NUMBERS
