@@ -1,4 +1,4 @@
-"""Maker of gradients that are another forward operator, with slots of its own."""
+"""Maker of gradients that are another forward operator."""
 
 from collections.abc import Collection, Mapping
 

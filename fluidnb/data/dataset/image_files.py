@@ -3,8 +3,6 @@
 Source: paddle.dataset.image, which has OpenCV read images; colours come as there, blue first.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import pickle
