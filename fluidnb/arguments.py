@@ -48,11 +48,7 @@ class Kind:
 
 
 class Rule:
-    """A named kind that Python's types cannot spell, for ``Annotated``.
-
-    Args:
-        accepts: whether a value is one; None leaves that to the type beside the rule.
-    """
+    """A named kind that Python's types cannot spell; ``accepts`` None leaves it to the type in ``Annotated``."""
 
     __slots__ = ("accepts", "hint", "many", "one")
 

@@ -48,11 +48,7 @@ def command(extra: str) -> str:
 
 
 def missing(package: str, feature: str) -> MissingPackage:
-    """The error for a package that is not installed.
-
-    Args:
-        package: its name as it is imported, a key of `PACKAGES`.
-        feature: what needs it, the subject of the sentence.
+    """The error for a package, by the name of its import, which a feature (the sentence's subject) needs.
 
     Example:
         >>> print(missing("sklearn", "The digits data set"))
@@ -64,18 +60,7 @@ def missing(package: str, feature: str) -> MissingPackage:
 
 
 def require(module: str, feature: str) -> Any:
-    """Imports a module of a package that an extra installs.
-
-    Args:
-        module: its full name, ``sklearn.datasets`` for example.
-        feature: what needs it, the subject of the sentence.
-
-    Returns:
-        The module.
-
-    Raises:
-        MissingPackage: the package is not installed.
-    """
+    """Imports a module that a feature needs and an extra installs; raises `MissingPackage` where it is not there."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

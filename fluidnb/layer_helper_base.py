@@ -10,18 +10,9 @@ from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpTypeError, OpValueError, near
 from fluidnb.initializer import Initializer, default_bias_initializer, default_weight_initializer
 from fluidnb.param_attr import ParamAttr, ParamAttrLike, WeightNormParamAttr
-from fluidnb.program import (
-    Block,
-    Operator,
-    Parameter,
-    Program,
-    Variable,
-    default_main_program,
-    default_startup_program,
-    hooks,
-    unique_name,
-)
+from fluidnb.program import Block, Operator, Parameter, Program, Variable, hooks, unique_name
 from fluidnb.program import layer_calls as naming
+from fluidnb.program.defaults import default_main_program, default_startup_program
 
 
 @checked

@@ -38,11 +38,7 @@ def is_array(block: BlockDesc, name: str) -> bool:
 
 
 class Wanted:
-    """The rule whether a variable needs a gradient: ``wanted(name)`` is a bool.
-
-    Args:
-        reachable: None, or the names that depend on the requested variables; others need no gradient.
-    """
+    """The rule whether a variable needs a gradient: only those in ``reachable``, unless that is None."""
 
     def __init__(
         self, block: BlockDesc, no_grad: Collection[str], requested: Collection[str], reachable: set[str] | None

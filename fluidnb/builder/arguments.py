@@ -82,7 +82,7 @@ class Argument:
             source, value = text, self._value(text, names, owner)
         if isinstance(value, Variable) and (self.takes_variable or self.is_input or self.kind == "value"):
             return source, value
-        if value is not None and not _calls(text, self.kind):
+        if value is not None and (self.kind in ("string", "dtype") or "fluid." not in text or "(" not in text):
             self._check(value, owner)
         elif value is None and text == "None" and self.default is not None:
             self._check(None, owner)
@@ -136,12 +136,7 @@ class Argument:
 
 
 def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Iterator[Argument]:
-    """The arguments of a function.
-
-    Args:
-        owner: its name; slots and attributes of the operator of that name describe arguments of the same names, where
-            `fluidnb.op.takes` does not name others.
-    """
+    """The arguments of a function; the operator of the name ``owner`` describes those of the same names."""
     docs = argument_docs(inspect.getdoc(function) or "")
     own, definition = declared(function), get_op(owner) if has_op(owner) else None
     for parameter in inspect.signature(function).parameters.values():
@@ -257,10 +252,6 @@ def _choices(name: str, kind: str, rule: Attr | None) -> tuple[str, ...]:
 
 def _calls_in(tree: ast.AST) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-
-
-def _calls(text: str, kind: str) -> bool:
-    return kind not in ("string", "dtype") and "fluid." in text and "(" in text
 
 
 def _computes(tree: ast.AST) -> bool:

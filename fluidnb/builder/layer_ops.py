@@ -29,13 +29,7 @@ class _Appended(Exception):
 
 
 def layer_ops(recipe: Recipe, names: Mapping[str, Any]) -> LayerOps | None:
-    """Runs a layer's example in empty programs up to its first call.
-
-    Args:
-        names: the names that examples read: ``fluid``, ``layers`` and ``np``.
-
-    Returns:
-        The lines that ran, and the operators; None where no example calls the layer.
+    """Runs a layer's example in empty programs up to its first call; None where no example calls it.
 
     Example:
         >>> from fluidnb.builder import find_recipe

@@ -7,17 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fluidnb.errors import FluidError
-from fluidnb.program import (
-    Program,
-    Variable,
-    clone,
-    default_main_program,
-    default_startup_program,
-    hooks,
-    program_guard,
-)
+from fluidnb.program import Variable, clone, default_main_program, default_startup_program, hooks, program_guard
 from fluidnb.program import unique_name as names
 from fluidnb.program.constants import role_of
+from fluidnb.program.program import Program
 from fluidnb.program.stale_handles import is_live
 from fluidnb.program.unique_name import UniqueNameGenerator
 from fluidnb.runtime import Scope, global_scope, scope_guard

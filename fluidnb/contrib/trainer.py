@@ -319,11 +319,7 @@ def _serials(folder: Path) -> list[int]:
 
 
 def check_and_get_place(place: Place | None) -> Place:
-    """The place to run on.
-
-    Args:
-        place: a place; None for the GPU if there is one, else the CPU.
-    """
+    """The place to run on; for None the GPU if there is one, else the CPU."""
     if place is None:
         return CUDAPlace(0) if core.is_compiled_with_cuda() else CPUPlace()
     if not isinstance(place, CPUPlace | CUDAPlace):
@@ -332,10 +328,7 @@ def check_and_get_place(place: Place | None) -> Place:
 
 
 def feed_variables(program: Program, feed_order: Sequence[str] | Mapping[str, int] | None) -> list[Variable]:
-    """The data variables of a program in the order of a sample's fields.
-
-    Args:
-        feed_order: names, or name -> index; None for all data variables in the order of their declaration.
+    """The data variables of a program in the order of a sample's fields; for None in that of their declaration.
 
     Example:
         >>> x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [1])

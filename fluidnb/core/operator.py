@@ -13,16 +13,8 @@ from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc, ProgramDesc, VarDesc
 from fluidnb.runtime import Scope, place_in, run_ops
 from fluidnb.utils.source_location import SourceLocation, capture
-from fluidnb.values import (
-    DeviceContext,
-    LoDRankTable,
-    LoDTensor,
-    LoDTensorArray,
-    Place,
-    SelectedRows,
-    VarType,
-    var_type,
-)
+from fluidnb.values import LoDRankTable, LoDTensor, LoDTensorArray, Place, SelectedRows, VarType, var_type
+from fluidnb.values.device_context import DeviceContext
 
 
 class Operator:
@@ -185,10 +177,7 @@ def declare(var: VarDesc, value: Any) -> None:
 
 
 def take_over(old: Any, new: Any) -> bool:
-    """Give the object that a variable held the content of the one that an operator made.
-
-    Args:
-        old: rows, an array of tensors or a rank table; anything else is left alone.
+    """Give the rows, the array or the rank table that a variable held the content of what an operator made.
 
     Example:
         >>> old, new = SelectedRows(), SelectedRows([3], 5)

@@ -156,11 +156,7 @@ def parse(text: str) -> Breakpoint:
 
 
 def has_nan(variable: Any, limit: float = np.inf) -> bool:
-    """Whether a runtime variable contains NaN, infinity, or a number above a limit.
-
-    Args:
-        variable: the variable, or None.
-    """
+    """Whether a runtime variable, or None, contains NaN, infinity, or a number above a limit."""
     value = None if variable is None else variable.value
     if isinstance(value, SelectedRows):
         value = value.value

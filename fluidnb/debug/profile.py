@@ -125,11 +125,7 @@ class Profile:
 
 
 def profile_steps(run: Callable[[], object], steps: int = 1) -> tuple[Profile, list[int]]:
-    """Profile some runs; another active profiler is not affected.
-
-    Returns:
-        The profile, and the number of events before each run.
-    """
+    """Profile some runs, with the number of events before each; another active profiler is not affected."""
     profile, starts = Profile(), []
     record = profile.record
     observers.append(record)

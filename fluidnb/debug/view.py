@@ -98,11 +98,7 @@ def has_value(value: Any) -> bool:
 
 
 def as_numpy(value: Any) -> Any:
-    """A variable's value for reading: tensors and arrays of tensors as read-only numpy arrays.
-
-    Returns:
-        An ndarray, a list of them, or the value itself; of a device a `DeviceArray`, which copies only what is read.
-    """
+    """A variable's value for reading: read-only arrays; of a device a `DeviceArray`, which copies what is read."""
     if type(value) is LoDTensor:
         if is_on_device(value.array):
             return DeviceArray(value.array)

@@ -15,11 +15,7 @@ __all__ = [
 
 
 def numbers(value: Any, argument: str, layer: str, *, count: int | None = None, one: bool = False) -> list[float]:
-    """Gives an argument as a list of floats.
-
-    Args:
-        count: how many there must be; None for any number.
-    """
+    """Gives an argument as a list of floats; there must be ``count``, unless that is None."""
     values = [value] if one and isinstance(value, Real) else value
     expected = f"{'a number, or ' * one}a list of {'' if count is None else f'{count} '}numbers"
     if not isinstance(values, Sequence) or not all(isinstance(v, Real) for v in values):

@@ -9,17 +9,9 @@ from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.io import data
 from fluidnb.op import takes
-from fluidnb.program import (
-    Block,
-    Program,
-    Variable,
-    default_main_program,
-    default_startup_program,
-    hooks,
-    program_guard,
-    unique_name,
-)
+from fluidnb.program import Block, Program, Variable, hooks, unique_name
 from fluidnb.program import layer_calls as naming
+from fluidnb.program.defaults import default_main_program, default_startup_program, program_guard
 from fluidnb.values.dtypes import VarType, var_type
 
 __all__ = [

@@ -15,14 +15,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """The bytes that a view reaches, relative to its first element.
-
-    Args:
-        strides: bytes from element to element along each axis.
-        itemsize: bytes of an element.
-
-    Returns:
-        The first byte and the one behind the last; (0, 0) for a view without elements.
+    """The first byte that a view reaches and the one behind its last, from its first element; strides are in bytes.
 
     Example:
         >>> extent((2, 3), (12, 4), 4), extent((3,), (-4,), 4), extent((0,), (4,), 4)

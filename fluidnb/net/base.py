@@ -69,11 +69,7 @@ def var_def(
 
 
 def net_desc(desc: NetDesc | bytes | None = None) -> NetDesc:
-    """The description that a caller means.
-
-    Args:
-        desc: a NetDesc, the bytes of one, or None for an empty one.
-    """
+    """The description that a caller means: a NetDesc, the bytes of one, or None for an empty one."""
     if isinstance(desc, bytes):
         return parse(NetDesc, desc, "net_desc")  # type: ignore[no-any-return]
     if desc is not None and not isinstance(desc, NetDesc):

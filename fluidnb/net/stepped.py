@@ -358,11 +358,7 @@ class RecursiveNet(SteppedNet):
 
 
 def order(before: list[list[int]]) -> list[int]:
-    """The runs so that each comes after those before it, the lower index first where there is a choice.
-
-    Returns:
-        Their indices; those that wait for each other are left out.
-    """
+    """The runs so that each comes after those before it, low indices first; without those that wait for each other."""
     after: list[list[int]] = [[] for _ in before]
     waits = [len(row) for row in before]
     for index, earlier in enumerate(before):

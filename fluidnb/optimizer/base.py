@@ -16,20 +16,8 @@ from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.creation import create_global_var
 from fluidnb.op import get_op
-from fluidnb.program import (
-    Block,
-    Operator,
-    OpRole,
-    Parameter,
-    Program,
-    Variable,
-    default_main_program,
-    default_startup_program,
-    hooks,
-    name_scope,
-    program_guard,
-    unique_name,
-)
+from fluidnb.program import Block, Operator, OpRole, Parameter, Program, Variable, hooks, name_scope, unique_name
+from fluidnb.program.defaults import default_main_program, default_startup_program, program_guard
 from fluidnb.program.shared_docs import document
 from fluidnb.regularizer import WeightDecayRegularizer, append_regularization_ops
 from fluidnb.utils.representations import repr_html

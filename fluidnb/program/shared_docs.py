@@ -9,12 +9,7 @@ _NEXT_SECTION = re.compile(r"\n\n(?=Returns:|Raises:|Example:|Source:)|\Z")
 
 
 def document(doc: str | None, arguments: Iterable[str], texts: Mapping[str, str]) -> str | None:
-    """A docstring in which ``Args:`` has all arguments of the function in order.
-
-    Args:
-        doc: describes the other arguments; None, as with ``python -OO``, is left alone.
-        arguments: all of the function.
-        texts: argument -> its text, where the docstring has none.
+    """A docstring in which ``Args:`` has all arguments in order; what it does not describe gets its text of a table.
 
     Example:
         >>> print(document("Add.\\n\\nArgs:\\n    x: one.", ["x", "name"], {"name": "name of the layer."}))

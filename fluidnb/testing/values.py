@@ -30,14 +30,7 @@ def value_of(value: Any) -> Any:
 
 
 def named(slots: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
-    """Each slot's values with names for their variables.
-
-    Args:
-        slots: slot -> a value, a list of values for a slot that takes several, or a list of (name, value).
-
-    Returns:
-        slot -> list of (name, value as a scope holds it).
-    """
+    """Each slot's values (one, a list, or pairs with names) with names for their variables, as a scope holds them."""
     out: dict[str, list[tuple[str, Any]]] = {}
     for slot, content in slots.items():
         pairs = [(slot, content)]

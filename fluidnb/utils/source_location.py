@@ -41,11 +41,7 @@ class SourceLocation:
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not this project's own nor the shell's.
-
-    Returns:
-        The frame, or None when there is none (a bare interpreter start, an example in a docstring of ours).
-    """
+    """The innermost frame that is not this project's own nor the shell's; None when there is none."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         if frame.f_code.co_filename in cell_names:

@@ -179,12 +179,7 @@ def _is_number(part: Any) -> bool:
 
 
 def printed(array: Array, threshold: int | None = None, edge: int | None = None) -> np.ndarray[Any, Any]:
-    """A host array that numpy prints as it would print another one; elements that it leaves out are 0.
-
-    Args:
-        threshold: elements from which on numpy leaves some out; None for numpy's print options.
-        edge: elements printed at each end of an axis; None for numpy's print options.
-    """
+    """A host array that numpy prints as another one, with 0 for what it leaves out; None: numpy's print options."""
     options = np.get_printoptions()
     threshold = options["threshold"] if threshold is None else threshold
     edge = options["edgeitems"] if edge is None else edge

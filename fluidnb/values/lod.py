@@ -85,11 +85,7 @@ def convert(levels: Any) -> Offsets:
 
 
 def problem(lod: Offsets, height: int | None = None) -> str | None:
-    """The error of offsets as a sentence, or None.
-
-    Args:
-        height: rows of the tensor; None when there are none yet.
-    """
+    """The error of offsets as a sentence, or None; ``height`` is the rows of the tensor, None when unknown."""
     for k, level in enumerate(lod):
         if len(level) < 2:
             return f"level {k} has {len(level)} offsets; it needs 2 or more"

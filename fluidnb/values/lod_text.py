@@ -31,11 +31,7 @@ def draw(lod: Offsets, height: int) -> tuple[str, str]:
 
 
 def draw_wrong(lod: Offsets, height: int | None) -> list[str]:
-    """A LoD that does not fit, a line for each level: surplus and missing rows.
-
-    Returns:
-        No lines where the offsets themselves are wrong, so that there is nothing to draw.
-    """
+    """Surplus and missing rows, a line for each level of a LoD; no lines where the offsets themselves are wrong."""
     if any(len(level) < 2 or level[0] != 0 or list(level) != sorted(level) for level in lod):
         return []
     available: list[int | None] = [*(len(level) - 1 for level in lod[1:]), height]

@@ -54,15 +54,9 @@ def same_padding(size: int, window: int, stride: int) -> tuple[int, int]:
 
 
 def slide(
-    sizes: Sequence[int],
-    windows: Sequence[int],
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    dilations: Sequence[int] | None = None,
-    algorithm: str = "EXPLICIT",
-    ceil: bool = False,
-    cut: bool = True,
-) -> tuple[Axis, ...]:
+    sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], paddings: Sequence[int],
+    dilations: Sequence[int] | None = None, algorithm: str = "EXPLICIT", ceil: bool = False, cut: bool = True,
+) -> tuple[Axis, ...]:  # fmt: skip
     """The windows along each axis of an image.
 
     Args:
@@ -71,9 +65,6 @@ def slide(
         algorithm: ``EXPLICIT``; ``SAME`` and ``VALID`` choose the paddings themselves, SAME also dilations of 1.
         cut: whether a padded image that is less than a stride smaller than the window has one window, as Fluid's
             convolutions and poolings have, whose division in C truncates; what the window lacks counts as padding.
-
-    Returns:
-        The axes.
     """
     rank = len(sizes)
     pairs = [(0, 0)] * rank if algorithm == "VALID" else padding_pairs(paddings, rank)

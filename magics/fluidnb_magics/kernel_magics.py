@@ -118,7 +118,7 @@ class KernelCells(Magics):
 
     def _op(self, args: Namespace, cell: str) -> Any:
         from fluidnb_kernels.lab import write_op
-        from fluidnb_kernels.lab.op_report import op_lines
+        from fluidnb_kernels.lab.report import op_lines
 
         trial = write_op(
             unquoted(args.op), self._transformed(cell), names=self.shell.user_ns, force=args.force,

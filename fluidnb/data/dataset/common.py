@@ -8,7 +8,6 @@ an assignment to `DATA_HOME`, moves it. With FLUIDNB_DATA_URL set, files are fet
 from __future__ import annotations
 
 import glob
-import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from typing import Any, BinaryIO
 
 from fluidnb.arguments import checked
 from fluidnb.data.dataset.fetch import algorithm, digest, fetch, mirrored
-from fluidnb.data.reader.decorators import Reader, check_count, samples_of
+from fluidnb.data.reader.decorators import Reader, batch, check_count
 from fluidnb.data.reader.recordio import write_records
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.files import plain_pickle
@@ -104,20 +103,9 @@ def split(
             raise TypeError
     except (TypeError, ValueError):
         raise OpValueError(f'suffix "{suffix}" has no place for a file\'s number.', hint="write %05d in it.") from None
-
-    def write(number: int, lines: list[Any]) -> None:
+    for number, part in enumerate(batch(reader, line_count)()):
         with atomic_write(suffix % number) as file:
-            dumper(lines, file)
-
-    lines: list[Any] = []
-    number = 0
-    for sample in samples_of(reader):
-        lines.append(sample)
-        if len(lines) == line_count:
-            write(number, lines)
-            lines, number = [], number + 1
-    if lines:
-        write(number, lines)
+            dumper(part, file)
 
 
 @checked
@@ -168,11 +156,7 @@ def convert(output_path: str, reader: Reader, line_count: int, name_prefix: str)
     check_count("line_count", line_count)
     if os.path.basename(name_prefix) != name_prefix:
         raise OpValueError(f'"{name_prefix}" cannot be the start of a name in the folder.', received=output_path)
-    samples = samples_of(reader)
-    for number in itertools.count():
-        part = list(itertools.islice(samples, line_count))
-        if not part:
-            return
+    for number, part in enumerate(batch(reader, line_count)()):
         with atomic_write(os.path.join(output_path, f"{name_prefix}-{number:05d}"), parents=True) as file:
             write_records(file, (pickle.dumps(sample) for sample in part))
 

@@ -3,8 +3,6 @@
 Source: paddle.dataset.image, which has OpenCV read images; colours come as there, blue first.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import pickle
@@ -17,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
-from fluidnb.data.reader.decorators import check_count
+from fluidnb.data.reader.decorators import batch, check_count
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.extras import require
 from fluidnb.files.atomic_write import atomic_write
@@ -133,22 +131,11 @@ def batch_images_from_tar(
     if os.path.exists(listing):
         return listing
     paths: list[str] = []
-    batch: dict[str, list[Any]] = {"label": [], "data": []}
-
-    def write() -> None:
+    for files in batch(lambda: source.contents(data_file, img2label.__contains__), num_per_batch)():
         paths.append(os.path.join(folder, f"batch_{len(paths)}"))
+        content = {"label": [img2label[name] for name, _ in files], "data": [data for _, data in files]}
         with atomic_write(paths[-1], parents=True) as file:
-            pickle.dump(batch, file, protocol=2)
-        for column in batch.values():
-            column.clear()
-
-    for name, data in source.contents(data_file, img2label.__contains__):
-        batch["label"].append(img2label[name])
-        batch["data"].append(data)
-        if len(batch["data"]) == num_per_batch:
-            write()
-    if batch["data"]:
-        write()
+            pickle.dump(content, file, protocol=2)
     with atomic_write(listing, parents=True) as file:
         file.write("".join(path + "\n" for path in paths).encode())
     return listing

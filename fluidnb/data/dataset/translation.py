@@ -25,9 +25,7 @@ def count_words(sentences: Iterable[str]) -> list[str]:
         >>> count_words(["a rose", "is a rose", "is"])
         ['a', 'rose', 'is']
     """
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(sentence.split())
+    counts = Counter(word for sentence in sentences for word in sentence.split())
     return [word for word, _ in counts.most_common()]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, ctype, each_line, elements, lines_along, typed
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
@@ -94,13 +94,6 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
     each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", lines, n, inner, *operands)
 
 
-def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
-    """Emit ``out = x - max - log(sum(exp(x - max)))``; ``out`` is not the memory of ``x``."""
-    v, result = values(b, x, out)
-    (v - v.reduced(np.maximum, axis)).into(out)
-    (result - np.log(np.exp(result).sum(axis))).into(out)
-
-
 @op(
     "log_softmax",
     inputs={"X: float[…, classes]": "logits"},
@@ -124,7 +117,9 @@ def log_softmax(b: Binder) -> None:
     """
     if b.on_cuda:
         return along(b, "log_softmax", b.attr("axis"), b["X"], b["Out"])
-    emit_log_softmax(b, b["X"], b["Out"], b.attr("axis"))
+    axis, (v, result) = b.attr("axis"), values(b, b["X"], b["Out"])  # Out is not the memory of X
+    (v - v.reduced(np.maximum, axis)).into(b["Out"])
+    (result - np.log(np.exp(result).sum(axis))).into(b["Out"])
 
 
 @grad_op("log_softmax_grad", cuda=FLOATS)

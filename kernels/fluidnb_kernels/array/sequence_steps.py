@@ -1,33 +1,22 @@
 """lod_tensor_to_array, array_to_lod_tensor: a batch of sequences step by step, and sequences again."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import Array, Binder, Context, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.tensor_arrays import fill, put_rows, shapes_of
+from fluidnb_kernels.gradients import gradient_by
 from fluidnb_kernels.lod.rank_table import ranks, steps
 from fluidnb_kernels.lod.take_sequences import Offsets, cut
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import as_level
 
 _TABLE = {"RankTable": "a table that lod_rank_table made"}
-
-
-def _grad(type: str, *like: str) -> Any:
-    """The gradient of one is the other; that of steps also gets the shape of steps that were never read."""
-
-    def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-        (target,) = grad_names(desc, "X", no_grad)
-        ins = {"X": [n + GRAD for n in desc.outs["Out"]], "RankTable": desc.ins["RankTable"]}
-        ins |= {slot: desc.ins["X"] for slot in like}
-        return [] if target == EMPTY else [OpDesc(type, ins, {"Out": [target]})]
-
-    return maker
 
 
 def at_step(table: LoDRankTable, starts: Sequence[int], step: int) -> list[int]:
@@ -46,7 +35,7 @@ def _to_array_infer(c: Context) -> None:
     inputs={"X: any lod": "sequences", **_TABLE},
     outputs={"Out": "an array: element t has the t-th row of every sequence that is longer than t"},
     infer=_to_array_infer,
-    grad=_grad("array_to_lod_tensor", "X_W"),
+    grad=gradient_by("array_to_lod_tensor", {"RankTable": "RankTable", "X_W": "X"}, {"X": "Out"}, {"Out": "X"}),
     guard=ranks,
     dtype_slot="X",
     cuda=True,
@@ -142,7 +131,7 @@ def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
     },
     outputs={"Out": "sequences, in the order that they had before they were ranked"},
     infer=_from_array_infer,
-    grad=_grad("lod_tensor_to_array"),
+    grad=gradient_by("lod_tensor_to_array", {"RankTable": "RankTable"}, {"X": "Out"}, {"Out": "X"}),
     guard=_elements,
     unset=("X",), cuda=True,
 )  # fmt: skip

@@ -1,12 +1,11 @@
 """Arrays of tensors: written, read, measured, and copied between places."""
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import Array, Binder, Context, op
 from fluidnb.values import CPUPlace, DeviceContext, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels import verbs
@@ -14,6 +13,7 @@ from fluidnb_kernels.cuda import ctype, elementwise
 from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import uploaded
 from fluidnb_kernels.elementwise.launch import CUDA
+from fluidnb_kernels.gradients import gradient_by
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.tensor.strided_copy import move
 
@@ -142,18 +142,12 @@ def _item_infer(c: Context) -> None:
         c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
-def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    (target,) = grad_names(desc, "X", no_grad)
-    ins = {"X": [desc.outs["Out"][0] + "@GRAD"], "I": desc.ins["I"], "X_W": desc.ins["X"]}
-    return [] if target == "@EMPTY@" else [OpDesc("read_from_array", ins, {"Out": [target]})]
-
-
 @op(
     "write_to_array",
     inputs={"X": "a tensor", "I: int64[1]": "the index, from 0"},
     outputs={"Out": "the array; it grows to hold the tensor"},
     infer=_item_infer,
-    grad=_write_grad,
+    grad=gradient_by("read_from_array", {"I": "I", "X_W": "X"}, {"X": "Out"}, {"Out": "X"}),
     dtype_slot="X",
     cuda=True,  # an element has memory of the place of X
 )
@@ -194,18 +188,12 @@ def take_out(array: LoDTensorArray, index: Array) -> None:
     array[on_host(index).item()] = LoDTensor()
 
 
-def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    (target,) = grad_names(desc, "X", no_grad)
-    ins = {"X": [desc.outs["Out"][0] + "@GRAD"], "I": desc.ins["I"]}
-    return [] if target == "@EMPTY@" else [OpDesc("write_to_array", ins, {"Out": [target]})]
-
-
 @op(
     "read_from_array",
     inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "what an unwritten element is like"},
     outputs={"Out": "the element"},
     infer=_item_infer,
-    grad=_read_grad,
+    grad=gradient_by("write_to_array", {"I": "I"}, {"X": "Out"}, {"Out": "X"}),
     guard=_element,
     unset=("X",),
     cuda=True,

@@ -1,10 +1,10 @@
 """select_input, select_output: one of several ways, by a number."""
 
-from collections.abc import Collection
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import Binder, Context, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
+from fluidnb_kernels.gradients import gradient_by
 
 _MASK = {"Mask": "int32 of one element: which, from 0"}
 
@@ -58,18 +58,12 @@ def _input_infer(c: Context) -> None:
         c.set("Out", x.shape if same else [-1] * x.ndim, x.dtype, c.lod("X"))
 
 
-def _input_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    targets = grad_names(desc, "X", no_grad)
-    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "Mask": desc.ins["Mask"]}
-    return [] if all(n == EMPTY for n in targets) else [OpDesc("select_output", ins, {"Out": targets})]
-
-
 @op(
     "select_input",
     inputs={"X*": "tensors; those that are not chosen may hold nothing", **_MASK},
     outputs={"Out": "the one that is chosen"},
     infer=_input_infer,
-    grad=_input_grad,
+    grad=gradient_by("select_output", {"Mask": "Mask"}, {"X": "Out"}, {"Out": "X"}),
     guard=_which,
     unset=("X",),
     dtype_slot="X",
@@ -96,18 +90,12 @@ def _output_infer(c: Context) -> None:
             c.set("Out", x.shape, x.dtype, c.lod("X"), i)
 
 
-def _output_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    (target,) = grad_names(desc, "X", no_grad)
-    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "Mask": desc.ins["Mask"]}
-    return [] if target == EMPTY else [OpDesc("select_input", ins, {"Out": [target]})]
-
-
 @op(
     "select_output",
     inputs={"X": "a tensor", **_MASK},
     outputs={"Out*": "variables, of which the one that is chosen gets X"},
     infer=_output_infer,
-    grad=_output_grad,
+    grad=gradient_by("select_input", {"Mask": "Mask"}, {"X": "Out"}, {"Out": "X"}),
     guard=_which,
     dtype_slot="X",
     cuda=True,

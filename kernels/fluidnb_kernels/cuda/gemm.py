@@ -43,7 +43,8 @@ def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, bet
     """Launches a product: by cuBLAS on a device, by the kernel of ``gemm.cu`` on the host."""
     (m, n), k = out.shape[-2:], x.shape[-2] if tx else x.shape[-1]
     batch = out.shape[0] if out.ndim == 3 else 1
-    rows, steps = [_row(a) for a in (x, y, out)], [_step(a) for a in (x, y, out)]
+    rows = [int(a.strides[-2]) // int(a.itemsize) for a in (x, y, out)]
+    steps = [int(a.strides[0]) // int(a.itemsize) if a.ndim == 3 else 0 for a in (x, y, out)]
     if not isinstance(out, np.ndarray) and k:
         addresses = [a.data.ptr for a in (x, y, out)]
         return cublas.gemm(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
@@ -75,11 +76,3 @@ def call_of(
             np.float64(alpha), np.float64(beta), np.int32(batch),
         ),
     )  # fmt: skip
-
-
-def _row(a: Array) -> int:
-    return int(a.strides[-2]) // int(a.itemsize)
-
-
-def _step(a: Array) -> int:
-    return int(a.strides[0]) // int(a.itemsize) if a.ndim == 3 else 0

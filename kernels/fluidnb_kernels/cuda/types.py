@@ -30,10 +30,7 @@ def elements(names: Iterable[str]) -> list[Any]:
 
 
 def typed(*rows: tuple[Any, ...]) -> Callable[[], Iterator[str]]:
-    """Kernels of a source: for each row, its names with each combination of template arguments.
-
-    Args:
-        rows: names with spaces between, then for each template argument the dtypes or C++ types.
+    """Kernels of a source: for each row its names, with each combination of the types for its template arguments.
 
     Example:
         >>> list(typed(("ways joined",), ("dots", ("float32", "float16"), ("true", "false")))())

@@ -39,7 +39,7 @@ class Stream:
     def __init__(
         self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None
     ) -> None:
-        self.ptr = 0 if null else next_number()
+        self.ptr = 0 if null else next(_numbers)
         self._apart = non_blocking
         self._waiting: list[Work] = []
         self._captured: list[Work] | None = None
@@ -199,11 +199,6 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
 def get_current_stream(device_id: int = -1) -> Any:
     """The stream into which work of this thread goes."""
     return _current.of(device_id)[-1]
-
-
-def next_number() -> int:
-    """A number that no stream has."""
-    return next(_numbers)
 
 
 _numbers = itertools.count(1)

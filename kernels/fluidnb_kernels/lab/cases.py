@@ -9,22 +9,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import FluidError, OpValueError
-from fluidnb.op import (
-    EMPTY,
-    GRAD,
-    Array,
-    Binder,
-    Clock,
-    InputSpec,
-    OpDef,
-    OpDesc,
-    Slot,
-    check_desc,
-    get_op,
-    has_op,
-    make_grad,
-)
+from fluidnb.op import EMPTY, GRAD, Array, Binder, InputSpec, OpDef, OpDesc, Slot, check_desc, get_op, has_op, make_grad
 from fluidnb.op.attr import REQUIRED
+from fluidnb.op.rng import Clock
 from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
@@ -187,14 +174,9 @@ class Case:
 
 
 def cases(
-    type: str,
-    dtypes: Sequence[str],
-    inputs: Mapping[str, Any] | None = None,
-    attrs: Mapping[str, Any] | None = None,
-    shapes: Sequence[Sequence[int]] = SHAPES,
-    seed: int = 1,
-    strict: bool = False,
-) -> list[Case]:
+    type: str, dtypes: Sequence[str], inputs: Mapping[str, Any] | None = None, attrs: Mapping[str, Any] | None = None,
+    shapes: Sequence[Sequence[int]] = SHAPES, seed: int = 1, strict: bool = False,
+) -> list[Case]:  # fmt: skip
     """Operands for an operator; ``strict``: a kernel must run wherever the shape rule holds."""
     base = forward_of(type)
     definition = get_op(base)

@@ -37,6 +37,11 @@ class Difference:
     dtype: str
     hint: str = ""  # what it may come from
 
+    @property
+    def element(self) -> str:
+        """The element, or the whole output, in words."""
+        return self.name if self.index is None else f"{self.name}{list(self.index)}"
+
 
 def slot_of(name: str) -> str:
     """The slot of an output variable of a case."""

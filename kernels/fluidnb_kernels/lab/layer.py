@@ -10,14 +10,7 @@ from fluidnb.program import layer_calls as naming
 
 
 def layer_of(type: str) -> Callable[..., Any]:
-    """A function that appends an operator to the default program.
-
-    Args:
-        type: the operator.
-
-    Returns:
-        ``function(*inputs, **attributes)``: inputs in the order of the operator's slots, or by the slot's name; it
-        gives the output, or a tuple of them. Outputs that only the gradient reads are made and not given.
+    """A function that appends an operator to the default program: inputs in the order of its slots, or by name.
 
     Example:
         >>> import fluidnb as fluid

@@ -65,7 +65,7 @@ class OpTrial:
             self.changes.undo()
 
     def __str__(self) -> str:
-        from fluidnb_kernels.lab.op_report import op_lines
+        from fluidnb_kernels.lab.report import op_lines
 
         return plain(op_lines(self))
 
@@ -73,7 +73,7 @@ class OpTrial:
         return f"<operator {self.op}>"
 
     def _repr_html_(self) -> str:
-        from fluidnb_kernels.lab.op_report import op_lines
+        from fluidnb_kernels.lab.report import op_lines
 
         return lines_html(op_lines(self))
 
@@ -136,16 +136,9 @@ class _Before:
 
 
 def write_op(
-    type: str,
-    text: str,
-    *,
-    inputs: Mapping[str, Any] | None = None,
-    attrs: Mapping[str, Any] | None = None,
-    names: Mapping[str, Any] | None = None,
-    force: bool = False,
-    file: str = "",
-    first: int = 1,
-) -> OpTrial:
+    type: str, text: str, *, inputs: Mapping[str, Any] | None = None, attrs: Mapping[str, Any] | None = None,
+    names: Mapping[str, Any] | None = None, force: bool = False, file: str = "", first: int = 1,
+) -> OpTrial:  # fmt: skip
     """Write an operator: proto, shape rule, gradient and kernels in one Python text.
 
     The text uses the decorators of `fluidnb.op`, which it need not import: ``@op``, ``@grad_op``, ``@kernel``,
@@ -161,9 +154,6 @@ def write_op(
         force: whether an operator with faults is taken all the same.
         file: what tracebacks call the text.
         first: the number of its first line.
-
-    Returns:
-        What came of it.
 
     Raises:
         NotFound: the text defines no operator of that name.
@@ -197,7 +187,12 @@ def write_op(
         made: dict[str, list[Compilation]] = {}
 
         def cuda(type: str, source: str, *, dtypes: Sequence[str] = (), **launch: str) -> None:
-            _add_cuda(type, source, dtypes, launch, made, _line_of(source, text, first))
+            at = text.find(source)
+            read = read_cuda(source, "cell", first + text[:at].count("\n") if at >= 0 else 1)
+            chosen = tuple(dtypes) or dtypes_of(type, read)
+            made.setdefault(type, []).append(compile_cuda(read, type, chosen))
+            settings = [Setting(name, expression) for name, expression in launch.items()]
+            kernel(type, place="cuda", dtypes=chosen)(Launcher(read, settings, chosen))
 
         space = {name: getattr(sdk, name) for name in NAMES} | {"cuda": cuda}
         run_python(tree, text, {**(names or {}), **space}, file, first)
@@ -213,24 +208,6 @@ def write_op(
         raise
     _written_ops[type] = trial
     return trial
-
-
-def _line_of(source: str, text: str, first: int) -> int:
-    """The position of a CUDA text in the enclosing text."""
-    at = text.find(source)
-    return first + text[:at].count("\n") if at >= 0 else 1
-
-
-def _add_cuda(
-    type: str, source: str, dtypes: Sequence[str], launch: Mapping[str, str], made: dict[str, list[Compilation]],
-    first: int,
-) -> None:  # fmt: skip
-    """Adds the CUDA kernel of ``cuda(...)`` in the text."""
-    read = read_cuda(source, "cell", first)
-    chosen = tuple(dtypes) or dtypes_of(type, read)
-    made.setdefault(type, []).append(compile_cuda(read, type, chosen))
-    settings = [Setting(name, expression) for name, expression in launch.items()]
-    kernel(type, place="cuda", dtypes=chosen)(Launcher(read, settings, chosen))
 
 
 def _check(

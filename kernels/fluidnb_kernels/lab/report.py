@@ -1,9 +1,11 @@
-"""The report of a written kernel, as lines of text."""
+"""The reports of a written kernel and of a written operator, as lines of text."""
 
 from collections.abc import Sequence
 
+from fluidnb.op import get_op
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb_kernels.lab.figures import LaunchFacts
+from fluidnb_kernels.lab.new_op import OpTrial
 from fluidnb_kernels.lab.trial import Trial
 
 
@@ -32,12 +34,8 @@ def trial_lines(trial: Trial) -> list[Line]:
         say("gradient", str(trial.slopes))
     else:
         wrong = trial.difference
-        at = f"{wrong.name}{list(wrong.index)}" if wrong.index is not None else wrong.name
-        say(
-            "results",
-            f"WRONG, taken all the same: {at} is {wrong.received} for {wrong.expected} on {wrong.shape}",
-            "warn",
-        )
+        text = f"{wrong.element} is {wrong.received} for {wrong.expected} on {wrong.shape}"
+        say("results", f"WRONG, taken all the same: {text}", "warn")
     for i, launch in enumerate(trial.launches):
         say(f"on {trial.measured_on}" if i == 0 else "", _launch(launch))
     if trial.former:
@@ -56,16 +54,42 @@ def trial_lines(trial: Trial) -> list[Line]:
     return lines + columns(rows)
 
 
+def op_lines(trial: OpTrial) -> list[Line]:
+    """The report of a written operator."""
+    definition = get_op(trial.op)
+    attrs = "".join(f", {name}" for name in definition.attrs)
+    signature = f"  {', '.join(definition.inputs)}{attrs} -> {', '.join(definition.outputs)}"
+    lines: list[Line] = [[(trial.op, "name"), (signature, ""), ("   registered", "dim")]]
+    rows: list[list[Line]] = []
+
+    def say(title: str, text: str, style: str = "") -> None:
+        rows.append([[("  " + title, "dim")], [(text, style)]])
+
+    for fault in trial.faults:
+        say("WRONG", fault, "warn")
+    if not trial.faults:
+        say("proto", "complete: each slot and attribute has its phrase")
+        say("results", f"shapes as inferred, all written, the same in both executors: {shapes_of(trial.tried)}")
+    say("gradient", str(trial.slopes))
+    for name, (made, ran_on, far) in trial.on_cuda.items():
+        figures = f": {made.registers} registers, {spilled(made.spilled)}" if made.registers else ""
+        say("cuda", f"{name}, compiled by {made.compiler}{figures}")
+        say("", f"ran on {ran_on}; the largest distance from numpy is {far:.1e}")
+    others = [name for name in trial.defined if name != trial.op]
+    if others:
+        say("with", ", ".join(others))
+    call = f"{trial.op}({', '.join(definition.inputs)}{attrs})"
+    say("use", f"{call}, append_op; %fluid kernels drop {trial.op} takes it back")
+    return lines + columns(rows)
+
+
 def spilled(n: int) -> str:
     """Spilled registers in words."""
     return f"{n} bytes of registers spilled" if n else "none spilled"
 
 
 def shapes_of(tried: Sequence[tuple[str, str]]) -> str:
-    """The shapes of cases in words, not all of them where there are many.
-
-    Args:
-        tried: (shapes, dtype) of each.
+    """The shapes of cases, (shapes, dtype) each, in words; not all of them where there are many.
 
     Example:
         >>> shapes_of([("X [7]", "float32"), ("X [7]", "float64"), ("X [0, 3]", "float32")])

@@ -78,30 +78,12 @@ _written: dict[tuple[str, str, tuple[str, ...]], Trial] = {}
 
 
 def written(type: str = "") -> list[Trial]:
-    """The kernels that were written in this process and are in their places.
-
-    Args:
-        type: of this operator alone.
-
-    Returns:
-        Trials, the oldest first.
-    """
+    """The kernels written in this process, of one operator or all, that are in their places; the oldest first."""
     return [t for t in _written.values() if t.installed and type in ("", t.op)]
 
 
 def take_back(type: str, place: str = "") -> list[Trial]:
-    """Removes the kernels that were written for an operator.
-
-    Args:
-        type: the operator.
-        place: ``cpu`` or ``cuda``; default both.
-
-    Returns:
-        What was taken back.
-
-    Raises:
-        NotFound: none was written for it.
-    """
+    """Removes the kernels that were written for an operator, by default on both places; NotFound where none was."""
     found = [t for t in written(type) if place in ("", t.place)]
     if not found:
         names = [t.op for t in written()]
@@ -116,21 +98,11 @@ def take_back(type: str, place: str = "") -> list[Trial]:
 
 
 def write_kernel(
-    type: str,
-    text: str,
-    device: str = "cpu",
-    *,
-    grad: bool = False,
-    dtypes: Sequence[str] = (),
-    inputs: Mapping[str, Any] | None = None,
-    attrs: Mapping[str, Any] | None = None,
-    launch: Mapping[str, str] | None = None,
-    names: Mapping[str, Any] | None = None,
-    force: bool = False,
-    file: str = "",
-    first: int = 1,
-    architecture: int = ARCHITECTURE,
-) -> Trial:
+    type: str, text: str, device: str = "cpu", *, grad: bool = False, dtypes: Sequence[str] = (),
+    inputs: Mapping[str, Any] | None = None, attrs: Mapping[str, Any] | None = None,
+    launch: Mapping[str, str] | None = None, names: Mapping[str, Any] | None = None, force: bool = False,
+    file: str = "", first: int = 1, architecture: int = ARCHITECTURE,
+) -> Trial:  # fmt: skip
     """Write a kernel for an operator: it is compiled, checked, and takes the place of the one before.
 
     Args:
@@ -147,9 +119,6 @@ def write_kernel(
         file: what tracebacks and compilers call the text.
         first: the number of its first line.
         architecture: for which NVRTC compiles, 90 for sm_90.
-
-    Returns:
-        What came of it.
 
     Raises:
         NotFound: no such operator, or a name that it does not have.
@@ -291,13 +260,11 @@ def watched_by(type: str, tried: Sequence[Case]) -> str:
 
 def wrong_results(type: str, wrong: Difference, is_slope: bool) -> KernelRefused:
     """The error about a kernel that gives wrong results."""
-    at = f"{wrong.name}{list(wrong.index)}" if wrong.index is not None else wrong.name
     what = "a gradient that is none" if is_slope else "wrong results"
-    more = (
-        f", the first of {wrong.count} that are, of {wrong.size}" if wrong.count > 1 and wrong.index is not None else ""
-    )
+    several = wrong.count > 1 and wrong.index is not None
+    more = f", the first of {wrong.count} that are, of {wrong.size}" if several else ""
     return KernelRefused(
-        f"The kernel of {type} gives {what}: {at} is off{more}.",
+        f"The kernel of {type} gives {what}: {wrong.element} is off{more}.",
         slots=[("on", f"{wrong.shape}, {wrong.dtype}", None, None)], expected=wrong.expected, received=wrong.received,
         hint=wrong.hint or "the kernels of this session stay as they were; --force takes it all the same.",
     )  # fmt: skip

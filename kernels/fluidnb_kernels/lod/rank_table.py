@@ -1,30 +1,16 @@
 """Rank tables: sequences from the longest to the shortest, rows in that order, and memories that shrink."""
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import (
-    EMPTY,
-    GRAD,
-    Array,
-    Attr,
-    Binder,
-    Context,
-    OpDef,
-    OpDesc,
-    default_grad,
-    grad_names,
-    grad_op,
-    op,
-    same,
-)
-from fluidnb.op.grad import grad_desc
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op, same
+from fluidnb.op.attr import Attr
 from fluidnb.op.rules import like_forward
 from fluidnb.values.copies import on_host
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels import verbs
+from fluidnb_kernels.gradients import gradient_by
 from fluidnb_kernels.lod.take_sequences import cut, sequences
 
 
@@ -111,12 +97,6 @@ def _infer(c: Context) -> None:
         c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    (target,) = grad_names(desc, "X", no_grad)
-    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "RankTable": desc.ins["RankTable"]}
-    return [] if target == EMPTY else [grad_desc("reorder_lod_tensor_by_rank_grad", desc, ins, {"Out": [target]})]
-
-
 def _reordered(b: Binder, back: bool) -> Array:
     """Make Out; gives which row of X comes to each place."""
     x, lod = b["X"], b.lod("X")
@@ -136,7 +116,7 @@ def _reordered(b: Binder, back: bool) -> Array:
     inputs=_READS,
     outputs={"Out": "the same, the longest sequence of the table first"},
     infer=_infer,
-    grad=_grad,
+    grad=gradient_by("reorder_lod_tensor_by_rank_grad", {"RankTable": "RankTable"}, {"X": "Out"}, {"Out": "X"}),
     guard=ranks,
     dtype_slot="X",
     cuda=True,

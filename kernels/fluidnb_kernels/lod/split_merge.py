@@ -1,16 +1,15 @@
 """split_lod_tensor, merge_lod_tensor: split and merge rows or sequences by a mask."""
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_names, op, product
-from fluidnb.op.grad import grad_desc
+from fluidnb.op import Array, Attr, Binder, Context, op, product
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.compare.compare import CUDA
 from fluidnb_kernels.cuda import each, vector
+from fluidnb_kernels.gradients import gradient_by
 from fluidnb_kernels.lod.take_sequences import Offsets, cut, level_of, sequences, stacked
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
@@ -90,20 +89,15 @@ def _split_infer(c: Context) -> None:
             c.set(slot, (-1, *x.shape[1:]), x.dtype, lod)
 
 
-def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    (target,) = grad_names(desc, "X", no_grad)
-    ins = {"X": desc.ins["X"], "Mask": desc.ins["Mask"]}
-    ins |= {f"In{side}": [n + GRAD for n in desc.outs[f"Out{side}"]] for side in ("True", "False")}
-    return [] if target == EMPTY else [grad_desc("merge_lod_tensor", desc, ins, {"Out": [target]})]
-
-
 @op(
     "split_lod_tensor",
     inputs={"X": "rows, or sequences", "Mask: bool[N] | bool[N, 1]": "one for each row or sequence"},
     outputs={"OutTrue": "those marked True", "OutFalse": "the others"},
     attrs=_LEVEL,
     infer=_split_infer,
-    grad=_split_grad,
+    grad=gradient_by(
+        "merge_lod_tensor", {"X": "X", "Mask": "Mask"}, {"InTrue": "OutTrue", "InFalse": "OutFalse"}, {"Out": "X"}
+    ),
     guard=lambda b: _ways(b, "X"),
     dtype_slot="X",
     cuda=True,
@@ -150,14 +144,6 @@ def _merge_infer(c: Context) -> None:
         lod, above = c.lod("InTrue"), c.lod("X")[: c.attr("level")]
         rows = -1 if lod or c.lod("X") else next(iter(c["X"].shape), -1)
         c.set("Out", (rows, *true.shape[1:]), true.dtype, (*above, *lod))
-
-
-def _merge_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    outs = {f"Out{side}": grad_names(desc, f"In{side}", no_grad) for side in ("True", "False")}
-    if all(n == EMPTY for names in outs.values() for n in names):
-        return []
-    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "Mask": desc.ins["Mask"]}
-    return [grad_desc("split_lod_tensor", desc, ins, outs)]
 
 
 def _sides(b: Binder) -> tuple[list[Array], list[Offsets]]:
@@ -227,7 +213,9 @@ for _type, _doc in (
         outputs={"Out": "all of them in the order of Mask"},
         attrs=_LEVEL,
         infer=_merge_infer,
-        grad=_merge_grad,
+        grad=gradient_by(
+            "split_lod_tensor", {"Mask": "Mask"}, {"X": "Out"}, {"OutTrue": "InTrue", "OutFalse": "InFalse"}
+        ),
         guard=lambda b: _ways(b, "InTrue", "InFalse", "X"),
         unset=("InTrue", "InFalse"),
         dtype_slot="InTrue",

@@ -1,10 +1,9 @@
 """sum: the sum of several tensors, or of several arrays of tensors."""
 
-from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, OpDef, OpDesc, op
+from fluidnb.op import Binder, Context, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
 from fluidnb_kernels.array.tensor_arrays import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.launch import NUMBERS
@@ -13,10 +12,6 @@ from fluidnb_kernels.math.scale import scaled_gradients
 from fluidnb_kernels.rows.device_rows import emit_sum_on_cuda
 from fluidnb_kernels.rows.values import as_x, dtype_of, emit_sum, or_rows, shape_of
 from fluidnb_kernels.rules import agree, joint
-
-
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    return scaled_gradients(desc, 1.0, no_grad)
 
 
 def _infer(c: Context) -> None:
@@ -60,7 +55,7 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
     outputs={"Out": "their sum"},
     cost="X",
     infer=or_rows(_infer),
-    grad=_grad,
+    grad=lambda desc, definition, no_grad: scaled_gradients(desc, 1.0, no_grad),
     inplace=True,
     rows=as_x,
     cuda=NUMBERS,

@@ -60,12 +60,7 @@ class View:
 
 
 def normalise(b: Binder, v: View, lines: Lines, mean: str, spread: str, inverted: bool = False) -> None:
-    """Emit Y from X, Scale and Bias.
-
-    Args:
-        lines: the same groups for a GPU.
-        spread: the slot of the variances; of one over the deviations, if ``inverted``.
-    """
+    """Emit Y from X, Scale and Bias; ``lines``: these groups for a GPU; ``inverted``: ``spread`` is 1 / deviation."""
     if b.on_cuda:
         return lines.forward(b, mean, spread, inverted)
     x, means, saved, out = v.image(b, "X"), v.moment(b, mean), v.moment(b, spread), channel_first(b["Y"], v.layout)

@@ -11,19 +11,13 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import CUDA, SLICE, all_rows, host_numbers, launch, normal_numbers, uniform_numbers
 from fluidnb_kernels.rows.values import values_of_output
 from fluidnb_kernels.rules import SHAPE_SLOTS, checked
-from fluidnb_kernels.tensor.fill import batch_size_like, fixed_shape, fixed_shape_or_rows
+from fluidnb_kernels.tensor.fill import LIKE, LIKE_INPUT, batch_size_like, fixed_shape, fixed_shape_or_rows
 from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 _SEED = Attr("int", 0, "0 for other numbers in every run; else the same in every run")
 _DTYPE = Attr("dtype", "float32", "dtype of Out")
 _ATTRS = {"shape": Attr("longs", [], "sizes"), "dtype": _DTYPE, "seed": _SEED, **SLICE}
-_LIKE_ATTRS = {
-    "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
-    "input_dim_idx": Attr("int", 0, "dimension of Input whose size is copied"),
-    "output_dim_idx": Attr("int", 0, "dimension of Out that gets it"),
-    "dtype": _DTYPE,
-    "seed": _SEED,
-}
+_LIKE_ATTRS = {**LIKE, "seed": _SEED}
 _BOUNDS = {"min": Attr("float", -1.0, "lower bound"), "max": Attr("float", 1.0, "upper bound")}
 _NORMAL = {"mean": Attr("float", 0.0, "their mean"), "std": Attr("float", 1.0, "their standard deviation")}
 
@@ -225,12 +219,10 @@ def randperm(b: Binder) -> None:
 #: Rows, and threads above each other, of a block that chooses classes.
 _SIDE, _ABOVE = 32, 8
 
-_INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences counts"}
-
 
 @op(
     "uniform_random_batch_size_like",
-    inputs=_INPUT,
+    inputs=LIKE_INPUT,
     outputs={"Out": "numbers from [min, max)"},
     attrs={
         **_LIKE_ATTRS,
@@ -261,7 +253,7 @@ def uniform_random_batch_size_like(b: Binder) -> None:
 
 @op(
     "gaussian_random_batch_size_like",
-    inputs=_INPUT,
+    inputs=LIKE_INPUT,
     outputs={"Out": "normal numbers"},
     attrs={**_LIKE_ATTRS, **_NORMAL},
     cost="Out",

@@ -22,10 +22,7 @@ TENSORS = {
 
 
 def shapes_of(attrs: Mapping[str, Any]) -> list[list[int]]:
-    """The shapes that the attributes declare.
-
-    Args:
-        attrs: with ``shape_concat`` and ``ranks``.
+    """The shapes that ``shape_concat`` and ``ranks`` of the attributes declare.
 
     Example:
         >>> shapes_of({"shape_concat": [-1, 3, 4, -1, 1], "ranks": [3, 2]})

@@ -41,13 +41,8 @@ SMALLEST_SIZE = Fold("r::smallest_size", then="r::smallest")
 LOGSUMEXP = Fold("r::logsumexp")
 
 
-def all_axes(b: Binder) -> Iterable[int]:
-    """All dimensions of X."""
-    return range(b["X"].ndim)
-
-
 def launch(
-    type: str, how: Fold, slope: str, axes: Callable[[Binder], Iterable[int]] = all_axes,
+    type: str, how: Fold, slope: str, axes: Callable[[Binder], Iterable[int]] = (lambda b: range(b["X"].ndim)),
     number: Callable[[Binder], float] = lambda b: 1.0,
     numbers: Callable[[Binder], tuple[float, float]] = lambda b: (0.0, 0.0),
 ) -> None:  # fmt: skip

@@ -1,10 +1,9 @@
 """cvm: how often something was shown and clicked, in the first two columns of its embedding."""
 
-from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 
 
@@ -16,11 +15,6 @@ def _infer(c: Context) -> None:
         expected="2 or more columns", received=list(x),
     )  # fmt: skip
     c.set("Y", (x[0], x[1] if c.attr("use_cvm") or x[1] < 0 else x[1] - 2), c["X"].dtype, c.lod("X"))
-
-
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    ins = {"X": desc.ins["X"], "CVM": desc.ins["CVM"], "Y" + GRAD: [n + GRAD for n in desc.outs["Y"]]}
-    return [grad_desc("cvm_grad", desc, ins, {"X" + GRAD: grad_names(desc, "X", no_grad)})]
 
 
 def rates(x: Array, keep: bool, out: Array) -> None:
@@ -49,7 +43,7 @@ def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
     attrs={"use_cvm": Attr("bool", True, "whether the counts stay")},
     cost="2 * X[:1]",
     infer=_infer,
-    grad=_grad,
+    grad=default_grad("X", "CVM", "Y@GRAD", wrt=["X"]),
     host_only="has a kernel for the CPU alone, as in Fluid",
     dtypes=FLOATS,
 )

@@ -1,11 +1,10 @@
 """sequence_reshape, _reverse, _concat, _expand and _expand_as: rows in another order, or repeated."""
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, reading
 from fluidnb_kernels.rules import fits
@@ -120,10 +119,6 @@ def _reverse_infer(c: Context) -> None:
     c.set("Y", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
-def _reverse_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    return [OpDesc("sequence_reverse", {"X": [desc.outs["Y"][0] + "@GRAD"]}, {"Y": grad_names(desc, "X", no_grad)})]
-
-
 def _mirrored(offsets: Array) -> Array:
     """The source row of each row."""
     return np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
@@ -134,7 +129,7 @@ def _mirrored(offsets: Array) -> Array:
     inputs={"X: any[n, …] lod": ""},
     outputs={"Y": "like X"},
     infer=_reverse_infer,
-    grad=_reverse_grad,
+    grad=second_grad("sequence_reverse", {}, {"X": "Y"}, {"Y": "X"}),
     cuda=True,
 )
 def sequence_reverse(b: Binder) -> None:

@@ -10,6 +10,7 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.array.tensor_arrays import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.cuda import cast as emit_cast
+from fluidnb_kernels.gradients import gradient_by
 from fluidnb_kernels.tensor.strided_copy import move
 
 
@@ -17,13 +18,6 @@ def _assign_infer(c: Context) -> None:
     x = c["X"]
     if not isinstance(x, LoDTensorArray):
         c.set("Out", x.shape, x.dtype, c.lod("X"))
-
-
-def _assign_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    (target,) = grad_names(desc, "X", no_grad)
-    if target == "@EMPTY@":
-        return []
-    return [OpDesc("assign", {"X": [desc.outs["Out"][0] + "@GRAD"]}, {"Out": [target]})]
 
 
 def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
@@ -36,7 +30,7 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
     inputs={"X: any | array": "a tensor or an array of tensors"},
     outputs={"Out": "its copy"},
     infer=_assign_infer,
-    grad=_assign_grad,
+    grad=gradient_by("assign", {}, {"X": "Out"}, {"Out": "X"}),
     inplace=True,
     cuda=True,
 )

@@ -5,8 +5,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
-from fluidnb.op.grad import default_grad, grad_desc, grad_names, second_grad
+from fluidnb.op import EMPTY, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
+from fluidnb.op.grad import default_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.axis_reduction import fold as reduced
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
@@ -174,12 +174,6 @@ def _split_infer(c: Context) -> None:
         c.set("Out", (*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype, c.lod("X") if axis else (), i)
 
 
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    parts = [n + GRAD for n in desc.outs["Out"]]
-    axis = {s: n for s, n in desc.ins.items() if s == "AxisTensor" and n}
-    return [grad_desc("concat", desc, {"X": parts, **axis}, {"Out": grad_names(desc, "X", no_grad)})]
-
-
 @op(
     "split",
     inputs={
@@ -194,7 +188,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
         "axis": Attr("int", 0, "the dimension that is cut; from the end when negative"),
     },
     infer=_split_infer,
-    grad=_grad,
+    grad=second_grad("concat", {"AxisTensor": "AxisTensor"}, {"X": "Out"}, {"Out": "X"}),
     guard=values_of("AxisTensor", "SectionsTensorList"),
     dtype_slot="X",
     cuda=True,

@@ -1,5 +1,6 @@
 """Tensors filled with constants, or with evenly spaced numbers."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -110,17 +111,21 @@ def batch_size_like(c: Context) -> None:
     c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
 
 
+#: What operators have whose Out has one size from Input.
+LIKE_INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences counts"}
+LIKE = {
+    "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
+    "input_dim_idx": Attr("int", 0, "dimension of Input whose size is copied"),
+    "output_dim_idx": Attr("int", 0, "dimension of Out that gets it"),
+    "dtype": Attr("dtype", "float32", "dtype of Out"),
+}
+
+
 @op(
     "fill_constant_batch_size_like",
-    inputs={"Input": "what has the batch size; with a LoD, its number of sequences counts"},
+    inputs=LIKE_INPUT,
     outputs={"Out": "of the shape of the attribute, with one size from Input"},
-    attrs={
-        "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
-        "dtype": Attr("dtype", "float32", "dtype of Out"),
-        "input_dim_idx": Attr("int", 0, "dimension of Input whose size is copied"),
-        "output_dim_idx": Attr("int", 0, "dimension of Out that gets it"),
-        **VALUE,
-    },
+    attrs={**LIKE, **VALUE},
     infer=batch_size_like,
     grad=no_slope,
     cuda=True,
@@ -211,12 +216,7 @@ def assign_value(b: Binder) -> None:
 
     Source: Fluid's assign_value_op.
     """
-    verbs.write(b, b["Out"], _list(b, _values(b)))
-
-
-def _values(b: Binder) -> list[Any]:
-    """The values of the attribute that holds some."""
-    return next((b.attr(name) for name in _VALUES if b.attr(name)), [])
+    verbs.write(b, b["Out"], _list(b, next((b.attr(name) for name in _VALUES if b.attr(name)), [])))
 
 
 def _list(b: Binder, values: list[Any]) -> Any:
@@ -255,15 +255,18 @@ def fill(b: Binder) -> None:
     verbs.write(b, b["Out"], _list(b, b.attr("value")))
 
 
-#: The dtypes of the SPACED kernels.
 #: The dtypes of the CUDA kernels.
 _WHOLE = ("int32", "int64")
 NUMBERS = (*FLOATS, *_WHOLE)
 
 
-def _range_numbers(c: Context) -> tuple[Any, ...]:
-    """Start, end and step: what the binding depends on."""
-    return tuple(on_host(c[slot]).item() for slot in ("Start", "End", "Step"))
+def _numbers_of(*slots: str) -> Callable[[Context], tuple[Any, ...]]:
+    """The numbers of inputs, on which the binding depends."""
+    return lambda c: tuple(on_host(c[slot]).item() for slot in slots)
+
+
+_range_numbers = _numbers_of("Start", "End", "Step")
+_count = _numbers_of("Start", "Stop", "Num")
 
 
 def _range_infer(c: Context) -> None:
@@ -305,11 +308,6 @@ def range(b: Binder) -> None:
     if b.on_cuda:
         return _spaced(b, out, start, step)
     return b(np.copyto, out, (start + np.arange(out.size) * step).astype(out.dtype))
-
-
-def _count(c: Context) -> tuple[Any, ...]:
-    """Start, stop and how many."""
-    return tuple(on_host(c[slot]).item() for slot in ("Start", "Stop", "Num"))
 
 
 def _linspace_infer(c: Context) -> None:

@@ -1,14 +1,13 @@
 """meshgrid, roll and unbind: elements rearranged."""
 
-from collections.abc import Collection
 from functools import partial
 from itertools import product
 from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
-from fluidnb.op.grad import default_grad, grad_desc, grad_names
+from fluidnb.op import Array, Attr, Binder, Context, grad_op, op, values_of
+from fluidnb.op.grad import default_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import integers, one_axis
@@ -30,17 +29,12 @@ def _column(x: Array, i: int, rank: int) -> Array:
     return x.reshape([x.size if j == i else 1 for j in range(rank)])
 
 
-def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    ins = {"X": list(desc.ins["X"]), "outputs@GRAD": [n + GRAD for n in desc.outs["Out"]]}
-    return [grad_desc("meshgrid_grad", desc, ins, {"X@GRAD": grad_names(desc, "X", no_grad)})]
-
-
 @op(
     "meshgrid",
     inputs={"X*: any[its length]": "lists"},
     outputs={"Out*": "for each list a tensor with a dimension for every list"},
     infer=_grid_infer,
-    grad=_grid_grad,
+    grad=second_grad("meshgrid_grad", {"X": "X"}, {"outputs@GRAD": "Out"}, {"X@GRAD": "X"}),
     cuda=True,
 )
 def meshgrid(b: Binder) -> None:
@@ -154,18 +148,13 @@ def _unbind_infer(c: Context) -> None:
         c.set("Out", (*x.shape[:axis], *x.shape[axis + 1 :]) or (1,), x.dtype, (), i)
 
 
-def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    parts = [n + GRAD for n in desc.outs["Out"]]
-    return [grad_desc("stack", desc, {"X": parts}, {"Y": grad_names(desc, "X", no_grad)})]
-
-
 @op(
     "unbind",
     inputs={"X": "at least one dimension"},
     outputs={"Out*": "its parts, one dimension less"},
     attrs={"axis": Attr("int", 0, "the dimension that is taken apart; from the end when negative")},
     infer=_unbind_infer,
-    grad=_unbind_grad,
+    grad=second_grad("stack", {}, {"X": "Out"}, {"Y": "X"}),
     cuda=True,
 )
 def unbind(b: Binder) -> None:

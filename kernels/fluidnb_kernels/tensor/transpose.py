@@ -1,12 +1,11 @@
 """transpose, reverse and flip: dimensions in another order, or the other way round."""
 
-from collections.abc import Collection
 from functools import partial
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, same
-from fluidnb.op.grad import default_grad, grad_desc, grad_names, linear_grad
+from fluidnb.op import Attr, Binder, Context, grad_op, op, same
+from fluidnb.op.grad import default_grad, linear_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
 
@@ -95,11 +94,6 @@ def _reverse_infer(c: Context) -> None:
     same()(c)
 
 
-def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    g = [desc.outs["Out"][0] + GRAD]
-    return [grad_desc(desc.optype, desc, {"X": g}, {"Out": grad_names(desc, "X", no_grad)})]
-
-
 def _reversed(b: Binder, x: np.ndarray) -> np.ndarray:
     """A tensor with dimensions the other way round, a view."""
     axes = {a % x.ndim for a in b.attr("axis")}
@@ -113,7 +107,7 @@ def _reverse_define(type: str, source: str) -> None:
         outputs={"Out": "of its shape"},
         attrs={"axis": Attr("ints", doc="the dimensions that are turned round; from the end when negative")},
         infer=_reverse_infer,
-        grad=_grad,
+        grad=second_grad(type, {}, {"X": "Out"}, {"Out": "X"}),
         cuda=True,
         doc=f"""Out = X with the elements along each of ``axis`` in reverse order. The gradient turns them back.
 

@@ -8,22 +8,14 @@ from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
 from fluidnb_magics.arguments import evaluate
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    UsageError,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    show,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, argument, command, program_option
 from fluidnb_magics.commands._offers import blocks
 from fluidnb_magics.commands.tree import named_tree
+from fluidnb_magics.display import show, width
 from fluidnb_magics.session.cell_groups import Placed
 from fluidnb_magics.session.cells import Cell
 from fluidnb_magics.session.change_report import report_lines
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.BUILD, "block open turns", lambda bench, words: ["open", "close", *blocks(bench, words)])

@@ -5,18 +5,11 @@ from fluidnb.program import Program
 from fluidnb.program.cost import GROUPS, batch_shapes, program_cost
 from fluidnb.viz.program.cost import cost_lines
 from fluidnb_magics.arguments import evaluate, positive, unquoted
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    Workbench,
-    argument,
-    command,
-    feed_option,
-    program_option,
-    show,
-)
+from fluidnb_magics.commands._command import Namespace, Section, argument, command, feed_option, program_option
 from fluidnb_magics.commands._feeds import read_feed
 from fluidnb_magics.commands._offers import programs
+from fluidnb_magics.display import show
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, "cost --by layer", programs)

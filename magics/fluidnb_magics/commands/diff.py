@@ -7,17 +7,9 @@ from fluidnb.program import Program
 from fluidnb.runtime.model_files import find_model, is_model, read_program
 from fluidnb.viz.program.diff import diff_lines, read_diff
 from fluidnb_magics.arguments import evaluate, unquoted
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    UsageError,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    show,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, argument, command, program_option
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, "diff before after")

@@ -1,17 +1,10 @@
 """``%fluid explore``: the widget that browses a program."""
 
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    show_widget,
-    startup_option,
-)
+from fluidnb_magics.commands._command import Namespace, Section, argument, command, program_option, startup_option
+from fluidnb_magics.display import show_widget
 from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, "explore")

@@ -3,21 +3,11 @@
 from fluidnb.extras import is_installed
 from fluidnb.viz import graph_html, graph_lines, level
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    show,
-    show_widget,
-    startup_option,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, argument, command, program_option, startup_option
 from fluidnb_magics.commands._offers import cells_and_blocks
-from fluidnb_magics.display import is_watched
+from fluidnb_magics.display import is_watched, show, show_widget, width
 from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, "graph net", cells_and_blocks)

@@ -23,8 +23,7 @@ def kernels(bench: Workbench, args: Namespace) -> None:
     """
     from fluidnb_kernels.lab import written, written_ops
     from fluidnb_kernels.lab.catalog import catalog_html, catalog_lines, read_catalog
-    from fluidnb_kernels.lab.op_report import op_lines
-    from fluidnb_kernels.lab.report import trial_lines
+    from fluidnb_kernels.lab.report import op_lines, trial_lines
 
     what = unquoted(args.what)
     if what == "drop":

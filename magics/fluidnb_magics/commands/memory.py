@@ -1,25 +1,18 @@
 """``%fluid memory``: the memory of a program's last run."""
 
+from argparse import Namespace
+
+from IPython.core.error import UsageError
+
 from fluidnb.viz.memory.growth import Growth, growth_html, growth_lines
 from fluidnb.viz.memory.reader import read_memory
 from fluidnb.viz.memory.svg import memory_html
 from fluidnb.viz.memory.text import memory_lines
 from fluidnb_magics.arguments import positive
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    UsageError,
-    Workbench,
-    argument,
-    command,
-    feed_option,
-    fetch_option,
-    program_option,
-    show,
-    show_widget,
-    width,
-)
+from fluidnb_magics.commands._command import Section, argument, command, feed_option, fetch_option, program_option
 from fluidnb_magics.commands._feeds import runner
+from fluidnb_magics.display import show, show_widget, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.RUN, "memory --growth 5 --feed x=X y=Y")

@@ -1,5 +1,7 @@
 """``%fluid nan``: finds the first NaN or infinity."""
 
+from IPython.core.error import UsageError
+
 from fluidnb.debug.nan import find_nan, search_nan
 from fluidnb.debug.session import current
 from fluidnb.memory import flags
@@ -7,20 +9,11 @@ from fluidnb.terminal.commands import view
 from fluidnb.viz import lines_html
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.text import finding_lines
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    UsageError,
-    Workbench,
-    argument,
-    command,
-    feed_option,
-    program_option,
-    show,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, argument, command, feed_option, program_option
 from fluidnb_magics.commands._feeds import read_feed
 from fluidnb_magics.commands._offers import global_variables
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.DEBUG, "nan --feed x=X y=Y", lambda bench, words: ["on", "off", *global_variables(bench, words)])

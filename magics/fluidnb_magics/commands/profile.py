@@ -1,5 +1,9 @@
 """``%fluid profile``: the time of each operator."""
 
+from argparse import Namespace
+
+from IPython.core.error import UsageError
+
 from fluidnb.data.feeder import data_variables
 from fluidnb.debug.profile import profile_steps
 from fluidnb.files.atomic_write import atomic_write
@@ -10,22 +14,11 @@ from fluidnb.viz.base.display_target import Terminal, find_display_target
 from fluidnb.viz.time.timeline import Timeline, read_timeline, timed, timeline_lines
 from fluidnb.viz.time.timeline_svg import timeline_html
 from fluidnb_magics.arguments import positive
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    UsageError,
-    Workbench,
-    argument,
-    command,
-    feed_option,
-    fetch_option,
-    program_option,
-    show,
-    show_widget,
-    width,
-)
+from fluidnb_magics.commands._command import Section, argument, command, feed_option, fetch_option, program_option
 from fluidnb_magics.commands._feeds import runner
+from fluidnb_magics.display import show, show_widget, width
 from fluidnb_magics.session.live_profile import LiveProfile
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.RUN, "profile --feed x=X y=Y --steps 3")

@@ -6,16 +6,8 @@ from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
 from fluidnb.values.device_array import printed
 from fluidnb.values.tensor import array_of
-from fluidnb.viz import (
-    lines_html,
-    read_preview,
-    read_scope,
-    read_tensor,
-    scope_html,
-    scope_lines,
-    tensor_html,
-    tensor_lines,
-)
+from fluidnb.viz import read_preview, read_scope, read_tensor, scope_html, scope_lines, tensor_html, tensor_lines
+from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, show, show_widget, width
 from fluidnb_magics.commands._offers import scope_variables

@@ -3,17 +3,9 @@
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server, new_token
 from fluidnb.debug.session import Session, current
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    UsageError,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    show,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, UsageError, argument, command, program_option
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.DEBUG, "serve --port 5678")

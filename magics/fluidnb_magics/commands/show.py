@@ -5,19 +5,12 @@ import re
 from fluidnb.errors import NotFound, near
 from fluidnb.viz import card_lines, program_html, program_lines, select
 from fluidnb_magics.arguments import positive, unquoted
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    startup_option,
-)
+from fluidnb_magics.commands._command import Namespace, Section, argument, command, program_option, startup_option
 from fluidnb_magics.commands._offers import cells
 from fluidnb_magics.display import show as display
 from fluidnb_magics.display import width
 from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.INSPECT, "show --search mul", cells)

@@ -5,16 +5,8 @@ from dataclasses import replace
 from fluidnb.program import Program
 from fluidnb.viz import tree_lines
 from fluidnb.viz.program.block_tree import BlockLine, read_tree
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    Workbench,
-    command,
-    program_option,
-    show,
-    startup_option,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, command, program_option, startup_option
+from fluidnb_magics.display import show, width
 from fluidnb_magics.session.cell_groups import OPEN
 
 

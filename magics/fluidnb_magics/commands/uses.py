@@ -5,17 +5,9 @@ from fluidnb.program import Variable
 from fluidnb.viz import read_program, uses_lines, uses_of
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.arguments import unquoted
-from fluidnb_magics.commands._command import (
-    Namespace,
-    Section,
-    Workbench,
-    argument,
-    command,
-    program_option,
-    show,
-    width,
-)
+from fluidnb_magics.commands._command import Namespace, Section, Workbench, argument, command, program_option
 from fluidnb_magics.commands._offers import variables
+from fluidnb_magics.display import show, width
 
 
 @command(Section.INSPECT, "uses h", variables)

@@ -8,17 +8,8 @@ from typing import Any
 
 import traitlets
 
-from fluidnb.builder import (
-    Draft,
-    Recipe,
-    Rehearsal,
-    draft_lines,
-    find_recipe,
-    ordered,
-    rehearsal_lines,
-    search,
-)
-from fluidnb.builder.draft import Text
+from fluidnb.builder import Recipe, Rehearsal, draft_lines, find_recipe, ordered, rehearsal_lines, search
+from fluidnb.builder.draft import Draft, Text
 from fluidnb.errors import FluidError
 from fluidnb.viz import read_op, sheet_lines
 from fluidnb.viz.base.styled_text import Line
