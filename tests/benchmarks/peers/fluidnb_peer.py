@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 
-
 #: FLAGS_native: what is measured here is numpy; ``native_peer.py`` changes this.
 NATIVE = "off"
 
