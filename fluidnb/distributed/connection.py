@@ -25,16 +25,18 @@ class Connection:
 
     def __init__(self, number: int, sync: bool, call: Call) -> None:
         self.number, self.sync, self.call = number, sync, call
-        self.step = self.generation = 0
+        self.step = self.generation = self._first = 0
         self._sending: dict[str, dict[str, Any]] = {}
         self._names: dict[str, list[str]] = {}  # what was received so far from each server
         self._received: dict[str, dict[str, Any]] = {}
+        self._steps: dict[tuple[str, str], int] = {}  # steps of each gradient; where no barrier ends a step
 
     def join(self, generation: int, step: int) -> None:
         """Continue from a step of a generation."""
-        self.generation, self.step = generation, step
+        self.generation, self.step, self._first = generation, step, step
         self._sending.clear()
         self._received.clear()
+        self._steps.clear()
 
     def send(self, endpoint: str, name: str, value: Any) -> None:
         """See `fluidnb.op.engine.TrainerSide`; synchronous gradients leave together, at the barrier."""
@@ -42,7 +44,10 @@ class Connection:
             self._sending.setdefault(endpoint, {})[name] = copied(value)
         else:
             self._received.clear()
-            self.call(endpoint, "push", self.generation, self.number, self.step, {name: copied(value)})
+            step = self._steps.setdefault((endpoint, name), self._first)
+            self.call(endpoint, "push", self.generation, self.number, step, {name: copied(value)})
+            self._steps[endpoint, name] = step + 1
+            self.step = max(self.step, step + 1)
 
     def send_barrier(self, endpoints: Sequence[str]) -> None:
         """See `fluidnb.op.engine.TrainerSide`."""

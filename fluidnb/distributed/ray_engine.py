@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -12,23 +11,17 @@ from types import TracebackType
 from typing import Any
 
 import fluidnb
+from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.local import Reader, whole_parameters
+from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet
-from fluidnb.extras import require
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 
-#: Seconds without any finished step or recovery after which a role counts as hanging.
-DEADLINE = 120.0
 #: Seconds between two checks of all roles.
 _POLL = 0.1
-
-
-def _ray() -> Any:
-    """The package ray."""
-    return require("ray", "RayEngine")
 
 
 class _Reach:
@@ -54,18 +47,6 @@ class _Reach:
             ) from None  # fmt: skip
 
 
-def _reach(address: str) -> None:
-    """Raise unless something listens at the address of a cluster, ``HOST:PORT`` or ``ray://HOST:PORT``."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except (OSError, ValueError) as e:
-        raise EnforceNotMet(
-            f"No Ray cluster answers at {address}.", expected="HOST:PORT of a running cluster", received=str(e)[:100],
-            hint="`ray status --address HOST:PORT` checks one; without address= Ray starts on this machine.",
-        ) from None  # fmt: skip
-
-
 def _bytes(programs: Sequence[Program]) -> list[bytes]:
     """Descriptions of programs, to be sent."""
     return [program.desc.serialize_to_string() for program in programs]
@@ -76,13 +57,20 @@ class RayEngine:
 
     Use it in a ``with``. Each server writes checkpoints. A process that ends is started again by Ray: all servers go
     back to the newest step of which every one has a checkpoint, and trainers continue from there. Batches must be the
-    same at each call of the reader, so that the result is that of a run without faults.
+    same at each call of the reader, so that the result is that of a run without faults. With ``sync_mode=False`` each
+    server goes back to its own newest checkpoint, and trainers send again what it has not seen.
+
+    Without an address, Ray starts on this machine: all its ports are bound to loopback, and every call needs a random
+    token, which is in a file that this user alone may read. Roles exchange arrays, SelectedRows, names and numbers;
+    programs travel as descriptions. Only the reader is a Python function, which Ray pickles in this process.
 
     Args:
         transpiler: after its `transpile`.
-        address: of a Ray cluster; None starts Ray on this machine, where it listens as Ray is configured.
+        address: of a Ray cluster, which listens where and asks for what it was started with; None for this machine.
         checkpoints: folder, which all servers reach; None for a temporary one.
         every: steps between two checkpoints.
+        deadline: seconds after which a role that does not answer, or a step that does not end, is an error.
+        resume: whether to continue from the newest common step in the folder; its batches are skipped.
 
     Attributes:
         events: recoveries as text, with the step that training went back to.
@@ -90,101 +78,163 @@ class RayEngine:
 
     def __init__(
         self, transpiler: DistributeTranspiler, address: str | None = None, checkpoints: str | Path | None = None,
-        every: int = 1,
+        every: int = 1, deadline: float = 120.0, resume: bool = False,
     ) -> None:  # fmt: skip
         self.transpiler, self.plan, self.address, self.every = transpiler, transpiler.plan, address, every
+        self.deadline, self.resume = deadline, resume
         self.events: list[str] = []
         self.generation = -1
         self._folder = str(checkpoints) if checkpoints is not None else None
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._servers: dict[str, Any] = {}
         self._trainers: list[Any] = []
         self._prepared: set[int] = set()  # trainers that know their programs
-        self._started = False
+        self._done: dict[int, int] = {}  # trainer -> steps of finished calls of `train`
+        self._asked: dict[Any, str] = {}  # call of a role's state -> the role
+        self._since = 0.0  # when they were called
+        self._stack = contextlib.ExitStack()
 
     # ---- processes
 
     def __enter__(self) -> RayEngine:
-        ray = _ray()
-        if not ray.is_initialized():
-            here: dict[str, Any] = {"include_dashboard": False}
-            if self.address is not None:
-                _reach(self.address)  # Ray itself tries for minutes
-                here = {"address": self.address}
-            ray.init(log_to_driver=False, logging_level="ERROR", **here)
-            self._started = True
-        if self._folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="fluidnb-")
-            self._folder = self._temporary.name
+        self.transpiler.check_unchanged()
         try:
-            self._start(ray)
+            if self._folder is None:
+                self._folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="fluidnb-"))
+                self._stack.callback(setattr, self, "_folder", None)
+            elif not self.resume:
+                self._refuse_old(self._folder)
+            self._start(self._stack.enter_context(running_ray(self.address)))
         except BaseException as e:
             self.__exit__(type(e), e, None)
             raise
         return self
 
+    def _refuse_old(self, folder: str) -> None:
+        """Raise where an earlier training has left checkpoints, which this one would remove."""
+        steps = {endpoint: Checkpoints(folder, endpoint).steps() for endpoint in self.plan.endpoints}
+        if any(steps.values()):
+            raise EnforceNotMet(
+                f"The folder {folder} has checkpoints of an earlier training.", expected="an empty folder",
+                received="; ".join(f"{name}: steps {row}" for name, row in steps.items()),
+                hint="RayEngine(..., resume=True) continues it; another folder begins anew.",
+            )  # fmt: skip
+
     def _start(self, ray: Any) -> None:
+        self._stack.callback(self._kill, ray)
         lasting = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
         server = ray.remote(**lasting, max_concurrency=2 * self.plan.trainers + 8)(ServerRole)
         trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
         for endpoint in self.plan.endpoints:
             self._servers[endpoint] = server.remote(endpoint, self._folder, self.every)
-        self._trainers = [trainer.remote(number) for number in range(self.plan.trainers)]
-        for role, actor in self._roles().items():
-            version = ray.get(actor.version.remote())
-            if version != fluidnb.__version__:
+        for number in range(self.plan.trainers):
+            self._trainers.append(trainer.remote(number))
+        end = time.monotonic() + self.deadline
+        states = None
+        while states is None and time.monotonic() < end:
+            states = self._states(ray)
+        for role, state in (states or {}).items():
+            if state is None:
                 raise EnforceNotMet(
-                    f"{role} runs another version of fluidnb.", expected=fluidnb.__version__, received=version,
-                    hint="install the same version on all machines of the cluster.",
+                    f"{role} does not start.", expected="a process with fluidnb", received=self._reason(ray, role),
+                    hint="install the same version of fluidnb on all machines of the cluster.",
                 )  # fmt: skip
+            if state["version"] != fluidnb.__version__:
+                raise EnforceNotMet(
+                    f"{role} runs another version of fluidnb, on {state['host']}.", expected=fluidnb.__version__,
+                    received=state["version"], hint="install the same version on all machines of the cluster.",
+                )  # fmt: skip
+
+    def _reason(self, ray: Any, role: str) -> str:
+        """Why the process of a role ended."""
+        try:
+            ray.get(self._roles()[role].state.remote(), timeout=self.deadline)
+        except Exception as e:  # of several classes of Ray
+            return next((line for line in reversed(str(e).splitlines()) if line.strip()), type(e).__name__)[:200]
+        return "an answer at last"
+
+    def _kill(self, ray: Any) -> None:
+        """End all processes; one that is stopped by a signal ends, too."""
+        for actor in self._roles().values():
+            ray.kill(actor)
+        self._servers, self._trainers, self._prepared, self._asked, self.generation = {}, [], set(), {}, -1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ray = _ray()
-        for actor in self._roles().values():
-            ray.kill(actor)
-        self._servers, self._trainers, self._prepared, self.generation = {}, [], set(), -1
-        if self._started:
-            ray.shutdown()
-            self._started = False
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = self._folder = None
+        self._stack.close()
 
     def _roles(self) -> dict[str, Any]:
         """Role -> its actor."""
         return {**self._servers, **{f"trainer:{i}": actor for i, actor in enumerate(self._trainers)}}
 
+    def states(self) -> dict[str, dict[str, Any] | None]:
+        """Step, generation, process and machine of each role; None for one that restarts.
+
+        Raises:
+            EnforceNotMet: a role has not answered for `deadline` seconds.
+        """
+        import ray
+
+        while True:
+            states = self._states(ray)
+            if states is not None:
+                return states
+
+    def _states(self, ray: Any) -> dict[str, Any] | None:
+        """State of each role, None for one that restarts; None at all while some have not answered yet."""
+        from ray.exceptions import RayActorError
+
+        if not self._asked:
+            self._asked = {actor.state.remote(): role for role, actor in self._roles().items()}
+            self._since = time.monotonic()
+        _, late = ray.wait(list(self._asked), num_returns=len(self._asked), timeout=_POLL)
+        if late:
+            if time.monotonic() - self._since > self.deadline:
+                names = ", ".join(self._asked[call] for call in late)
+                raise EnforceNotMet(
+                    f"{names} does not answer for {self.deadline:g} s.", expected="an answer of every role",
+                    received=f"answers of {', '.join(sorted(set(self._asked.values()) - set(names.split(', '))))}",
+                    hint="its process is stopped, or its machine is overloaded: end it, and Ray starts it again.",
+                )  # fmt: skip
+            return None
+        asked, self._asked = self._asked, {}
+        states: dict[str, Any] = {}
+        for call, role in asked.items():
+            states[role] = None
+            with contextlib.suppress(RayActorError):
+                states[role] = ray.get(call)
+        return states
+
     # ---- training
 
     def train(self, reader: Reader, fetch_list: Sequence[Any] = ()) -> list[list[Any]]:
-        """Run all trainers until their batches end.
+        """Run all trainers until their batches end; another call continues with its own batches.
 
         Args:
             reader: gives the feeds of a trainer by its number, the same at each call; it is sent to the processes.
             fetch_list: variables or names to fetch in each step.
 
         Returns:
-            For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report.
+            For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report,
+            or that an earlier run took.
 
         Raises:
-            EnforceNotMet: a role has failed, or none has finished a step for `DEADLINE` seconds.
+            EnforceNotMet: a role has failed, or does not answer, or no step has ended for `deadline` seconds.
         """
-        ray = _ray()
+        import ray
+
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
         results: list[dict[int, Any]] = [{} for _ in self._trainers]
         running: dict[Any, int] = {}
         over: set[int] = set()
-        last = time.monotonic()
+        last, states = time.monotonic(), None
         while len(over) < len(self._trainers):
-            step = self._recover(ray)
-            if step is not None:
+            states = self._states(ray) or states
+            steps = self._recover(ray, states) if states and not self._asked else None
+            if steps is not None:
                 for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
-                    if not self._prepare(ray, number):
-                        continue
-                    call = self._trainers[number].steps.remote(self.generation, step, reader, names)
-                    running[call] = number
+                    if self._prepare(ray, number):
+                        running[self._continue(number, steps[number], reader, names)] = number
             ready, _ = ray.wait(list(running), timeout=_POLL) if running else ([], None)
             for call in ready:
                 number = running.pop(call)
@@ -192,18 +242,50 @@ class RayEngine:
                 if outcome is None:
                     continue
                 last = time.monotonic()
-                first, values, ended = outcome
-                results[number].update(enumerate(values, first))
+                start, values, ended = outcome
+                results[number].update(enumerate(values, start - self._done.get(number, 0)))
                 if ended:
                     over.add(number)
-            if time.monotonic() - last > DEADLINE:
-                raise EnforceNotMet(
-                    f"No trainer has finished a step for {DEADLINE:g} s.", expected="progress of every trainer",
-                    received="; ".join(f"{name}: {state}" for name, state in self._states(ray).items()),
-                    hint="the server that waits names the trainers whose gradients it has (complete).",
-                )  # fmt: skip
+            if time.monotonic() - last > self.deadline:
+                raise self._stalled(states or {})
         count = max((max(row, default=-1) for row in results), default=-1) + 1
+        self._finish(ray, results)
         return [[row.get(step) for step in range(count)] for row in results]
+
+    def _continue(self, number: int, step: int, reader: Reader, names: list[str]) -> Any:
+        """Let a trainer train for a while, from a step on."""
+        first = self._done.get(number, 0)
+        if step < first:
+            raise EnforceNotMet(
+                f"The servers have gone back to step {step}, and this call of train begins at step {first}.",
+                expected=f"a checkpoint of step {first}", received=f"step {step}",
+                hint="give all batches in one call of train.",
+            )  # fmt: skip
+        return self._trainers[number].steps.remote(self.generation, step, first, reader, names)
+
+    def _finish(self, ray: Any, results: list[dict[int, Any]]) -> None:
+        """Let every server write a checkpoint of the last step: the next call of `train` begins there."""
+        from ray.exceptions import RayActorError
+
+        for number, row in enumerate(results):
+            self._done[number] = self._done.get(number, 0) + max(row, default=-1) + 1
+        with contextlib.suppress(RayActorError):  # what it had is kept since the last checkpoint
+            ray.get([actor.keep.remote() for actor in self._servers.values()])
+
+    def _stalled(self, states: dict[str, Any]) -> EnforceNotMet:
+        """The error where no step ends, with the trainers that others wait for."""
+        everyone = set(range(self.plan.trainers))
+        missing: set[int] = set()
+        for endpoint in self._servers:
+            complete = set((states.get(endpoint) or {}).get("complete", ()))
+            missing |= everyone - complete if complete else set()
+        who = ", ".join(f"trainer:{number}" for number in sorted(missing)) or "Any trainer"
+        steps = {role: None if state is None else state["step"] for role, state in states.items()}
+        return EnforceNotMet(
+            f"{who} has sent no gradients for {self.deadline:g} s.", expected="progress of every trainer",
+            received="; ".join(f"{role}: {'restarts' if at is None else f'step {at}'}" for role, at in steps.items()),
+            hint="its reader waits, or its step takes longer: RayEngine(..., deadline=SECONDS).",
+        )  # fmt: skip
 
     def _prepare(self, ray: Any, number: int) -> bool:
         """Give a trainer its programs if its process is new; whether it answers."""
@@ -240,36 +322,34 @@ class RayEngine:
         self._prepared.discard(number)
         self.events.append(f"trainer:{number} has restarted")
 
-    def _states(self, ray: Any) -> dict[str, Any]:
-        """State of each server; None for one that does not answer."""
+    def _recover(self, ray: Any, states: dict[str, Any]) -> list[int] | None:
+        """Begin a new generation where a server is new; gives each trainer's step, None while servers start."""
         from ray.exceptions import RayActorError
 
-        states = {}
-        for endpoint, actor in self._servers.items():
-            try:
-                states[endpoint] = ray.get(actor.state.remote(), timeout=30)
-            except RayActorError:
-                states[endpoint] = None
-        return states
-
-    def _recover(self, ray: Any) -> int | None:
-        """Begin a new generation where a server is new; gives the step to join at, None while servers start."""
-        from ray.exceptions import RayActorError
-
-        states = self._states(ray)
-        if any(state is None for state in states.values()):
+        rows = [states[endpoint] for endpoint in self._servers]
+        if any(row is None for row in rows):
             return None
-        for state in states.values():
-            if state["error"] is not None:
-                raise state["error"]
-        if all(state["generation"] == self.generation for state in states.values()):
-            steps = [state["step"] for state in states.values()]
-            return None if None in steps else min(steps)
-        common = set.intersection(*({0, *state["checkpoints"]} for state in states.values()))
-        step = max(common) if self.generation >= 0 else 0
+        for row in rows:
+            if row["error"] is not None:
+                raise row["error"]
+        everyone = range(self.plan.trainers)
+        if all(row["generation"] == self.generation for row in rows):
+            if any(row["step"] is None for row in rows):
+                return None
+            if self.plan.sync:
+                return [min(row["step"] for row in rows)] * len(everyone)
+            # The newest step may be sent in part: servers ignore what they have seen.
+            done = [self._done.get(number, 0) for number in everyone]
+            return [max(done[number], *(row["newest"].get(number, 0) for row in rows)) for number in everyone]
+        step: int | None = None
+        if self.generation < 0 and not self.resume:
+            step = 0
+        elif self.plan.sync:
+            step = max(set.intersection(*({0, *row["checkpoints"]} for row in rows)))
         self.generation += 1
         if self.generation:
-            self.events.append(f"all servers went back to step {step}")
+            back = "their newest checkpoints" if step is None else f"step {step}"
+            self.events.append(f"all servers went back to {back}")
         plan = self.plan
         begun = [
             actor.begin.remote(
@@ -280,11 +360,13 @@ class RayEngine:
         ]  # fmt: skip
         with contextlib.suppress(RayActorError):  # it has ended meanwhile: the next check sees it
             ray.get(begun)
+        self._asked = {}
         return None
 
     def parameters(self) -> dict[str, Any]:
         """The whole parameters as the servers have them now, by name."""
-        ray = _ray()
+        import ray
+
         values: dict[Any, Any] = {}
         for endpoint, actor in self._servers.items():
             step = ray.get(actor.state.remote())["step"]

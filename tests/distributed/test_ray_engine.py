@@ -114,7 +114,7 @@ def test_an_error_of_a_trainer_reaches_the_caller() -> None:
 
 
 def test_a_cluster_that_is_not_there() -> None:
-    from fluidnb.distributed.ray_engine import _reach
+    from fluidnb.distributed.ray_start import check_reachable
 
     with pytest.raises(FluidError, match="No Ray cluster answers at 127.0.0.1:1"):
-        _reach("127.0.0.1:1")
+        check_reachable("127.0.0.1:1")

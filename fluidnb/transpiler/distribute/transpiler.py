@@ -82,6 +82,7 @@ class DistributeTranspiler:
         if not any(is_transfer(op) for op in startup.desc.block(0).ops):
             trainers_programs.extend_startup(plan, startup, trainer_id)
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
+        self._divided = main.desc.serialize_to_string()
 
     @property
     def plan(self) -> Plan:
@@ -97,12 +98,27 @@ class DistributeTranspiler:
             )  # fmt: skip
         return self._plan
 
+    def check_unchanged(self) -> None:
+        """Raise where the training program was edited after `transpile`: its division is that of the old one.
+
+        Raises:
+            OpValueError: with the number of operators before and after.
+        """
+        now = self.plan.program
+        if now.desc.serialize_to_string() != self._divided:
+            before = Program.parse_from_string(self._divided)
+            raise OpValueError(
+                "The program was edited after transpile.", expected=before.short(), received=now.short(),
+                hint="call transpile again: trainers and servers must run programs of one division.",
+            )  # fmt: skip
+
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that this trainer runs for each batch.
 
         Args:
             wait_port: ignored (compatibility): a trainer waits for its servers when it first receives.
         """
+        self.check_unchanged()
         return trainers_programs.main_program(self.plan, self.trainer_id)
 
     def get_trainer_programs(self, trainer_id: int) -> tuple[Program, Program]:
@@ -111,6 +127,7 @@ class DistributeTranspiler:
         Args:
             trainer_id: its number, from 0.
         """
+        self.check_unchanged()
         startup = self.plan.startup.clone()
         trainers_programs.extend_startup(self.plan, startup, trainer_id)
         return trainers_programs.main_program(self.plan, trainer_id), startup
@@ -141,6 +158,7 @@ class DistributeTranspiler:
         return self._server(endpoint).startup()
 
     def _server(self, endpoint: str) -> ServerPrograms:
+        self.check_unchanged()
         plan = self.plan
         if endpoint not in plan.endpoints:
             raise OpValueError(
