@@ -74,6 +74,8 @@ class RayEngine:
 
     Attributes:
         events: recoveries as text, with the step that training went back to.
+        states: role -> its newest known step, generation, process (``pid``) and machine (``host``); None while it
+            restarts. Renewed while `train` runs.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class RayEngine:
         self.transpiler, self.plan, self.address, self.every = transpiler, transpiler.plan, address, every
         self.deadline, self.resume = deadline, resume
         self.events: list[str] = []
+        self.states: dict[str, dict[str, Any] | None] = {}
         self.generation = -1
         self._folder = str(checkpoints) if checkpoints is not None else None
         self._servers: dict[str, Any] = {}
@@ -167,19 +170,6 @@ class RayEngine:
         """Role -> its actor."""
         return {**self._servers, **{f"trainer:{i}": actor for i, actor in enumerate(self._trainers)}}
 
-    def states(self) -> dict[str, dict[str, Any] | None]:
-        """Step, generation, process and machine of each role; None for one that restarts.
-
-        Raises:
-            EnforceNotMet: a role has not answered for `deadline` seconds.
-        """
-        import ray
-
-        while True:
-            states = self._states(ray)
-            if states is not None:
-                return states
-
     def _states(self, ray: Any) -> dict[str, Any] | None:
         """State of each role, None for one that restarts; None at all while some have not answered yet."""
         from ray.exceptions import RayActorError
@@ -203,6 +193,7 @@ class RayEngine:
             states[role] = None
             with contextlib.suppress(RayActorError):
                 states[role] = ray.get(call)
+        self.states = states
         return states
 
     # ---- training
@@ -227,10 +218,10 @@ class RayEngine:
         results: list[dict[int, Any]] = [{} for _ in self._trainers]
         running: dict[Any, int] = {}
         over: set[int] = set()
-        last, states = time.monotonic(), None
+        last = time.monotonic()
         while len(over) < len(self._trainers):
-            states = self._states(ray) or states
-            steps = self._recover(ray, states) if states and not self._asked else None
+            states = self._states(ray)
+            steps = None if states is None else self._recover(ray, states)
             if steps is not None:
                 for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
                     if self._prepare(ray, number):
@@ -247,7 +238,7 @@ class RayEngine:
                 if ended:
                     over.add(number)
             if time.monotonic() - last > self.deadline:
-                raise self._stalled(states or {})
+                raise self._stalled()
         count = max((max(row, default=-1) for row in results), default=-1) + 1
         self._finish(ray, results)
         return [[row.get(step) for step in range(count)] for row in results]
@@ -272,15 +263,15 @@ class RayEngine:
         with contextlib.suppress(RayActorError):  # what it had is kept since the last checkpoint
             ray.get([actor.keep.remote() for actor in self._servers.values()])
 
-    def _stalled(self, states: dict[str, Any]) -> EnforceNotMet:
+    def _stalled(self) -> EnforceNotMet:
         """The error where no step ends, with the trainers that others wait for."""
         everyone = set(range(self.plan.trainers))
         missing: set[int] = set()
         for endpoint in self._servers:
-            complete = set((states.get(endpoint) or {}).get("complete", ()))
+            complete = set((self.states.get(endpoint) or {}).get("complete", ()))
             missing |= everyone - complete if complete else set()
         who = ", ".join(f"trainer:{number}" for number in sorted(missing)) or "Any trainer"
-        steps = {role: None if state is None else state["step"] for role, state in states.items()}
+        steps = {role: None if state is None else state["step"] for role, state in self.states.items()}
         return EnforceNotMet(
             f"{who} has sent no gradients for {self.deadline:g} s.", expected="progress of every trainer",
             received="; ".join(f"{role}: {'restarts' if at is None else f'step {at}'}" for role, at in steps.items()),

@@ -8,6 +8,7 @@ import secrets
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,12 @@ from fluidnb.extras import require
 
 #: Ray's switch between this machine's address and loopback; its name says where Ray itself uses loopback.
 _CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+#: Ray gives its own processes 15 s to start, which the first start on a busy machine exceeds.
+_ATTEMPTS = 3
+#: Environment variable that marks the processes of one start.
+_MARK = "FLUIDNB_RAY"
+#: Seconds in which processes end by themselves.
+_GRACE = 10.0
 _MODE, _TOKEN, _PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 
 
@@ -48,22 +55,67 @@ def running_ray(address: str | None) -> Iterator[Any]:
                 ray = require("ray", "RayEngine")
                 check_reachable(address)  # Ray itself tries for minutes
                 here = {"address": address}
-            stack.callback(ray.shutdown)  # before init: it may be interrupted
-            _init(ray, here)
+            mark = stack.enter_context(_marked(ray))
+            _init(ray, here, mark)
         yield require("ray", "RayEngine")
 
 
-def _init(ray: Any, where: dict[str, Any]) -> None:
+@contextlib.contextmanager
+def _marked(ray: Any) -> Iterator[str]:
+    """A mark in the environment of all processes that start meanwhile; they end with the ``with``."""
+    mark = os.environ[_MARK] = secrets.token_hex(8)
+    try:
+        yield mark
+    finally:
+        _end(ray, mark)
+        os.environ.pop(_MARK, None)
+
+
+def _end(ray: Any, mark: str) -> None:
+    """End Ray, with what a failed start or a stopped process leaves behind."""
+    ray.shutdown()
+    end = time.monotonic() + _GRACE
+    left = marked(mark)
+    while left and time.monotonic() < end:
+        time.sleep(0.1)
+        left = marked(mark)
+    for process in left:
+        with contextlib.suppress(Exception):  # it has ended meanwhile
+            process.kill()
+
+
+def marked(mark: str) -> list[Any]:
+    """Other processes of this user, as `psutil` has them, that a start of Ray has brought about.
+
+    Args:
+        mark: of the start, in the environment variable ``FLUIDNB_RAY``.
+    """
+    import ray  # it brings psutil
+    import psutil  # isort: skip
+
+    assert ray is not None
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if (
+                process.pid != os.getpid() and process.environ().get(_MARK) == mark
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):  # fmt: skip
+                found.append(process)
+    return found
+
+
+def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
     """Start or join; errors of Ray in one sentence."""
     try:
-        try:
-            ray.init(log_to_driver=False, logging_level="ERROR", **where)
-        except Exception as e:
-            # Ray gives its own processes 15 s to start, which the first start on a busy machine exceeds.
-            if "timed out" not in str(e):
-                raise
-            ray.shutdown()
-            ray.init(log_to_driver=False, logging_level="ERROR", **where)
+        for attempt in range(_ATTEMPTS):
+            try:
+                ray.init(log_to_driver=False, logging_level="ERROR", **where)
+                break
+            except Exception as e:
+                _end(ray, mark)
+                if "timed out" not in str(e) or attempt == _ATTEMPTS - 1:
+                    raise
     except Exception as e:  # of many classes: of Ray, its client, its transport
         refused = type(e).__name__ == "AuthenticationError"
         place = where.get("address", "this machine")
