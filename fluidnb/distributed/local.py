@@ -84,6 +84,7 @@ class LocalEngine:
     # ---- roles
 
     def __enter__(self) -> LocalEngine:
+        self.transpiler.check_unchanged()
         engine.attach(self, self.plan.endpoints)
         for endpoint in self.plan.endpoints:
             self._start(endpoint, self._serve, endpoint)

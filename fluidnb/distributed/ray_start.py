@@ -44,7 +44,8 @@ def running_ray(address: str | None) -> Iterator[Any]:
         MissingPackage: Ray is not installed.
     """
     with contextlib.ExitStack() as stack:
-        if "ray" not in sys.modules or not sys.modules["ray"].is_initialized():
+        loaded = sys.modules.get("ray")
+        if loaded is None or not loaded.is_initialized():
             if address is None:
                 settings = _private_settings(stack)
                 ray = require("ray", "RayEngine")

@@ -1,4 +1,4 @@
-"""``python -m tests.distributed.faults [--runs 20] [--seed 1]``: kill roles at random steps, print a table.
+"""``python -m tests.distributed.faults [--runs 20] [--address HOST:PORT]``: kill roles at random steps.
 
 The exit status is 1 when a run hangs, loses a committed step or ends with other parameters than a run without faults.
 """
@@ -130,11 +130,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.distributed.faults", description="kill roles of trainings")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--address", help="of a Ray cluster on this machine; without it one starts")
     options = parser.parse_args()
     draw, feeds = random.Random(options.seed), feeds_of_lenet()
     expected, bad = without_faults(feeds), 0
     print(f"{'run':>3}  {'killed':10} {'at step':>7} {'committed':>9} {'back to':>7} {'lost':>4} {'equal':>5} {'s':>6}")
-    with running_ray(None):
+    with running_ray(options.address):
         for number in range(options.runs):
             run = with_fault(ROLES[number % len(ROLES)], draw.randrange(1, STEPS - 4), feeds, expected)
             bad += not run.good
