@@ -1,6 +1,6 @@
-"""``python -m tests.distributed.faults [--runs 20] [--address HOST:PORT]``: kill roles at random steps.
+"""``python -m tests.distributed.faults [--kills 20] [--trainings 4]``: kill roles of trainings at random steps.
 
-The exit status is 1 when a run hangs, loses a committed step or ends with other parameters than a run without faults.
+The exit status is 1 when a training hangs, loses a committed step or ends with other parameters than without faults.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,9 @@ from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.ray_start import running_ray
 from tests.distributed.networks import Feeds, batches, built, divided, lenet
 
-STEPS = 30
 ROLES = ("ps:0", "ps:1", "trainer:0", "trainer:1")
-#: Seconds that a training takes at most, faults included.
-_HANGS = 120.0
+#: Seconds without any progress after which a training counts as hanging.
+_HANGS = 240.0
 
 
 def adam() -> Any:
@@ -37,26 +36,24 @@ def adam() -> Any:
 
 
 @dataclass
-class Run:
-    """One training of which a process was killed.
+class Kill:
+    """One process that was killed with SIGKILL during a training.
 
     Attributes:
-        role: whose process was killed, with SIGKILL.
-        step: when it had done so many steps.
-        committed: the newest step of which every server had a checkpoint then.
+        role: whose process it was.
+        step: when it had done at least so many steps.
+        committed: the newest step of which every server had a checkpoint then; -1 where it was not killed.
         back: the step that the servers went back to; None where they did not have to.
-        seconds: of the whole training.
-        equal: whether the parameters have the bits of a run without faults.
-        events: of the engine.
+        seconds: until the same role had done another step.
+        equal: whether the parameters at the end have the bits of a training without faults.
     """
 
     role: str
     step: int
     committed: int = -1
     back: int | None = None
-    seconds: float = 0.0
+    seconds: float = float("nan")
     equal: bool = False
-    events: list[str] = field(default_factory=list)
 
     @property
     def lost(self) -> int:
@@ -65,13 +62,22 @@ class Run:
 
     @property
     def good(self) -> bool:
-        """Whether the process was killed, and nothing of the training was lost."""
-        return self.committed >= 0 and bool(self.events) and self.lost == 0 and self.equal
+        """Whether the process was killed and came back, and nothing of the training was lost."""
+        return self.committed >= 0 and self.seconds == self.seconds and self.lost == 0 and self.equal
 
 
-def feeds_of_lenet() -> Feeds:
-    """The batches of all runs."""
-    return batches(built(lenet, adam)[0], STEPS)
+def random_kills(draw: random.Random, roles: Sequence[str]) -> list[Kill]:
+    """A kill of each role in turn, at random steps."""
+    step, kills = 0, []
+    for role in roles:
+        step += draw.randrange(2, 9)
+        kills.append(Kill(role, step))
+    return kills
+
+
+def feeds_for(kills: Sequence[Kill]) -> Feeds:
+    """Batches for a training with some kills."""
+    return batches(built(lenet, adam)[0], kills[-1].step + 5)
 
 
 def without_faults(feeds: Feeds) -> dict[str, Any]:
@@ -81,36 +87,45 @@ def without_faults(feeds: Feeds) -> dict[str, Any]:
         return engine.parameters()
 
 
-def with_fault(role: str, step: int, feeds: Feeds, expected: dict[str, Any]) -> Run:
-    """Train with processes, and kill that of one role when it has done some steps.
+def with_faults(kills: Sequence[Kill]) -> None:
+    """Train with processes, kill some, and note in each kill what followed.
 
     Args:
-        role: an endpoint, or ``trainer:`` and its number.
-        step: fewer than there are batches.
-        feeds: whole batches.
-        expected: parameters of a run without faults.
+        kills: in the order of their steps.
     """
-    run, over = Run(role, step), threading.Event()
+    feeds = feeds_for(kills)
+    expected, over = without_faults(feeds), threading.Event()
 
     def slow(trainer: int) -> Iterator[Any]:
         for feed in split_batches(feeds, 2)(trainer):
             time.sleep(0.05)
             yield feed
 
-    def kill(engine: RayEngine, folder: str) -> None:
+    def state(engine: RayEngine, kill: Kill, step: int, other_than: int = 0) -> Any:
+        """The state of a role that has done some steps, in another process."""
         while not over.wait(0.01):
-            state = engine.states.get(role)
-            if state is not None and (state["step"] or 0) >= step:
-                kept = [set(Checkpoints(folder, name).steps()) for name in engine.plan.endpoints]
-                run.committed = max({0} | set.intersection(*kept))
-                os.kill(state["pid"], signal.SIGKILL)
-                return
+            now = engine.states.get(kill.role)
+            if now is not None and (now["step"] or 0) >= step and now["pid"] != other_than:
+                return now
+        return None
 
-    start = time.monotonic()
+    def work(engine: RayEngine, folder: str) -> None:
+        for kill in kills:
+            now = state(engine, kill, kill.step)
+            if now is None:
+                return
+            kept = [set(Checkpoints(folder, name).steps()) for name in engine.plan.endpoints]
+            kill.committed, events, start = max({0} | set.intersection(*kept)), len(engine.events), time.monotonic()
+            os.kill(now["pid"], signal.SIGKILL)
+            if state(engine, kill, now["step"] + 1, now["pid"]) is not None:
+                kill.seconds = time.monotonic() - start
+            found = [re.search(r"back to step (\d+)", event) for event in engine.events[events:]]
+            kill.back = min((int(match[1]) for match in found if match), default=None)
+
     with tempfile.TemporaryDirectory() as folder, RayEngine(
         divided(built(lenet, adam)), checkpoints=folder, deadline=_HANGS
     ) as engine:  # fmt: skip
-        killer = threading.Thread(target=kill, args=(engine, folder))
+        killer = threading.Thread(target=work, args=(engine, folder))
         killer.start()
         try:
             engine.train(slow)
@@ -118,33 +133,35 @@ def with_fault(role: str, step: int, feeds: Feeds, expected: dict[str, Any]) -> 
         finally:
             over.set()
             killer.join()
-    run.seconds, run.events = time.monotonic() - start, engine.events
-    back = [int(match[1]) for event in engine.events if (match := re.search(r"back to step (\d+)", event))]
-    run.back = min(back, default=None)
-    run.equal = all(np.array_equal(parameters[name], value) for name, value in expected.items())
-    return run
+    equal = all(np.array_equal(parameters[name], value) for name, value in expected.items())
+    for kill in kills:
+        kill.equal = equal
 
 
 def main() -> int:
-    """Run all and print them."""
+    """Run all trainings and print their kills."""
     parser = argparse.ArgumentParser(prog="python -m tests.distributed.faults", description="kill roles of trainings")
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--trainings", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--address", help="of a Ray cluster on this machine; without it one starts")
     options = parser.parse_args()
-    draw, feeds = random.Random(options.seed), feeds_of_lenet()
-    expected, bad = without_faults(feeds), 0
-    print(f"{'run':>3}  {'killed':10} {'at step':>7} {'committed':>9} {'back to':>7} {'lost':>4} {'equal':>5} {'s':>6}")
+    draw, bad = random.Random(options.seed), 0
+    roles = [ROLES[number % len(ROLES)] for number in range(options.kills)]
+    size = -(-options.kills // options.trainings)
+    print("training  killed      at step  committed  back to  lost  equal  seconds to recover")
     with running_ray(options.address):
-        for number in range(options.runs):
-            run = with_fault(ROLES[number % len(ROLES)], draw.randrange(1, STEPS - 4), feeds, expected)
-            bad += not run.good
-            back = "-" if run.back is None else run.back
-            print(
-                f"{number + 1:3}  {run.role:10} {run.step:7} {run.committed:9} {back:>7} {run.lost:4} "
-                f"{'yes' if run.equal else 'NO':>5} {run.seconds:6.1f}", flush=True,
-            )  # fmt: skip
-    print(f"{options.runs - bad} of {options.runs} runs without loss")
+        for first in range(0, options.kills, size):
+            kills = random_kills(draw, draw.sample(roles[first : first + size], len(roles[first : first + size])))
+            with_faults(kills)
+            for kill in kills:
+                bad += not kill.good
+                back, equal = "-" if kill.back is None else kill.back, "yes" if kill.equal else "NO"
+                print(
+                    f"{first // size + 1:8}  {kill.role:10}  {kill.step:7}  {kill.committed:9}  {back:>7}  "
+                    f"{kill.lost:4}  {equal:>5}  {kill.seconds:18.1f}", flush=True,
+                )  # fmt: skip
+    print(f"{options.kills - bad} of {options.kills} without loss")
     return 1 if bad else 0
 
 

@@ -76,18 +76,12 @@ def test_synchronous_training_equals_one_process(network: Any) -> None:
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
-@pytest.fixture(scope="module")
-def expected() -> Any:
-    return faults.without_faults(faults.feeds_of_lenet())
-
-
-@pytest.mark.parametrize("number", range(20))
-def test_a_killed_process_loses_no_committed_step(number: int, expected: Any, request: pytest.FixtureRequest) -> None:
-    if number >= 3 and not request.config.getoption("--full"):
-        pytest.skip("3 of 20 runs; all with --full, or python -m tests.distributed.faults")
-    role = faults.ROLES[(0, 2, 3, 1)[number % 4]]
-    run = faults.with_fault(role, random.Random(number).randrange(1, 20), faults.feeds_of_lenet(), expected)
-    assert run.good, run
+def test_killed_processes_lose_no_committed_step(request: pytest.FixtureRequest) -> None:
+    count = 20 if request.config.getoption("--full") else 3  # the rest: python -m tests.distributed.faults
+    roles = [faults.ROLES[(0, 2, 3, 1)[number % 4]] for number in range(count)]
+    kills = faults.random_kills(random.Random(1), roles)
+    faults.with_faults(kills)
+    assert all(kill.good for kill in kills), kills
 
 
 def linear() -> fluid.Variable:  # its gradients do not depend on the parameters, hence not on the order
