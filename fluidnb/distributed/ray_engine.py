@@ -22,6 +22,8 @@ from fluidnb.transpiler import DistributeTranspiler
 
 #: Seconds between two checks of all roles.
 _POLL = 0.1
+#: Seconds that a process has to start, at least.
+_START = 300.0
 
 
 class _Reach:
@@ -131,11 +133,10 @@ class RayEngine:
             self._servers[endpoint] = server.remote(endpoint, self._folder, self.every)
         for number in range(self.plan.trainers):
             self._trainers.append(trainer.remote(number))
-        end = time.monotonic() + self.deadline
         states = None
-        while states is None and time.monotonic() < end:
+        while states is None:
             states = self._states(ray)
-        for role, state in (states or {}).items():
+        for role, state in states.items():
             if state is None:
                 raise EnforceNotMet(
                     f"{role} does not start.", expected="a process with fluidnb", received=self._reason(ray, role),
@@ -160,6 +161,7 @@ class RayEngine:
         for actor in self._roles().values():
             ray.kill(actor)
         self._servers, self._trainers, self._prepared, self._asked, self.generation = {}, [], set(), {}, -1
+        self.states = {}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -179,11 +181,13 @@ class RayEngine:
             self._since = time.monotonic()
         _, late = ray.wait(list(self._asked), num_returns=len(self._asked), timeout=_POLL)
         if late:
-            if time.monotonic() - self._since > self.deadline:
-                names = ", ".join(self._asked[call] for call in late)
+            waited = time.monotonic() - self._since
+            wedged = [self._asked[call] for call in late if waited > self._patience(self._asked[call])]
+            if wedged:
+                others = sorted(set(self._asked.values()) - {self._asked[call] for call in late})
                 raise EnforceNotMet(
-                    f"{names} does not answer for {self.deadline:g} s.", expected="an answer of every role",
-                    received=f"answers of {', '.join(sorted(set(self._asked.values()) - set(names.split(', '))))}",
+                    f"{', '.join(wedged)} does not answer for {waited:.0f} s.", expected="an answer of every role",
+                    received=f"answers of {', '.join(others) or 'none'}",
                     hint="its process is stopped, or its machine is overloaded: end it, and Ray starts it again.",
                 )  # fmt: skip
             return None
@@ -195,6 +199,10 @@ class RayEngine:
                 states[role] = ray.get(call)
         self.states = states
         return states
+
+    def _patience(self, role: str) -> float:
+        """Seconds until a role counts as hanging; a process that starts may take longer."""
+        return self.deadline if self.states.get(role) else max(self.deadline, _START)
 
     # ---- training
 
@@ -222,6 +230,8 @@ class RayEngine:
         while len(over) < len(self._trainers):
             states = self._states(ray)
             steps = None if states is None else self._recover(ray, states)
+            if None in self.states.values() or not self._prepared:
+                last = time.monotonic()  # processes start
             if steps is not None:
                 for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
                     if self._prepare(ray, number):

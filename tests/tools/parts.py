@@ -30,6 +30,7 @@ MORE: dict[str, str] = {
     "tests/emulator": "g++",
     "tests/endurance": "processes, minutes",
     "tests/distributed/test_ray_engine.py": "Ray, processes",
+    "tests/distributed/test_ray_start.py": "Ray, processes",
     "tests/docs": "Sphinx, Chromium",
     "tests/fuzz": "minutes",
     "tests/gpu": "g++ and NVRTC",
