@@ -157,7 +157,7 @@ class RayEngine:
         return "an answer at last"
 
     def _kill(self, ray: Any) -> None:
-        """End all processes; one that is stopped by a signal ends, too."""
+        """End the processes of all roles."""
         for actor in self._roles().values():
             ray.kill(actor)
         self._servers, self._trainers, self._prepared, self._asked, self.generation = {}, [], set(), {}, -1
@@ -266,12 +266,19 @@ class RayEngine:
 
     def _finish(self, ray: Any, results: list[dict[int, Any]]) -> None:
         """Let every server write a checkpoint of the last step: the next call of `train` begins there."""
-        from ray.exceptions import RayActorError
-
         for number, row in enumerate(results):
             self._done[number] = self._done.get(number, 0) + max(row, default=-1) + 1
-        with contextlib.suppress(RayActorError):  # what it had is kept since the last checkpoint
-            ray.get([actor.keep.remote() for actor in self._servers.values()])
+        self._have_run(ray, [actor.keep.remote() for actor in self._servers.values()])
+
+    def _have_run(self, ray: Any, calls: list[Any]) -> bool:
+        """Wait for calls of roles; whether all have run. A role that has ended or hangs is found by its state."""
+        from ray.exceptions import GetTimeoutError, RayActorError
+
+        try:
+            ray.get(calls, timeout=self.deadline)
+        except (RayActorError, GetTimeoutError):
+            return False
+        return True
 
     def _stalled(self) -> EnforceNotMet:
         """The error where no step ends, with the trainers that others wait for."""
@@ -290,15 +297,13 @@ class RayEngine:
 
     def _prepare(self, ray: Any, number: int) -> bool:
         """Give a trainer its programs if its process is new; whether it answers."""
-        from ray.exceptions import RayActorError
-
         if number in self._prepared:
             return True
         plan, programs = self.plan, _bytes(self.transpiler.get_trainer_programs(number))
         seed, reach = plan.program.random_seed, _Reach(self._servers)
-        try:
-            ray.get(self._trainers[number].prepare.remote(programs, seed, plan.endpoints, plan.sync, reach))
-        except RayActorError:
+        if not self._have_run(
+            ray, [self._trainers[number].prepare.remote(programs, seed, plan.endpoints, plan.sync, reach)]
+        ):
             return False
         self._prepared.add(number)
         return True
@@ -325,8 +330,6 @@ class RayEngine:
 
     def _recover(self, ray: Any, states: dict[str, Any]) -> list[int] | None:
         """Begin a new generation where a server is new; gives each trainer's step, None while servers start."""
-        from ray.exceptions import RayActorError
-
         rows = [states[endpoint] for endpoint in self._servers]
         if any(row is None for row in rows):
             return None
@@ -359,8 +362,7 @@ class RayEngine:
             )
             for endpoint, actor in self._servers.items()
         ]  # fmt: skip
-        with contextlib.suppress(RayActorError):  # it has ended meanwhile: the next check sees it
-            ray.get(begun)
+        self._have_run(ray, begun)
         self._asked = {}
         return None
 
