@@ -149,7 +149,7 @@ class RayEngine:
                 )  # fmt: skip
 
     def _reason(self, ray: Any, role: str) -> str:
-        """Why the process of a role ended."""
+        """The reason for which the process of a role ended."""
         try:
             ray.get(self._roles()[role].state.remote(), timeout=self.deadline)
         except Exception as e:  # of several classes of Ray

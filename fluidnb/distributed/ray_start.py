@@ -1,7 +1,5 @@
 """Ray for a training: on this machine by loopback alone and with a token, or a cluster that runs already."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -138,7 +138,7 @@ class Shard:
             self._changed.notify_all()
 
     def restore(self, applied: Mapping[tuple[int, str], int]) -> None:
-        """What the parameters of a checkpoint have seen, before the server begins."""
+        """Take over what the parameters of a checkpoint have seen, before the server begins."""
         self.applied, self._known = dict(applied), dict(applied)
 
     def expect_all(self) -> None:
