@@ -1,5 +1,6 @@
 """Checkpoints of one parameter server: a file for each kept step, written atomically."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from fluidnb.files.atomic_write import atomic_write
 from fluidnb.values import LoDTensor, SelectedRows
 
 _FILE = re.compile(r"step_(\d+)\.npz")
-_ROWS, _HEIGHT = "@rows", "@height"
+_ROWS, _HEIGHT, _APPLIED = "@rows", "@height", "@applied"
 
 
 class Checkpoints:
@@ -40,9 +41,14 @@ class Checkpoints:
         names = [path.name for path in self.folder.glob("step_*.npz")]
         return sorted(int(match[1]) for match in map(_FILE.fullmatch, names) if match)
 
-    def save(self, step: int, values: Mapping[str, Any]) -> None:
-        """Write the values of a step, and remove all but the newest files."""
-        arrays: dict[str, Any] = {}
+    def save(self, step: int, values: Mapping[str, Any], applied: Mapping[tuple[int, str], int] | None = None) -> None:
+        """Write the values of a step, and remove all but the newest files.
+
+        Args:
+            applied: (trainer, gradient) -> its training step that the values have seen.
+        """
+        rows = [[*key, at] for key, at in (applied or {}).items()]
+        arrays: dict[str, Any] = {_APPLIED: np.array(json.dumps(rows))}
         for name, value in values.items():
             if isinstance(value, SelectedRows):
                 arrays[name + _ROWS], arrays[name + _HEIGHT] = value.rows_, np.array(value.height_)
@@ -68,12 +74,18 @@ class Checkpoints:
         with np.load(self._path(step), allow_pickle=False) as stored:
             arrays = dict(stored)
         values: dict[str, Any] = {}
+        del arrays[_APPLIED]
         for name, array in arrays.items():
             if name + _ROWS in arrays:
                 array = SelectedRows(arrays[name + _ROWS], int(arrays[name + _HEIGHT]), LoDTensor(array))
             if not name.endswith((_ROWS, _HEIGHT)):
                 values[name] = array
         return values
+
+    def applied(self, step: int) -> dict[tuple[int, str], int]:
+        """(Trainer, gradient) -> its training step that the checkpoint of a step has seen."""
+        with np.load(self._path(step), allow_pickle=False) as stored:
+            return {(trainer, name): at for trainer, name, at in json.loads(str(stored[_APPLIED]))}
 
     def drop_after(self, step: int) -> None:
         """Remove checkpoints of later steps, which another course of training wrote."""

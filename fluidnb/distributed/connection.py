@@ -60,18 +60,20 @@ class Connection:
 
     def __init__(self, number: int, sync: bool, call: Call) -> None:
         self.number, self.sync, self._call = number, sync, call
-        self.step = self.generation = 0
+        self.step = self.generation = self._first = 0
         self.traffic = Traffic()
         self._running: int | None = None  # the training step that the program runs
         self._sending: dict[str, dict[str, Any]] = {}
         self._names: dict[str, list[str]] = {}  # what was received so far from each server
         self._received: dict[str, dict[str, Any]] = {}
+        self._steps: dict[tuple[str, str], int] = {}  # steps of each gradient; where no barrier ends a step
 
     def join(self, generation: int, step: int) -> None:
         """Continue from a step of a generation."""
-        self.generation, self.step = generation, step
+        self.generation, self.step, self._first = generation, step, step
         self._sending.clear()
         self._received.clear()
+        self._steps.clear()
 
     def call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
         """Call a method of a server's shard, and count bytes and time."""
@@ -98,7 +100,10 @@ class Connection:
             self._sending.setdefault(endpoint, {})[name] = copied(value)
         else:
             self._received.clear()
-            self.call(endpoint, "push", self.generation, self.number, self.step, {name: copied(value)})
+            step = self._steps.setdefault((endpoint, name), self._first)
+            self.call(endpoint, "push", self.generation, self.number, step, {name: copied(value)})
+            self._steps[endpoint, name] = step + 1
+            self.step = max(self.step, step + 1)
 
     def send_barrier(self, endpoints: Sequence[str]) -> None:
         """See `fluidnb.op.engine.TrainerSide`."""

@@ -118,6 +118,7 @@ class LocalEngine:
     # ---- roles
 
     def __enter__(self) -> LocalEngine:
+        self.transpiler.check_unchanged()
         engine.attach(self, self.plan.logical)
         self._background = threading.current_thread() is not threading.main_thread()
         running.append(self)

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import fluidnb
 from fluidnb.distributed.connection import Call, Connection
 from fluidnb.distributed.group import Group
 from fluidnb.distributed.local import Reader
+from fluidnb.distributed.roles import this_process
 from fluidnb.distributed.shard import headline
 from fluidnb.distributed.values import values_of
 from fluidnb.errors import EnforceNotMet
@@ -35,13 +35,9 @@ class GroupRole:
     def __init__(self, trainers: int, deadline: float) -> None:
         self.group = Group(trainers, deadline)
 
-    def version(self) -> str:
-        """The version of fluidnb in this process."""
-        return fluidnb.__version__
-
     def state(self) -> dict[str, Any]:
-        """Reductions that are finished, trainers that wait, and the version of fluidnb."""
-        return {**self.group.state(), "version": fluidnb.__version__}
+        """Reductions that are finished, trainers that wait, and the process."""
+        return {**self.group.state(), **this_process()}
 
     def call(self, method: str, *args: Any) -> Any:
         """Call a method of the group."""
@@ -61,13 +57,9 @@ class MemberRole:
         self.connection: Connection | None = None
         self._batches: Iterator[Mapping[str, Any]] = iter(())
 
-    def version(self) -> str:
-        """The version of fluidnb in this process."""
-        return fluidnb.__version__
-
     def state(self) -> dict[str, Any]:
-        """Training steps that are finished, and the version of fluidnb."""
-        return {"step": self.steps_taken, "version": fluidnb.__version__}
+        """Training steps that are finished, and the process."""
+        return {"step": self.steps_taken, **this_process()}
 
     def trainer(self, number: int) -> Connection:
         """See `fluidnb.op.engine.Engine`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,26 +11,23 @@ from types import TracebackType
 from typing import Any
 
 import fluidnb
+from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Traffic
-from fluidnb.distributed.group import DEADLINE
 from fluidnb.distributed.local import Reader, Report, never, no_report
 from fluidnb.distributed.ray_collective import CollectiveTraining
+from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
 from fluidnb.distributed.server_values import divided_values, whole_values
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet
-from fluidnb.extras import require
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.collective import CollectivePlan
 
 #: Seconds between two checks of all roles.
 _POLL = 0.1
-
-
-def _ray() -> Any:
-    """The package ray."""
-    return require("ray", "RayEngine")
+#: Seconds that a process has to start, at least.
+_START = 300.0
 
 
 class _Reach:
@@ -57,18 +53,6 @@ class _Reach:
             ) from None  # fmt: skip
 
 
-def _reach(address: str) -> None:
-    """Raise unless something listens at the address of a cluster, ``HOST:PORT`` or ``ray://HOST:PORT``."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except (OSError, ValueError) as e:
-        raise EnforceNotMet(
-            f"No Ray cluster answers at {address}.", expected="HOST:PORT of a running cluster", received=str(e)[:100],
-            hint="`ray status --address HOST:PORT` checks one; without address= Ray starts on this machine.",
-        ) from None  # fmt: skip
-
-
 def _bytes(programs: Sequence[Program]) -> list[bytes]:
     """Descriptions of programs, to be sent."""
     return [program.desc.serialize_to_string() for program in programs]
@@ -79,58 +63,76 @@ class RayEngine:
 
     Use it in a ``with``. Each server writes checkpoints. A process that ends is started again by Ray: all servers go
     back to the newest step of which every one has a checkpoint, and trainers continue from there. Batches must be the
-    same at each call of the reader, so that the result is that of a run without faults.
+    same at each call of the reader, so that the result is that of a run without faults. With ``sync_mode=False`` each
+    server goes back to its own newest checkpoint, and trainers send again what it has not seen.
+
+    Without an address, Ray starts on this machine: all its ports are bound to loopback, and every call needs a random
+    token, which is in a file that this user alone may read. Roles exchange arrays, SelectedRows, names and numbers;
+    programs travel as descriptions. Only the reader is a Python function, which Ray pickles in this process.
 
     Args:
         transpiler: after its `transpile`.
-        address: of a Ray cluster; None starts Ray on this machine, where it listens as Ray is configured.
+        address: of a Ray cluster, which listens where and asks for what it was started with; None for this machine.
         checkpoints: folder, which all servers reach; None for a temporary one.
         every: steps between two checkpoints.
+        deadline: seconds after which a role that does not answer, or a step that does not end, is an error.
+        resume: whether to continue from the newest common step in the folder; its batches are skipped.
         initial: values to begin with in place of those of the startup program: whole arrays by the names of the
             training program.
 
     Attributes:
         events: recoveries as text, with the step that training went back to.
+        states: role -> its newest known step, generation, process (``pid``) and machine (``host``); None while it
+            restarts. Renewed while `train` runs.
     """
 
     def __init__(
         self, transpiler: DistributeTranspiler, address: str | None = None, checkpoints: str | Path | None = None,
-        every: int = 1, initial: Mapping[str, Any] | None = None,
+        every: int = 1, deadline: float = 120.0, resume: bool = False, initial: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.transpiler, self.plan, self.address, self.every = transpiler, transpiler.plan, address, every
-        self._initial = initial or {}
+        self.deadline, self.resume, self._initial = deadline, resume, initial or {}
         self.events: list[str] = []
+        self.states: dict[str, dict[str, Any] | None] = {}
         self.generation = -1
         self._folder = str(checkpoints) if checkpoints is not None else None
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._servers: dict[str, Any] = {}
         self._trainers: list[Any] = []
         self._prepared: set[int] = set()  # trainers that know their programs
-        self._started = False
         self._collective: CollectiveTraining | None = None
+        self._done: dict[int, int] = {}  # trainer -> steps of finished calls of `train`
+        self._asked: dict[Any, str] = {}  # call of a role's state -> the role
+        self._since = 0.0  # when they were called
+        self._stack = contextlib.ExitStack()
 
     # ---- processes
 
     def __enter__(self) -> RayEngine:
-        ray = _ray()
-        if not ray.is_initialized():
-            here: dict[str, Any] = {"include_dashboard": False}
-            if self.address is not None:
-                _reach(self.address)  # Ray itself tries for minutes
-                here = {"address": self.address}
-            ray.init(log_to_driver=False, logging_level="ERROR", **here)
-            self._started = True
-        if self._folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="fluidnb-")
-            self._folder = self._temporary.name
+        self.transpiler.check_unchanged()
         try:
-            self._start(ray)
+            if self._folder is None:
+                self._folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="fluidnb-"))
+                self._stack.callback(setattr, self, "_folder", None)
+            elif not self.resume:
+                self._refuse_old(self._folder)
+            self._start(self._stack.enter_context(running_ray(self.address)))
         except BaseException as e:
             self.__exit__(type(e), e, None)
             raise
         return self
 
+    def _refuse_old(self, folder: str) -> None:
+        """Raise where an earlier training has left checkpoints, which this one would remove."""
+        steps = {endpoint: Checkpoints(folder, endpoint).steps() for endpoint in self.plan.endpoints}
+        if any(steps.values()):
+            raise EnforceNotMet(
+                f"The folder {folder} has checkpoints of an earlier training.", expected="an empty folder",
+                received="; ".join(f"{name}: steps {row}" for name, row in steps.items()),
+                hint="RayEngine(..., resume=True) continues it; another folder begins anew.",
+            )  # fmt: skip
+
     def _start(self, ray: Any) -> None:
+        self._stack.callback(self._kill, ray)
         lasting = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
         server = ray.remote(**lasting, max_concurrency=2 * self.plan.trainers + 8)(ServerRole)
         trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
@@ -139,31 +141,43 @@ class RayEngine:
         if isinstance(self.plan, CollectivePlan):
             programs = [_bytes(self.transpiler.get_trainer_programs(n)) for n in range(self.plan.trainers)]
             seed, members = self.plan.program.random_seed, self.plan.members
-            self._collective = CollectiveTraining(ray, programs, seed, members, _Reach, DEADLINE)
+            self._collective = CollectiveTraining(ray, programs, seed, members, _Reach, self.deadline)
         else:
             self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
-        for role, actor in self._roles().items():
-            version = ray.get(actor.version.remote())
-            if version != fluidnb.__version__:
+        states = None
+        while states is None:
+            states = self._states(ray)
+        for role, state in states.items():
+            if state is None:
                 raise EnforceNotMet(
-                    f"{role} runs another version of fluidnb.", expected=fluidnb.__version__, received=version,
-                    hint="install the same version on all machines of the cluster.",
+                    f"{role} does not start.", expected="a process with fluidnb", received=self._reason(ray, role),
+                    hint="install the same version of fluidnb on all machines of the cluster.",
                 )  # fmt: skip
+            if state["version"] != fluidnb.__version__:
+                raise EnforceNotMet(
+                    f"{role} runs another version of fluidnb, on {state['host']}.", expected=fluidnb.__version__,
+                    received=state["version"], hint="install the same version on all machines of the cluster.",
+                )  # fmt: skip
+
+    def _reason(self, ray: Any, role: str) -> str:
+        """The reason for which the process of a role ended."""
+        try:
+            ray.get(self._roles()[role].state.remote(), timeout=self.deadline)
+        except Exception as e:  # of several classes of Ray
+            return next((line for line in reversed(str(e).splitlines()) if line.strip()), type(e).__name__)[:200]
+        return "an answer at last"
+
+    def _kill(self, ray: Any) -> None:
+        """End the processes of all roles."""
+        for actor in self._roles().values():
+            ray.kill(actor)
+        self._servers, self._trainers, self._prepared, self._asked, self.generation = {}, [], set(), {}, -1
+        self.states, self._collective = {}, None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ray = _ray()
-        for actor in self._roles().values():
-            ray.kill(actor)
-        self._servers, self._trainers, self._prepared, self.generation = {}, [], set(), -1
-        self._collective = None
-        if self._started:
-            ray.shutdown()
-            self._started = False
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = self._folder = None
+        self._stack.close()
 
     def _roles(self) -> dict[str, Any]:
         """Role -> its actor."""
@@ -171,13 +185,45 @@ class RayEngine:
             return self._collective.roles()
         return {**self._servers, **{f"trainer:{i}": actor for i, actor in enumerate(self._trainers)}}
 
+    def _states(self, ray: Any) -> dict[str, Any] | None:
+        """State of each role, None for one that restarts; None at all while some have not answered yet."""
+        from ray.exceptions import RayActorError
+
+        if not self._asked:
+            self._asked = {actor.state.remote(): role for role, actor in self._roles().items()}
+            self._since = time.monotonic()
+        _, late = ray.wait(list(self._asked), num_returns=len(self._asked), timeout=_POLL)
+        if late:
+            waited = time.monotonic() - self._since
+            wedged = [self._asked[call] for call in late if waited > self._patience(self._asked[call])]
+            if wedged:
+                others = sorted(set(self._asked.values()) - {self._asked[call] for call in late})
+                raise EnforceNotMet(
+                    f"{', '.join(wedged)} does not answer for {waited:.0f} s.", expected="an answer of every role",
+                    received=f"answers of {', '.join(others) or 'none'}",
+                    hint="its process is stopped, or its machine is overloaded: end it, and Ray starts it again.",
+                )  # fmt: skip
+            return None
+        asked, self._asked = self._asked, {}
+        states: dict[str, Any] = {}
+        for call, role in asked.items():
+            states[role] = None
+            with contextlib.suppress(RayActorError):
+                states[role] = ray.get(call)
+        self.states = states
+        return states
+
+    def _patience(self, role: str) -> float:
+        """Seconds until a role counts as hanging; a process that starts may take longer."""
+        return self.deadline if self.states.get(role) else max(self.deadline, _START)
+
     # ---- training
 
     def train(
         self, reader: Reader, fetch_list: Sequence[Any] = (), report: Report = no_report,
         stop: Callable[[], bool] = never,
     ) -> list[list[Any]]:  # fmt: skip
-        """Run all trainers until their batches end.
+        """Run all trainers until their batches end; another call continues with its own batches.
 
         Args:
             reader: gives the feeds of a trainer by its number, the same at each call; it is sent to the processes.
@@ -186,34 +232,38 @@ class RayEngine:
             stop: called between calls of trainers; once it gives True, all stop after the same number of steps.
 
         Returns:
-            For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report.
+            For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report,
+            or that an earlier run took.
 
         Raises:
-            EnforceNotMet: a role has failed, or none has finished a step for `DEADLINE` seconds.
+            EnforceNotMet: a role has failed, or does not answer, or no step has ended for `deadline` seconds.
         """
-        ray = _ray()
+        import ray
+
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
         if self._collective is not None:
             return self._collective.train(reader, names)
         results: list[dict[int, Any]] = [{} for _ in self._trainers]
         running: dict[Any, int] = {}
         over: set[int] = set()
-        reached, stopping = [0] * len(self._trainers), False  # the steps that each is known to have finished
+        reached = [self._done.get(number, 0) for number in range(len(self._trainers))]  # steps that each has finished
+        stopping = False
         last = time.monotonic()
         while len(over) < len(self._trainers):
-            step = self._recover(ray)
+            states = self._states(ray)
+            steps = None if states is None else self._recover(ray, states)
+            if None in self.states.values() or not self._prepared:
+                last = time.monotonic()  # processes start
             if not stopping and stop():
                 stopping = True
             if stopping and not running and all(n in over or at == max(reached) for n, at in enumerate(reached)):
                 break
-            if step is not None:
+            if steps is not None:
                 for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
                     # Others may wait for this trainer's next step, and end after it.
                     until = max(max(reached), reached[number] + bool(running)) if stopping else None
-                    if until == reached[number] or not self._prepare(ray, number):
-                        continue
-                    call = self._trainers[number].steps.remote(self.generation, step, reader, names, until)
-                    running[call] = number
+                    if until != reached[number] and self._prepare(ray, number):
+                        running[self._continue(number, steps[number], reader, names, until)] = number
             ready, _ = ray.wait(list(running), timeout=_POLL) if running else ([], None)
             for call in ready:
                 number = running.pop(call)
@@ -221,33 +271,71 @@ class RayEngine:
                 if outcome is None:
                     continue
                 last = time.monotonic()
-                first, values, ended = outcome
-                results[number].update(enumerate(values, first))
-                reached[number] = first + len(values)
-                for at, row in enumerate(values, first):
+                start, values, ended = outcome
+                done = self._done.get(number, 0)
+                results[number].update(enumerate(values, start - done))
+                reached[number] = start + len(values)
+                for at, row in enumerate(values, start - done):
                     report(number, at, row)
                 if ended:
                     over.add(number)
-            if time.monotonic() - last > DEADLINE:
-                raise EnforceNotMet(
-                    f"No trainer has finished a step for {DEADLINE:g} s.", expected="progress of every trainer",
-                    received="; ".join(f"{name}: {state}" for name, state in self._states(ray).items()),
-                    hint="the server that waits names the trainers whose gradients it has (complete).",
-                )  # fmt: skip
+            if time.monotonic() - last > self.deadline:
+                raise self._stalled()
         count = max((max(row, default=-1) for row in results), default=-1) + 1
+        self._finish(ray, results)
         return [[row.get(step) for step in range(count)] for row in results]
+
+    def _continue(self, number: int, step: int, reader: Reader, names: list[str], until: int | None) -> Any:
+        """Let a trainer train for a while, from a step on, and no further than to another."""
+        first = self._done.get(number, 0)
+        if step < first:
+            raise EnforceNotMet(
+                f"The servers have gone back to step {step}, and this call of train begins at step {first}.",
+                expected=f"a checkpoint of step {first}", received=f"step {step}",
+                hint="give all batches in one call of train.",
+            )  # fmt: skip
+        return self._trainers[number].steps.remote(self.generation, step, first, reader, names, until)
+
+    def _finish(self, ray: Any, results: list[dict[int, Any]]) -> None:
+        """Let every server write a checkpoint of the last step: the next call of `train` begins there."""
+        for number, row in enumerate(results):
+            self._done[number] = self._done.get(number, 0) + max(row, default=-1) + 1
+        self._have_run(ray, [actor.keep.remote() for actor in self._servers.values()])
+
+    def _have_run(self, ray: Any, calls: list[Any]) -> bool:
+        """Wait for calls of roles; whether all have run. A role that has ended or hangs is found by its state."""
+        from ray.exceptions import GetTimeoutError, RayActorError
+
+        try:
+            ray.get(calls, timeout=self.deadline)
+        except (RayActorError, GetTimeoutError):
+            return False
+        return True
+
+    def _stalled(self) -> EnforceNotMet:
+        """The error where no step ends, with the trainers that others wait for."""
+        everyone = set(range(self.plan.trainers))
+        missing: set[int] = set()
+        for endpoint in self._servers:
+            complete = set((self.states.get(endpoint) or {}).get("complete", ()))
+            missing |= everyone - complete if complete else set()
+        who = ", ".join(f"trainer:{number}" for number in sorted(missing)) or "Any trainer"
+        steps = {role: None if state is None else state["step"] for role, state in self.states.items()}
+        return EnforceNotMet(
+            f"{who} has sent no gradients for {self.deadline:g} s.", expected="progress of every trainer",
+            received="; ".join(f"{role}: {'restarts' if at is None else f'step {at}'}" for role, at in steps.items()),
+            hint="its reader waits, or its step takes longer: RayEngine(..., deadline=SECONDS).",
+        )  # fmt: skip
 
     def _prepare(self, ray: Any, number: int) -> bool:
         """Give a trainer its programs if its process is new; whether it answers."""
-        from ray.exceptions import RayActorError
-
         if number in self._prepared:
             return True
         plan, programs = self.plan, _bytes(self.transpiler.get_trainer_programs(number))
         seed, reach = plan.program.random_seed, _Reach(self._servers)
-        try:
-            ray.get(self._trainers[number].prepare.remote(programs, seed, plan.endpoints, plan.sync, reach))
-        except RayActorError:
+        if not self._have_run(
+            ray, [self._trainers[number].prepare.remote(programs, seed, plan.endpoints, plan.sync, reach)]
+        ):
             return False
         self._prepared.add(number)
         return True
@@ -272,36 +360,32 @@ class RayEngine:
         self._prepared.discard(number)
         self.events.append(f"trainer:{number} has restarted")
 
-    def _states(self, ray: Any) -> dict[str, Any]:
-        """State of each server; None for one that does not answer."""
-        from ray.exceptions import RayActorError
-
-        states = {}
-        for endpoint, actor in self._servers.items():
-            try:
-                states[endpoint] = ray.get(actor.state.remote(), timeout=30)
-            except RayActorError:
-                states[endpoint] = None
-        return states
-
-    def _recover(self, ray: Any) -> int | None:
-        """Begin a new generation where a server is new; gives the step to join at, None while servers start."""
-        from ray.exceptions import RayActorError
-
-        states = self._states(ray)
-        if any(state is None for state in states.values()):
+    def _recover(self, ray: Any, states: dict[str, Any]) -> list[int] | None:
+        """Begin a new generation where a server is new; gives each trainer's step, None while servers start."""
+        rows = [states[endpoint] for endpoint in self._servers]
+        if any(row is None for row in rows):
             return None
-        for state in states.values():
-            if state["error"] is not None:
-                raise state["error"]
-        if all(state["generation"] == self.generation for state in states.values()):
-            steps = [state["step"] for state in states.values()]
-            return None if None in steps else min(steps)
-        common = set.intersection(*({0, *state["checkpoints"]} for state in states.values()))
-        step = max(common) if self.generation >= 0 else 0
+        for row in rows:
+            if row["error"] is not None:
+                raise row["error"]
+        everyone = range(self.plan.trainers)
+        if all(row["generation"] == self.generation for row in rows):
+            if any(row["step"] is None for row in rows):
+                return None
+            if self.plan.sync:
+                return [min(row["step"] for row in rows)] * len(everyone)
+            # The newest step may be sent in part: servers ignore what they have seen.
+            done = [self._done.get(number, 0) for number in everyone]
+            return [max(done[number], *(row["newest"].get(number, 0) for row in rows)) for number in everyone]
+        step: int | None = None
+        if self.generation < 0 and not self.resume:
+            step = 0
+        elif self.plan.sync:
+            step = max(set.intersection(*({0, *row["checkpoints"]} for row in rows)))
         self.generation += 1
         if self.generation:
-            self.events.append(f"all servers went back to step {step}")
+            back = "their newest checkpoints" if step is None else f"step {step}"
+            self.events.append(f"all servers went back to {back}")
         plan = self.plan
         begun = [
             actor.begin.remote(
@@ -311,13 +395,14 @@ class RayEngine:
             )
             for endpoint, actor in self._servers.items()
         ]  # fmt: skip
-        with contextlib.suppress(RayActorError):  # it has ended meanwhile: the next check sees it
-            ray.get(begun)
+        self._have_run(ray, begun)
+        self._asked = {}
         return None
 
     def traffic(self) -> dict[str, Traffic]:
         """The work of each trainer's process so far, by role; without those that do not answer."""
-        ray = _ray()
+        import ray
+
         answers = {f"trainer:{number}": actor.traffic.remote() for number, actor in enumerate(self._trainers)}
         ready, _ = ray.wait(list(answers.values()), num_returns=len(answers), timeout=_POLL)
         there = {}
@@ -329,7 +414,8 @@ class RayEngine:
 
     def values(self) -> dict[str, Any]:
         """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
-        ray = _ray()
+        import ray
+
         newest = {endpoint: ray.get(actor.call.remote("newest")) for endpoint, actor in self._servers.items()}
         return whole_values(self.transpiler, newest)
 
@@ -339,8 +425,10 @@ class RayEngine:
         Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
         Fluid. After a restart all trainers continue from these.
         """
+        import ray
+
         if self._collective is not None and isinstance(self.plan, CollectivePlan):
             return self._collective.parameters([*self.plan.gradients, *self.plan.kept])
         values = self.values()
-        kept: dict[str, Any] = _ray().get(self._trainers[0].values.remote(self.plan.kept))
+        kept: dict[str, Any] = ray.get(self._trainers[0].values.remote(self.plan.kept))
         return {name: values[name] for name in (*self.plan.slices, *self.plan.tables)} | kept

@@ -1,5 +1,7 @@
 """Roles: one trainer or one parameter server in a separate process, driven by an engine."""
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,10 +49,6 @@ class ServerRole:
         self._error: BaseException | None = None
         engine.attach(self, [endpoint])
 
-    def version(self) -> str:
-        """The version of fluidnb in this process."""
-        return fluidnb.__version__
-
     def trainer(self, number: int) -> Any:
         """See `fluidnb.op.engine.Engine`: there is none here."""
         raise NotImplementedError("a server's process has no trainer")
@@ -60,13 +58,13 @@ class ServerRole:
         return self.shard
 
     def begin(
-        self, generation: int, step: int, programs: Programs, seed: int, trainers: int, sync: bool,
+        self, generation: int, step: int | None, programs: Programs, seed: int, trainers: int, sync: bool,
         initial: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Begin a generation.
 
         Args:
-            step: of which there is a checkpoint, or 0.
+            step: of which there is a checkpoint, or 0; None for the newest that this server has.
             programs: bytes of its main and of its startup program.
             seed: the programs' random seed.
             trainers: how many there are.
@@ -80,10 +78,14 @@ class ServerRole:
         main, startup = (_program(data, seed) for data in programs)
         self.scope, exe = Scope(), Executor(CPUPlace())
         exe.run(startup, scope=self.scope)
+        if step is None:
+            step = max(self.checkpoints.steps(), default=0)
         store(self.scope, self.checkpoints.load(step) if step else initial or {})
         self.checkpoints.drop_after(step)
         self.shard = Shard(self.endpoint, trainers, sync, step, self._published)
         self.shard.generation = generation
+        if step:
+            self.shard.restore(self.checkpoints.applied(step))
         self._thread = threading.Thread(target=self._serve, args=(exe, main, self.shard), daemon=True)
         self._thread.start()
 
@@ -96,7 +98,15 @@ class ServerRole:
 
     def _published(self, step: int, values: Mapping[str, Any]) -> None:
         if step and step % self.every == 0:
-            self.checkpoints.save(step, values)
+            assert self.shard is not None, "it publishes"
+            self.checkpoints.save(step, values, self.shard.applied)
+
+    def keep(self) -> None:
+        """Write a checkpoint of the parameters as they are now."""
+        if self.shard is None or self.shard.step < 1 or self.shard.step in self.checkpoints.steps():
+            return
+        values = self.shard.newest()
+        self.checkpoints.save(self.shard.step, values, self.shard.applied)
 
     def call(self, method: str, *args: Any) -> Any:
         """Call a method of the shard.
@@ -109,9 +119,9 @@ class ServerRole:
         return getattr(self.shard, method)(*args)
 
     def state(self) -> dict[str, Any]:
-        """Generation and step (None before they are known), and steps with checkpoints."""
+        """Generation and step (None before they are known), steps with checkpoints, and the process."""
         state = {"generation": None, "step": None} if self.shard is None else self.shard.state()
-        return {**state, "checkpoints": self.checkpoints.steps(), "error": self._error}
+        return {**state, "checkpoints": self.checkpoints.steps(), "error": self._error, **this_process()}
 
 
 class TrainerRole:
@@ -128,6 +138,7 @@ class TrainerRole:
         self.connection: Connection | None = None
         self.exe, self.scope = Executor(CPUPlace()), Scope()
         self._batches: Iterator[Mapping[str, Any]] | None = None
+        self._first = 0  # the step of the reader's first batch
 
     def prepare(self, programs: Programs, seed: int, endpoints: list[str], sync: bool, call: Call) -> None:
         """Get what is to be run.
@@ -144,9 +155,11 @@ class TrainerRole:
         self.connection, self._batches = Connection(self.number, sync, call), None
         engine.attach(self, endpoints)
 
-    def version(self) -> str:
-        """The version of fluidnb in this process."""
-        return fluidnb.__version__
+    def state(self) -> dict[str, Any]:
+        """Generation and step (None before they are known), and the process."""
+        known = self.connection
+        generation, step = (None, None) if known is None else (known.generation, known.step)
+        return {"generation": generation, "step": step, **this_process()}
 
     def trainer(self, number: int) -> Connection:
         """See `fluidnb.op.engine.Engine`."""
@@ -166,14 +179,15 @@ class TrainerRole:
         return Traffic() if self.connection is None else self.connection.traffic
 
     def steps(
-        self, generation: int, step: int, reader: Callable[[int], Iterable[Mapping[str, Any]]], fetch: list[str],
-        until: int | None = None,
+        self, generation: int, step: int, first: int, reader: Callable[[int], Iterable[Mapping[str, Any]]],
+        fetch: list[str], until: int | None = None,
     ) -> tuple[int, list[list[Any]], bool]:  # fmt: skip
         """Train for a while.
 
         Args:
             generation: of the servers.
             step: the training step to continue from, if this process does not know better.
+            first: the step of the reader's first batch.
             reader: gives the batches of a trainer by its number, the same at each call.
             fetch: names of the variables to fetch.
             until: the training step to stop before; None for no such step.
@@ -187,18 +201,21 @@ class TrainerRole:
         known = self.connection
         if known is None:
             raise Unprepared(f"trainer:{self.number} has restarted.", hint="the engine gives it its programs again.")
-        if self._batches is None or known.generation != generation:
+        behind = self._batches is None or known.generation != generation
+        if behind:
             known.join(generation, step)
             self.scope = Scope()
             self.exe.run(self.startup, scope=self.scope)
             self.running.load(self.scope, step)
-            self._batches = islice(iter(reader(self.number)), step, None)
-        first, end = known.step, time.monotonic() + _TURN
+        if behind or first != self._first:
+            self._first, self._batches = first, islice(iter(reader(self.number)), known.step - first, None)
+        assert self._batches is not None
+        start, end = known.step, time.monotonic() + _TURN
         values: list[list[Any]] = []
         while until is None or known.step < until:
             feed = next(self._batches, None)
             if feed is None:
-                return first, values, True
+                return start, values, True
             known.begin_step()
             try:
                 values.append(self.exe.run(self.main, feed=dict(feed), fetch_list=fetch, scope=self.scope))
@@ -208,8 +225,13 @@ class TrainerRole:
             known.count(feed)
             self.running.save(self.scope, known.step)
             if time.monotonic() > end:
-                return first, values, False
-        return first, values, False
+                return start, values, False
+        return start, values, False
+
+
+def this_process() -> dict[str, Any]:
+    """This process: its number, its machine, its version of fluidnb."""
+    return {"pid": os.getpid(), "host": socket.gethostname(), "version": fluidnb.__version__}
 
 
 def _program(data: bytes, seed: int) -> Program:

@@ -43,11 +43,13 @@ class Shard:
         trainers: how many trainers there are.
         sync: whether a step needs the gradients of all trainers.
         step: training steps that its parameters have seen when the server begins.
-        published: called with step and values after each step, in the server's thread.
+        published: called with step and values after each step, in the server's thread. Without waiting for all
+            trainers this comes before the trainer gets its answer: what it knows to be part of the parameters is kept.
 
     Attributes:
         step: training steps that the server has finished.
         generation: how often the servers have gone back to a checkpoint; calls of an earlier one are refused.
+        applied: (trainer, gradient) -> its training step that is part of the parameters; without waiting for all only.
     """
 
     def __init__(
@@ -61,12 +63,15 @@ class Shard:
         self._sent: dict[int, dict[str, Any]] = {}
         self._complete: set[int] = set()
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
-        self._queue: deque[Arrival] = deque()
+        self._queue: deque[tuple[Arrival, dict[tuple[int, str], int]]] = deque()
         self._error: BaseException | None = None
         self._over = self._busy = self._interrupted = False
         self._taken: Arrival | None = None  # what the server's program updates by
         self._returned: Arrival | None = None  # the same, once the program has begun again without that update
         self._handled = 0  # messages that are part of the parameters
+        self.applied: dict[tuple[int, str], int] = {}
+        self._known: dict[tuple[int, str], int] = {}  # as `applied`, with messages that wait
+        self._keys: dict[tuple[int, str], int] = {}  # of the message that the server's program has
         self._changed = threading.Condition()
 
     # ---- called for trainers
@@ -77,6 +82,7 @@ class Shard:
         Args:
             generation: the servers' generation that the trainer knows.
             step: number of the training step; what belongs to a finished step is ignored, as a repeated call is.
+                Without waiting for all trainers, a gradient of a step that this trainer has sent is ignored.
             values: gradients by name; they are kept, so nothing else may write them.
 
         Raises:
@@ -85,8 +91,12 @@ class Shard:
         with self._changed:
             self._raise_if_useless(generation)
             if not self.sync:  # as in Fluid, a trainer continues when its gradient is part of the parameters
-                self._queue.append(Arrival(values, trainer))
-                self._changed.notify_all()
+                fresh = {name: v for name, v in values.items() if self._known.get((trainer, name), -1) < step}
+                if fresh:
+                    keys = {(trainer, name): step for name in fresh}
+                    self._known.update(keys)
+                    self._queue.append((Arrival(fresh, trainer), keys))
+                    self._changed.notify_all()
                 ticket = self._handled + len(self._queue) + self._busy
                 self._wait(lambda: self._handled >= ticket, no_check, None, f"an update by {self.endpoint}", generation)
             elif step >= self.step:
@@ -135,6 +145,10 @@ class Shard:
             self._ended[trainer] = steps
             self._changed.notify_all()
 
+    def restore(self, applied: Mapping[tuple[int, str], int]) -> None:
+        """Take over what the parameters of a checkpoint have seen, before the server begins."""
+        self.applied, self._known = dict(applied), dict(applied)
+
     def expect_all(self) -> None:
         """All trainers have batches again."""
         with self._changed:
@@ -146,6 +160,11 @@ class Shard:
         """See `fluidnb.op.engine.ServerSide`."""
         # Tables may be large; nothing changes them before the next `take`, and lookups do not overlap with updates.
         copies = {n: value if isinstance(value, SelectedRows) else copied(value) for n, value in values.items()}
+        if updated:
+            self.applied.update(self._keys)
+            self._keys = {}
+        if self._published is not None and not self.sync:
+            self._published(self.step + updated, copies)
         with self._changed:
             self.step += updated
             self._versions = {step: old for step, old in self._versions.items() if step == self.step - 1}
@@ -154,7 +173,7 @@ class Shard:
             self._busy = False
             self._taken, self._returned = None, None if updated else self._taken
             self._changed.notify_all()
-        if self._published is not None:
+        if self._published is not None and self.sync:
             self._published(self.step, copies)
 
     def take(self, check: Callable[[], None]) -> Arrival | None:
@@ -168,7 +187,10 @@ class Shard:
         """The next gradients; waits for them, with the lock."""
         if not self.sync:
             self._wait(lambda: self._queue or self._over or self._interrupted, check, None, "")
-            return None if self._interrupted or not self._queue else self._queue.popleft()
+            if self._interrupted or not self._queue:
+                return None
+            arrival, self._keys = self._queue.popleft()
+            return arrival
         ready = lambda: len(self._complete) == self.trainers or self._over or self._interrupted  # noqa: E731
         self._wait(ready, check, None, "")
         if self._over or self._interrupted:
@@ -223,12 +245,15 @@ class Shard:
             self._changed.notify_all()
 
     def state(self) -> dict[str, Any]:
-        """Generation, step, trainers that have sent theirs, and messages that wait."""
+        """Generation, step, trainers that have sent theirs, messages that wait, the newest step of each trainer."""
         with self._changed:
             ready = self.step in self._versions
+            newest: dict[int, int] = {}
+            for (trainer, _), step in self.applied.items():
+                newest[trainer] = max(step, newest.get(trainer, 0))
             return {
                 "generation": self.generation, "step": self.step if ready else None,
-                "complete": sorted(self._complete), "waiting": len(self._queue),
+                "complete": sorted(self._complete), "waiting": len(self._queue), "newest": newest,
             }  # fmt: skip
 
     # ---- waiting

@@ -160,6 +160,6 @@ def engine_at(endpoint: str) -> Engine:
             f"No engine serves the endpoint {endpoint} in this process.",
             expected=f"one of {known}" if known else "an endpoint of a training that is running", received=endpoint,
             hint=near(endpoint, _engines) or "run the program through an engine: "
-            "fluid.distributed.LocalEngine(transpiler).run(...).",
+            "with fluid.distributed.LocalEngine(transpiler) as engine: engine.train(...)",
         )  # fmt: skip
     return engine

@@ -31,6 +31,7 @@ from fluidnb.viz.program.text import program_lines
 from fluidnb.viz.program.uses import Uses, uses_lines, uses_of
 from fluidnb.viz.time.gradients import Gradients, gradient_lines
 from fluidnb.viz.time.gradients_svg import gradients_html, gradients_svg
+from fluidnb.viz.time.scaling import scaling_picture, scaling_svg
 from fluidnb.viz.time.timeline import read_timeline, timeline_lines
 from fluidnb.viz.time.timeline_svg import timeline_html, timeline_svg
 from fluidnb.viz.values.html import scope_html, tensor_html
@@ -43,9 +44,10 @@ __all__ = [
     "BlockLine", "BlockRow", "Curve", "Gradients", "Growth", "OpRow", "OpSheet", "Picture", "Preview", "ProgramPicture",
     "ScopeRow", "ScopeVariable", "SlotRow", "TensorSummary", "Uses", "VarRow", "ansi", "arena_svg", "bars", "boxed",
     "card_lines", "curves_svg", "dot_svg", "dot_text", "gradient_lines", "gradients_html", "gradients_svg",
-    "graph_html", "graph_lines", "growth_html", "growth_lines", "level", "lines_html", "list_lines",
-    "memory_html", "memory_lines", "part", "plain", "program_html", "program_lines", "program_svg", "read_block",
-    "read_memory", "read_op", "read_preview", "read_program", "read_scope", "read_tensor", "read_timeline", "read_tree",
-    "repr_html", "rich_text", "scope_html", "scope_lines", "select", "sheet_lines", "sparkline", "tensor_html",
-    "tensor_lines", "timeline_html", "timeline_lines", "timeline_svg", "tree_lines", "uses_lines", "uses_of",
+    "graph_html", "graph_lines", "growth_html", "growth_lines", "level", "lines_html", "list_lines", "memory_html",
+    "memory_lines", "part", "plain", "program_html", "program_lines", "program_svg", "read_block", "read_memory",
+    "read_op", "read_preview", "read_program", "read_scope", "read_tensor", "read_timeline", "read_tree", "repr_html",
+    "rich_text", "scaling_picture", "scaling_svg", "scope_html", "scope_lines", "select", "sheet_lines", "sparkline",
+    "tensor_html", "tensor_lines", "timeline_html", "timeline_lines", "timeline_svg", "tree_lines", "uses_lines",
+    "uses_of",
 ]  # fmt: skip

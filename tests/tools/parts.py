@@ -31,6 +31,7 @@ MORE: dict[str, str] = {
     "tests/endurance": "processes, minutes",
     "tests/distributed/test_ray_collective.py": "Ray, processes",
     "tests/distributed/test_ray_engine.py": "Ray, processes",
+    "tests/distributed/test_ray_start.py": "Ray, processes",
     "tests/docs": "Sphinx, Chromium",
     "tests/fuzz": "minutes",
     "tests/gpu": "g++ and NVRTC",

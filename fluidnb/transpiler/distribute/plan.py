@@ -90,11 +90,24 @@ class Plan:
         placed: dict[str, list[Slice]] = {}
         for parameter, gradient in rows:
             cut = self._cut(parameter, gradient)
-            places = dispatcher.dispatch([part.name for part in cut])
+            places = self._checked(dispatcher.dispatch([part.name for part in cut]), parameter, len(cut))
             placed[parameter] = [
                 Slice(**{**part.__dict__, "endpoint": endpoint}) for part, endpoint in zip(cut, places, strict=True)
             ]
         self.slices = {parameter: placed[parameter] for parameter, _ in rows}
+
+    def _checked(self, places: Sequence[str], parameter: str, count: int) -> Sequence[str]:
+        """Endpoints from a dispatcher, which may be the user's: one for each slice, of those given to `transpile`."""
+        strange = [endpoint for endpoint in places if endpoint not in self.endpoints]
+        if len(places) != count or strange:
+            method = type(self.config.dispatcher(self.endpoints)).__name__
+            raise OpValueError(
+                f"{method} does not give the slices of {parameter} an endpoint each.",
+                expected=f"{count} of {', '.join(self.endpoints)}",
+                received=", ".join(map(str, places)) or "none",
+                hint="dispatch(names) returns as many endpoints as names, out of those that it was made with.",
+            )  # fmt: skip
+        return places
 
     def _find_tables(self) -> None:
         block = self.program.desc.block(0)
