@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.arguments import checked
 from fluidnb.distributed.places import Places
-from fluidnb.errors import NotBuiltYet, OpValueError
+from fluidnb.errors import NotBuiltYet, OpValueError, near
 from fluidnb.program import Program
 from fluidnb.runtime import Scope, global_scope
 from fluidnb.values import Place
@@ -17,7 +17,20 @@ from fluidnb.values.place_lists import cpu_places
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
 
-class BuildStrategy:
+class _Options:
+    """An object whose fields are those that its class sets: a misspelled one is refused, since it would do nothing."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fields = vars(self).get("_fields", (name,))
+        if name not in fields:
+            raise OpValueError(
+                f"{type(self).__name__} has no option {name}.", expected=", ".join(fields), received=name,
+                hint=near(name, fields) or f"help(fluid.{type(self).__name__}) lists the options.",
+            )  # fmt: skip
+        super().__setattr__(name, value)
+
+
+class BuildStrategy(_Options):
     """Build options for several places.
 
     Attributes:
@@ -57,9 +70,10 @@ class BuildStrategy:
         self.remove_unnecessary_lock = True
         self.is_distribution, self.num_trainers, self.trainer_id = False, 1, 0
         self.trainers_endpoints: list[str] = []
+        self._fields = tuple(vars(self))
 
 
-class ExecutionStrategy:
+class ExecutionStrategy(_Options):
     """Execution options for several places; ignored (compatibility).
 
     Attributes:
@@ -72,6 +86,7 @@ class ExecutionStrategy:
         self.num_iteration_per_drop_scope = 1
         self.allow_op_delay = self.use_experimental_executor = False
         self.use_cuda = True
+        self._fields = tuple(vars(self))
 
 
 @checked

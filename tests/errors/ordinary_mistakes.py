@@ -442,6 +442,10 @@ ROWS: dict[str, Row] = {
         lambda: fluid.Executor(plce=fluid.CPUPlace()), "Executor: got an unexpected keyword argument 'plce'",
         'Did you mean "place"?', lambda: fluid.Executor(place=fluid.CPUPlace()),
     ),
+    "a misspelled strategy": Row(
+        lambda: setattr(fluid.BuildStrategy(), "memory_optimise", 1), "BuildStrategy has no option memory_optimise",
+        'Did you mean "memory_optimize"?', lambda: setattr(fluid.BuildStrategy(), "memory_optimize", True),
+    ),
     "a feed in the plural": Row(
         lambda: fluid.Executor(fluid.CPUPlace()).run(feeds={}),
         "Executor.run: got an unexpected keyword argument 'feeds'", 'Did you mean "feed"?',
@@ -485,7 +489,7 @@ ROWS: dict[str, Row] = {
     ),
     # files
     "a misspelled folder": Row(
-        lambda: saved_model("modle"), "There is no model modle", 'Did you mean "model"?',
+        lambda: saved_model("modle"), "There is no model ", 'Did you mean "model"?',
         lambda: saved_model("model"),
     ),
     "parameters that are not saved": Row(
