@@ -279,7 +279,8 @@ class RayEngine:
                     report(number, at, row)
                 if ended:
                     over.add(number)
-            if time.monotonic() - last > self.deadline:
+            silent = bool(self._asked) and time.monotonic() - self._since > 1  # `_states` waits, and names the role
+            if time.monotonic() - last > self.deadline and not silent:
                 raise self._stalled()
         count = max((max(row, default=-1) for row in results), default=-1) + 1
         self._finish(ray, results)

@@ -116,7 +116,8 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
                 if "timed out" not in str(e) or attempt == _ATTEMPTS - 1:
                     raise
     except Exception as e:  # of many classes: of Ray, its client, its transport
-        refused = type(e).__name__ == "AuthenticationError"
+        # A cluster that answers and does not take the token: of this class only in its log, where the driver joins.
+        refused = type(e).__name__ in ("AuthenticationError", "ConnectionError") and "address" in where
         place = where.get("address", "this machine")
         raise EnforceNotMet(
             f"The Ray cluster at {place} refuses this process." if refused else f"Ray does not start at {place}.",

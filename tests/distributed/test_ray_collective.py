@@ -14,6 +14,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.distributed import RayEngine, split_batches
+from fluidnb.distributed.ray_start import running_ray
 from fluidnb.errors import FluidError
 from tests.distributed.networks import (
     batches,
@@ -28,7 +29,7 @@ from tests.distributed.networks import (
 )  # fmt: skip
 from tests.distributed.test_ray_engine import adam, processes
 
-ray = pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
+pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 ROLES = ("ray::GroupRole", "ray::MemberRole")
@@ -37,13 +38,12 @@ ROLES = ("ray::GroupRole", "ray::MemberRole")
 @pytest.fixture(scope="module", autouse=True)
 def one_ray() -> Iterator[None]:
     """Ray runs once for all tests; no role outlives its engine."""
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    end = time.monotonic() + 20  # a killed process takes a moment to end
-    while processes(*ROLES) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not processes(*ROLES)
-    ray.shutdown()
+    with running_ray(None):
+        yield
+        end = time.monotonic() + 20  # a killed process takes a moment to end
+        while processes(*ROLES) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not processes(*ROLES)
 
 
 @pytest.mark.parametrize("network", [fit_a_line, lenet, word2vec, sentiment])
