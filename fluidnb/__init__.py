@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from fluidnb.runtime import Scope as Scope
     from fluidnb.runtime import global_scope as global_scope
     from fluidnb.runtime import scope_guard as scope_guard
-    from fluidnb.runtime.opened_model import open_model as open_model
+    from fluidnb.runtime.opened_model import open_model as open  # noqa: A004, F401  # fluid.open
     from fluidnb.runtime.reproducibility import fresh as fresh
     from fluidnb.runtime.reproducibility import seed as seed
     from fluidnb.transpiler import DistributeTranspiler as DistributeTranspiler
@@ -111,7 +111,6 @@ if TYPE_CHECKING:
     from fluidnb.viz.time.progress import progress as progress
 
     Tensor = LoDTensor
-    open = open_model
 
 __version__ = "0.1.0"
 

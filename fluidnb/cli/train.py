@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--address", metavar="HOST:PORT", help="a running Ray cluster; chooses the engine ray")
     parser.add_argument("--async", action="store_true", dest="unsynchronized", help="do not wait for all trainers")
     parser.add_argument("--reader", metavar="NAME", help="the script's reader (train_reader, or reader)")
-    parser.add_argument("--passes", type=_positive, default=1, metavar="N", help="times to go through the reader (1)")
+    parser.add_argument("--passes", type=_positive, default=1, help="times to go through the reader (1)")
     parser.add_argument("--watch", metavar="NAME", help="the variable to report (the loss)")
     parser.add_argument("--save", metavar="FOLDER", type=Path, help="write the parameters there at the end")
     script_options(parser)

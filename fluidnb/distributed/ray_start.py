@@ -152,7 +152,7 @@ def _private_settings(stack: contextlib.ExitStack) -> dict[str, str]:
     if os.environ.get(_MODE, "token") == "token" and not os.environ.get(_TOKEN) and not os.environ.get(_PATH):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fluidnb-token-"))  # 0700
         path = Path(folder) / "token"
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(secrets.token_hex(32))
         settings[_PATH] = str(path)
     before = {name: os.environ.get(name) for name in settings}

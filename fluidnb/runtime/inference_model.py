@@ -130,6 +130,8 @@ def load_inference_model(
     files = find_model(dirname, model_filename, params_filename)
     saved = read_program(files)
     load_parameters(executor, files, [v for v in saved.program.list_vars() if is_persistable(v)])
+    if not saved.has_ends:  # as in Fluid, which knows none then
+        return [saved.program, [], []]
     block = saved.program.global_block()
     return [saved.program, saved.feeds, [block.var(name) for name in saved.fetches]]
 

@@ -48,6 +48,7 @@ class SavedProgram:
         fetches: names of the variables that are fetched.
         unknown: operations of Paddle 3 without a counterpart, with their counts.
         dropped: attributes of Paddle 3 without a counterpart, with their counts.
+        has_ends: whether the file says what is fed and fetched; else these are data variables and unread results.
     """
 
     program: Program
@@ -55,6 +56,7 @@ class SavedProgram:
     fetches: list[str]
     unknown: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
+    has_ends: bool = True
 
 
 def find_model(path: str, model_filename: str | None = None, params_filename: str | None = None) -> ModelFiles:
@@ -164,7 +166,7 @@ def read_program(files: ModelFiles) -> SavedProgram:
     fetches = [op.input("X")[0] for op in ends if op.type == "fetch"]
     if not ends:  # saved for training
         feeds, fetches = [n for n, v in block.desc.vars.items() if v.is_data()], _unread(program)
-    return SavedProgram(program, feeds, fetches)
+    return SavedProgram(program, feeds, fetches, has_ends=bool(ends))
 
 
 def _unread(program: Program) -> list[str]:

@@ -53,21 +53,21 @@ def test_messages_are_plain(network: Any, sync: bool, monkeypatch: pytest.Monkey
 
 def test_a_repeated_or_stale_push_of_a_synchronous_step_is_ignored() -> None:
     shard = Shard("ps:0", trainers=2, sync=True)
-    shard.publish({"w": np.zeros(1)})
+    shard.publish({"w": np.zeros(1)}, False)
     for _ in range(2):
         shard.push(0, 0, 0, {"g.trainer_0": np.ones(1)})
     assert shard.state()["complete"] == [0]
     shard.push(0, 1, 0, {"g.trainer_1": np.ones(1)})
     arrival = shard.take(lambda: None)
     assert arrival is not None and sorted(arrival.values) == ["g.trainer_0", "g.trainer_1"]
-    shard.publish({"w": np.ones(1)})
+    shard.publish({"w": np.ones(1)}, True)
     shard.push(0, 0, 0, {"g.trainer_0": np.ones(1)})  # of the step that is over
     assert shard.state()["complete"] == []
 
 
 def test_a_repeated_push_without_waiting_for_all_is_applied_once() -> None:
     shard = Shard("ps:0", trainers=2, sync=False)
-    shard.publish({"w": np.zeros(1)})
+    shard.publish({"w": np.zeros(1)}, False)
     shard.restore({(0, "g"): 4})
     shard.push(0, 0, 4, {"g": np.ones(1)})  # comes back at once: nothing waits
     assert shard.state()["waiting"] == 0

@@ -23,6 +23,12 @@ ALLOWED = {
     "fluidnb/memory/block.py": {"__array_interface__"},
     "fluidnb/memory/system_allocator.py": {"from_buffer", "c_void_p", "py_object"},
     "fluidnb/runtime/replay/buffer_placement.py": {"__array_interface__"},
+    # Addresses of arrays that a segment's calls hold, and of numpy's own loops.
+    "fluidnb/runtime/native/exact_functions.py": {"c_void_p"},
+    "fluidnb/runtime/native/functions.py": {"c_void_p", "py_object"},
+    "fluidnb/runtime/native/numpy_loops.py": {"c_void_p", "from_address"},
+    "fluidnb/runtime/native/regions.py": {"__array_interface__"},
+    "fluidnb/runtime/native/statements.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/tensor/diagonals.py": {"diagonal"},
     "kernels/fluidnb_kernels/tensor/strided_copy.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/cuda/libcublas.py": {"c_void_p"},

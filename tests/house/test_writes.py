@@ -13,6 +13,8 @@ PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
 ALLOWED = {
     "fluidnb/files/atomic_write.py": "it is the one way to write",
     "fluidnb/cli/new.py": "a developer's command that writes into the checkout",
+    "fluidnb/distributed/ray_start.py": "a token in a temporary folder, which no other user may ever read",
+    "fluidnb/runtime/native/compiler.py": "a source in a temporary folder; the library is renamed when whole",
     "fluidnb/cli/debug.py": "it speaks to an editor by pipes",
     "kernels/fluidnb_kernels/lab/watched.py": "messages between two processes in a temporary folder",
     "kernels/fluidnb_kernels/emulator/compiler.py": "a source in a temporary folder; the library is renamed when whole",

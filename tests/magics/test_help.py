@@ -34,6 +34,8 @@ before, after = fluid.Program(), fluid.Program()
 """
 #: Commands whose example is not run here -> why.
 NOT_RUN = {
+    "attach": "it needs a training by several roles; tests/magics/test_roles.py runs it",
+    "roles": "it needs a program with an optimizer; tests/magics/test_roles.py runs it",
     "serve": "it opens a port that another process may have; tests/magics/test_serve.py runs it",
     "compat": "it changes the modules of the process; tests/magics/test_old_names.py runs it",
     "open": "it needs a saved model; tests/magics/test_open.py runs it",

@@ -85,7 +85,7 @@ def _spans(nests: Sequence[Region], lives: Mapping[int, Any]) -> dict[int, set[i
 
 
 def _apart(statements: Sequence[Statement], lives: dict[int, Any], buffers: set[int]) -> list[Statement]:
-    """Statements with these buffers in memory of their own: in the arena, one may have the bytes of another.
+    """Statements with these buffers in separate memory: in the arena, one may have the bytes of another.
 
     A nest writes only the first row of such memory, and pages that are not written take no memory.
     """
@@ -181,7 +181,7 @@ class _Nest:
         return {"f": 4, "d": 8, "?": 1}.get(access.char) or int(TYPES[access.char].strip("uint_")) // 8
 
     def _local(self) -> set[Access]:
-        """What is written and read in this region alone: each row may use the memory of the first."""
+        """Accesses that are written and read in this region alone: each row may use the memory of the first."""
         first, last = self._span
         local: dict[Access, bool] = {}
         for statement, row in zip(self._region.statements, self._region.accesses, strict=True):

@@ -88,7 +88,7 @@ def library(text: str) -> Path:
 
 @cache
 def _version(path: str) -> str:
-    """What changes when a compiler is replaced: the size and the time of its file."""
+    """The size and the time of a compiler's file, which change when it is replaced."""
     status = os.stat(path)
     return f"{status.st_size} {status.st_mtime_ns}"
 

@@ -3,8 +3,6 @@
 They may where each row of what they write depends on that row alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -16,7 +14,7 @@ _FEW = 64
 
 
 class Access(NamedTuple):
-    """Where an operand's element is, as a function of the loops: two equal ones are the same memory."""
+    """The place of an operand's element, as a function of the loops: two equal ones are the same memory."""
 
     address: int
     char: str
@@ -115,7 +113,7 @@ def _access(operand: Operand, strides: tuple[int, ...]) -> Access:
 
 
 def _refined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The coarsest dimensions that both are made of, for equal products; None where there are none.
+    """The coarsest dimensions whose products are the sizes of both, for equal products; None where there are none.
 
     Example:
         >>> _refined((12,), (3, 4)), _refined((2, 6), (3, 4))

@@ -1,4 +1,4 @@
-"""Which operators of a program run as native code."""
+"""A report of the operators of a program that run as native code."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Native code of a segment: which calls it replaces, and when: at once, or between two runs when it is compiled."""
 
-from __future__ import annotations
-
 import logging
 import os
 import queue
@@ -11,10 +9,6 @@ from typing import Any, NamedTuple
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
-from fluidnb.runtime.native.c_source import HEAD, CFunction
-from fluidnb.runtime.native.compiler import library
-from fluidnb.runtime.native.functions import bound_call
-from fluidnb.runtime.native.statements import Statement, statement_of
 
 #: Runs of a segment after which it is compiled in the background: most programs of a test run fewer times.
 OFTEN = 16
@@ -102,6 +96,12 @@ class SegmentCode:
 
 def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[NativeCall]]:
     """The calls with native ones in the place of those that C code can make."""
+    # Imported by the first compilation, since most processes make none.
+    from fluidnb.runtime.native.c_source import HEAD, CFunction
+    from fluidnb.runtime.native.compiler import library
+    from fluidnb.runtime.native.functions import bound_call
+    from fluidnb.runtime.native.statements import Statement, statement_of
+
     statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
     groups: list[list[Statement]] = []
     for statement in statements:
@@ -138,7 +138,7 @@ def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[Native
     return Calls(whole, ops, of), native
 
 
-def _units(ops: list[Any], groups: Sequence[Sequence[Statement]]) -> list[Any]:
+def _units(ops: list[Any], groups: Sequence[Sequence[Any]]) -> list[Any]:
     """For each call its operator, or the first of the operators that a native call joins with it."""
     units: list[Any] = []
     joined = {i for group in groups for i in range(group[0].call + 1, group[-1].call + 1)}

@@ -138,6 +138,7 @@ def _infer(c: Context) -> None:
     rows, lod = sized(c, _counts)
     if "NmsRoisNum" in c.definition.outputs:
         lod = ()
+        c.check_inputs("RoisNum")
         images = c["RoisNum"].shape[0] if c.has("RoisNum") else boxes.shape[0]
         c.set("NmsRoisNum", (images,), np.int32)
     empty = rows == 0 and "Index" not in c.definition.outputs

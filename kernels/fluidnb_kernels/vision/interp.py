@@ -117,6 +117,7 @@ def scales(c: Context) -> list[float]:
 
 
 def infer(c: Context) -> None:
+    """Rule: the sizes of a resized image, by Attr(out_h) and Attr(out_w), scales or Input(OutSize)."""
     name, x, layout = c.definition.type, c["X"], c.attr("data_layout")
     c.check_inputs("X")
     n, channels, sizes = split_shape(x.shape, layout)
