@@ -11,7 +11,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.runtime import native_calls, wait_for_native_code
-from fluidnb.runtime.native import segment_code
+from fluidnb.runtime.native import compiler
 from fluidnb.runtime.native.segment_code import OFTEN
 
 FEED = {"x": np.ones((2, 3), "float32")}
@@ -24,13 +24,13 @@ def program() -> Any:
 
 def test_runs_go_on_while_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     fluid.set_flags({"FLAGS_native": "auto"})
-    finish, real = threading.Event(), segment_code.library
+    finish, real = threading.Event(), compiler.library
 
     def slow(text: str) -> Any:
         assert finish.wait(60)
         return real(text)
 
-    monkeypatch.setattr(segment_code, "library", slow)
+    monkeypatch.setattr(compiler, "library", slow)
     out, exe, main = program(), fluid.Executor(), fluid.default_main_program()
     for _ in range(3 * OFTEN):
         exe.run(main, FEED, [out])
@@ -42,7 +42,7 @@ def test_runs_go_on_while_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_few_runs_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fluid.set_flags({"FLAGS_native": "auto"})
-    monkeypatch.setattr(segment_code, "library", lambda text: pytest.fail("it compiled"))
+    monkeypatch.setattr(compiler, "library", lambda text: pytest.fail("it compiled"))
     out, exe = program(), fluid.Executor()
     for _ in range(OFTEN - 1):
         exe.run(feed=FEED, fetch_list=[out])
