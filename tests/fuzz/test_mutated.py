@@ -159,6 +159,8 @@ NOT_YET = {
     "read", "create_random_data_generator", "double_buffer",
     "allreduce", "broadcast", "fetch_barrier", "listen_and_serv", "prefetch", "recv", "send", "send_barrier",
 }  # fmt: skip
+#: The OpTest of an operator that runs, and whose gradient is refused.
+REFUSED = "tests.ops.test_along_axis.TestPutAlongAxisProductAlone"
 
 
 @pytest.mark.slow
@@ -177,7 +179,8 @@ def test_every_operator_is_among_them(monkeypatch: pytest.MonkeyPatch, tmp_path:
             try:
                 run(victim, fluid.Scope())
             except FluidError as e:
-                wrong[name] = str(e)
+                if kind not in NOT_YET and name != REFUSED:
+                    wrong[name] = str(e)
     assert not wrong
     ours = {d.type for d in all_ops() if d.module.startswith("fluidnb_kernels.")}
     # Readers need a thread of their own: they are not mutated here yet.
