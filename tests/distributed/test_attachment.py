@@ -49,6 +49,14 @@ class Watched:
         """Let the trainers have so many more batches."""
         self.allowed.release(count)
 
+    def wait_for_step(self, step: int) -> None:
+        """Wait until all servers have finished so many training steps."""
+        engine: Any = self.training.engine
+        end = time.monotonic() + 30
+        while any(shard.step < step for shard in engine.shards.values()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
     def type(self, line: str) -> str:
         """The output of a line at the prompt."""
         return plain(run_command(self.session, line))
@@ -90,6 +98,7 @@ def test_a_trainer_stops_at_its_next_step_and_the_others_wait(watched: Watched) 
 
 def test_the_update_of_a_server_is_stepped_forwards_and_back(watched: Watched) -> None:
     watched.give(1)
+    watched.wait_for_step(1)
     assert "listen_and_serv" in watched.type("attach pserver1")
     watched.give(1)
     shown = watched.type("step")
