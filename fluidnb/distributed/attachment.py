@@ -46,6 +46,7 @@ class Attachment:
     ) -> None:  # fmt: skip
         self.engine, self.session, self.front, self.stops, self.name = engine, session, front, stops, ""
         self._role = ""
+        self._lock = threading.Lock()
         self._before: Callable[[Session], None] | None = None  # what the session did at stops outside of roles
         self._idle = threading.Event()  # no run of the role is in the session
         self._idle.set()
@@ -69,18 +70,19 @@ class Attachment:
         self._before, self.session.on_stop = self.session.on_stop, self._hold
         self.session.role, self.session.stop_at_entry = self, self.stops
         self.session.attach(self.engine.programs[role])
-        if role in self.engine.shards:
+        if role in self.engine.plan.endpoints:
             self.engine.shards[role].interrupt()
 
     def leave(self) -> None:
         """Let the role run on without stops."""
         if not self.name:
             return
-        role, self.name = self._role, ""
+        with self._lock:
+            role, self.name = self._role, ""
         self.session.__exit__()
         self.session.role, self.session.stop_at_entry = None, False
         points = self.session.breakpoints
-        if role in self.engine.shards:
+        if role in self.engine.plan.endpoints:
             self.engine.shards[role].interrupt()
         while not self._idle.wait(_POLL):
             if self.session.snapshot.state == "paused" and self.session.snapshot.error is None:
@@ -126,6 +128,9 @@ class Attachment:
     def _hold(self, session: Session) -> None:
         """Let the role wait, in its thread, until its run is over or it fails."""
         self._idle.clear()
+        with self._lock:  # the program may have begun before it was interrupted; it must not end for that
+            if self.name and self._role in self.engine.plan.endpoints:
+                self.engine.shards[self._role].has_begun()
         moved = threading.Event()
 
         def observe(snapshot: Snapshot) -> None:

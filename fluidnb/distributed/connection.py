@@ -64,6 +64,9 @@ class Connection:
         self.traffic = Traffic()
         self._running: int | None = None  # the training step that the program runs
         self._sending: dict[str, dict[str, Any]] = {}
+        # What a debugger may run again: values that this step's barrier has sent, and results of its reductions.
+        self._sent: dict[str, dict[str, Any]] = {}
+        self._reduced: dict[tuple[str, ...], Any] = {}
         self._names: dict[str, list[str]] = {}  # what was received so far from each server
         self._received: dict[str, dict[str, Any]] = {}
         self._steps: dict[tuple[str, str], int] = {}  # steps of each gradient; where no barrier ends a step
@@ -71,9 +74,8 @@ class Connection:
     def join(self, generation: int, step: int) -> None:
         """Continue from a step of a generation."""
         self.generation, self.step, self._first = generation, step, step
-        self._sending.clear()
-        self._received.clear()
-        self._steps.clear()
+        for known in (self._sending, self._sent, self._received, self._steps):
+            known.clear()
 
     def call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
         """Call a method of a server's shard, and count bytes and time."""
@@ -88,6 +90,7 @@ class Connection:
     def begin_step(self) -> None:
         """The trainer's program begins: what a debugger runs twice belongs to the same training step."""
         self._running = self.step
+        self._sent, self._reduced = {}, {}
 
     def count(self, feed: Mapping[str, Any]) -> None:
         """Count a batch whose training step is over."""
@@ -111,7 +114,10 @@ class Connection:
         self._received.clear()
         step = self.step if self._running is None else self._running
         for endpoint in endpoints:
-            self.call(endpoint, "push", self.generation, self.number, step, sending.get(endpoint, {}))
+            values = {**self._sent.get(endpoint, {}), **sending.get(endpoint, {})}
+            self.call(endpoint, "push", self.generation, self.number, step, values)
+            if self._running is not None:
+                self._sent[endpoint] = values
         self.step = step + 1
 
     def receive(self, endpoint: str, name: str, check: Callable[[], None]) -> Any:
@@ -137,8 +143,17 @@ class Connection:
     def all_reduce(
         self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Callable[[], None]
     ) -> Any:  # fmt: skip
-        """See `fluidnb.op.engine.TrainerSide`; trainers meet at the first endpoint."""
-        return self.call(endpoints[0], "reduce", self.number, len(endpoints), how, names, values, check=check)
+        """See `fluidnb.op.engine.TrainerSide`; trainers meet at the first endpoint.
+
+        Run again in the same step, after a debugger has stepped back, it gives the result that all trainers have got.
+        """
+        key = (how, *names)
+        if key not in self._reduced:
+            result = self.call(endpoints[0], "reduce", self.number, len(endpoints), how, names, values, check=check)
+            if self._running is None:
+                return result
+            self._reduced[key] = result
+        return self._reduced[key]
 
 
 def samples_of(feed: Mapping[str, Any]) -> int:

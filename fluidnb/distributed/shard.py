@@ -99,7 +99,7 @@ class Shard:
                     self._changed.notify_all()
                 ticket = self._handled + len(self._queue) + self._busy
                 self._wait(lambda: self._handled >= ticket, no_check, None, f"an update by {self.endpoint}", generation)
-            elif step >= self.step:
+            elif step >= self.step + self._is_updating():
                 self._sent[trainer] = dict(values)
                 self._complete.add(trainer)
             self._changed.notify_all()
@@ -213,6 +213,11 @@ class Shard:
             self._interrupted = True
             self._changed.notify_all()
 
+    def has_begun(self) -> None:
+        """The server's program has begun as `interrupt` asked: nothing is left to interrupt."""
+        with self._changed:
+            self._interrupted = False
+
     def begins_again(self) -> bool:
         """Whether the server's program has ended by `interrupt`."""
         with self._changed:
@@ -257,6 +262,10 @@ class Shard:
             }  # fmt: skip
 
     # ---- waiting
+
+    def _is_updating(self) -> bool:
+        """Whether the server's program has the gradients of the next step, and trainers do not know the result."""
+        return self._taken is not None or self._returned is not None
 
     def _wait(
         self, ready: Callable[[], Any], check: Callable[[], None], timeout: float | None, what: str,
