@@ -1,6 +1,6 @@
 """Definition of a subcommand of ``fluidnb``."""
 
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,17 @@ class Command:
     run: Callable[[Namespace], int]  # does it; returns the exit status. Errors are FluidErrors
     rest: str = ""  # what arguments that it does not know are for, when it hands them on; they come as ``options.rest``
     example: str = ""  # lines for the end of its help
+
+
+def number_from(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from ``least`` on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"{text} is not a number from {least} on")
+        return int(text)
+
+    return read
 
 
 def script_options(parser: ArgumentParser) -> None:

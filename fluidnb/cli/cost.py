@@ -1,10 +1,10 @@
 """``fluidnb cost``: multiply-adds and bytes of a program, by operator, layer or cell."""
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from fluidnb.cli import programs, show
-from fluidnb.cli.command import Command
+from fluidnb.cli.command import Command, number_from
 from fluidnb.files.atomic_write import atomic_write
 
 
@@ -12,7 +12,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     programs.add_arguments(parser)
     parser.add_argument("--by", choices=("op", "layer", "cell", "role"), default="op", help="what is summed up (op)")
-    parser.add_argument("--batch", metavar="N", type=_positive, default=1, help="rows of every data variable (1)")
+    parser.add_argument("--batch", metavar="N", type=number_from(1), default=1, help="rows of every data variable (1)")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write the table as HTML instead")
 
 
@@ -34,12 +34,6 @@ def run(options: Namespace) -> int:
     for i, lines in enumerate(tables):
         show.print_lines([[("", "")]] * (i > 0) + lines)
     return 0
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text} is not a number from 1 on")
-    return int(text)
 
 
 COMMAND = Command(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidnb.cli import programs
-from fluidnb.cli.command import Command
+from fluidnb.cli.command import Command, number_from
 from fluidnb.errors import FluidError, NotFound
 from fluidnb.files.atomic_write import atomic_write
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     programs.add_arguments(parser)
-    parser.add_argument("--block", metavar="N", type=_number, help="only this block, with those inside it")
+    parser.add_argument("--block", metavar="N", type=number_from(0), help="only this block, with those inside it")
     parser.add_argument("--ops", action="store_true", help="count operators by type instead of listing them")
-    parser.add_argument("--limit", metavar="N", type=_number, default=400, help="operators shown at most (%(default)s)")
+    parser.add_argument("--limit", metavar="N", type=number_from(0), default=400, help="operators shown at most (400)")
     parser.add_argument("--svg", metavar="FILE", type=Path, help="draw into an SVG file instead")
     parser.add_argument("--dot", metavar="FILE", type=Path, help="write Graphviz's language instead; - for stdout")
 
@@ -93,12 +93,6 @@ def print_lines(lines: list[Line]) -> None:
 def _width() -> int:
     """Columns of the terminal; 0 where stdout is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text} is not a number from 0 on")
-    return int(text)
 
 
 COMMAND = Command(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.cli.command import Command, script_options
+from fluidnb.cli.command import Command, number_from, script_options
 
 if TYPE_CHECKING:
     from fluidnb.distributed.training import Training
@@ -23,13 +23,13 @@ _EACH, _STOP = 1.0, 10.0
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--trainers", type=_positive, default=2, metavar="N", help="trainers (2)")
-    parser.add_argument("--pservers", type=_positive, default=2, metavar="N", help="parameter servers (2)")
+    parser.add_argument("--trainers", type=number_from(1), default=2, metavar="N", help="trainers (2)")
+    parser.add_argument("--pservers", type=number_from(1), default=2, metavar="N", help="parameter servers (2)")
     parser.add_argument("--engine", choices=("local", "ray"), help="threads (local), or processes of Ray")
     parser.add_argument("--address", metavar="HOST:PORT", help="a running Ray cluster; chooses the engine ray")
     parser.add_argument("--async", action="store_true", dest="unsynchronized", help="do not wait for all trainers")
     parser.add_argument("--reader", metavar="NAME", help="the script's reader (train_reader, or reader)")
-    parser.add_argument("--passes", type=_positive, default=1, help="times to go through the reader (1)")
+    parser.add_argument("--passes", type=number_from(1), default=1, help="times to go through the reader (1)")
     parser.add_argument("--watch", metavar="NAME", help="the variable to report (the loss)")
     parser.add_argument("--save", metavar="FOLDER", type=Path, help="write the parameters there at the end")
     script_options(parser)
@@ -149,12 +149,6 @@ def _save(training: Training, folder: Path) -> None:
     kept = [block.var(name) for name in training.values if name in block.vars]
     with fluid.scope_guard(scope):
         fluid.io.save_vars(fluid.Executor(), str(folder), program, vars=kept)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text} is not a number from 1 on")
-    return int(text)
 
 
 COMMAND = Command(

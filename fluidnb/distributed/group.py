@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.distributed.shard import headline, no_check
+from fluidnb.distributed.shard import no_check, raise_failure
 from fluidnb.errors import EnforceNotMet
 from fluidnb.values import LoDTensor, SelectedRows
 
@@ -57,7 +57,8 @@ class Group:
             EnforceNotMet: trainers differ in what they reduce, or one has not come.
         """
         with self._changed:
-            self._raise_failure()
+            if self.error is not None:
+                raise_failure(self.error)
             if trainers != self.trainers or not 0 <= trainer < trainers:
                 self.error = EnforceNotMet(
                     f"The program is made for trainer {trainer} of {trainers}, and {self.trainers} train.",
@@ -128,7 +129,8 @@ class Group:
         """Wait with the lock; raises where a trainer has failed, has ended or does not come."""
         began = time.monotonic()
         while not ready():
-            self._raise_failure()
+            if self.error is not None:
+                raise_failure(self.error)
             missing = [number for number in range(self.trainers) if number not in self._given]
             for number in missing:
                 if number in self._ended:
@@ -147,14 +149,6 @@ class Group:
                 raise self.error
             self._changed.wait(_POLL)
             check()
-
-    def _raise_failure(self) -> None:
-        if self.error is not None:
-            raise EnforceNotMet(
-                f"Training has stopped because another trainer failed: {headline(self.error)}",
-                expected="running trainers", received=type(self.error).__name__,
-                hint="the error of that trainer says what to do.",
-            ) from self.error  # fmt: skip
 
     # ---- called by the engine
 

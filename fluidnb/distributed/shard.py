@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,6 +29,14 @@ def copied(value: Any) -> Any:
 def headline(error: BaseException) -> str:
     """The first line of an error's text; its type where it has none."""
     return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def raise_failure(error: BaseException) -> NoReturn:
+    """Raise, for whoever waits, that another role has failed."""
+    raise EnforceNotMet(
+        f"Training has stopped because another role failed: {headline(error)}", expected="running trainers and servers",
+        received=type(error).__name__, hint="the error of that role says what to do.",
+    ) from error  # fmt: skip
 
 
 def no_check() -> None:
@@ -303,11 +311,7 @@ class Shard:
     def _raise_if_useless(self, generation: int | None) -> None:
         """Raise where a role has failed, or a call belongs to an earlier generation."""
         if self._error is not None:
-            raise EnforceNotMet(
-                f"Training has stopped because another role failed: {headline(self._error)}",
-                expected="running trainers and servers", received=type(self._error).__name__,
-                hint="the error of that role says what to do.",
-            ) from self._error  # fmt: skip
+            raise_failure(self._error)
         if generation is not None and generation != self.generation:
             raise Rejoin(
                 f"{self.endpoint} has gone back to a checkpoint.", expected=f"generation {self.generation}",
