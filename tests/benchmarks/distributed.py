@@ -75,7 +75,7 @@ def transfer(ray: Any, rounds: int) -> tuple[float, float]:
     received = np.empty_like(value)
 
     class Plain:
-        """What a user of Ray writes."""
+        """Transfers as a user of Ray writes them."""
 
         def __init__(self, updates: bool) -> None:
             self.updates, self.value = updates, np.zeros((_ROWS, _ROWS), "float32")

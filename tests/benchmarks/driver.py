@@ -24,7 +24,7 @@ PATIENCE = 20.0  # seconds: a fresh process that takes longer is measured once o
 
 @dataclass
 class Result:
-    """What one peer needed for one work.
+    """The measured times of one peer for one work.
 
     Args:
         peer: its name.
@@ -104,7 +104,7 @@ class Worker:
         return self.read()
 
     def calibrate(self) -> int:
-        """How many steps fill a turn."""
+        """The number of steps that fill a turn."""
         steps = 1
         while True:
             wall = self.ask(steps)[0]

@@ -82,7 +82,7 @@ def verdict(work: Work, results: Sequence[Result]) -> str:
 
 
 def table(work: Work, results: Sequence[Result]) -> str:
-    """What a reader sees of one work: a row for each peer, with its time and how that compares with fluidnb's."""
+    """The table of one work: a row for each peer, with its time and how that compares with fluidnb's."""
     mine = next((r.value for r in results if r.peer == "fluidnb"), None)
     lines = [f"{work.name}  {work.title} ({work.unit}, CPU time, one thread)"]
     for result in results:

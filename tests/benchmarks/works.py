@@ -1,4 +1,4 @@
-"""What is measured, and what fluidnb has to reach."""
+"""The works that are measured, and the goals of fluidnb."""
 
 from __future__ import annotations
 

@@ -75,13 +75,13 @@ def saved() -> str:
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What a command line that must succeed prints."""
+    """The output of a command line that must succeed."""
     assert main(["show", *words]) == 0
     return capsys.readouterr().out
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What a command line that must fail says."""
+    """The error of a command line that must fail."""
     assert main(["show", *words]) == 1
     said = capsys.readouterr()
     assert said.out == ""

@@ -15,7 +15,7 @@ from fluidnb.values import CPUPlace, CUDAPinnedPlace, LoDTensor, VarType
 
 
 def var(name: str, shape: tuple[int, ...], dtype: object = "float32", lod_level: int = 0) -> SimpleNamespace:
-    """What a DataFeeder asks of a variable."""
+    """A variable with all that a DataFeeder reads of one."""
     return SimpleNamespace(name=name, shape=shape, dtype=dtype, lod_level=lod_level)
 
 

@@ -17,7 +17,7 @@ Feeds = list[dict[str, Any]]
 
 
 def built(network: Callable[[], fluid.Variable], optimizer: Callable[[], Any]) -> Built:
-    """A training program in programs of its own."""
+    """A training program in separate programs."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 7
     with fluid.program_guard(main, startup), fluid.unique_name.guard():

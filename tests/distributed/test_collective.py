@@ -294,7 +294,7 @@ def test_batches_are_shared_equally_or_refused() -> None:
 
 
 def together(group: Group, calls: list[Any]) -> list[Any]:
-    """What each trainer's call of a group gives: a result or an error."""
+    """The result or the error of each trainer's call of a group."""
     found: list[Any] = [None] * len(calls)
 
     def one(number: int) -> None:

@@ -17,7 +17,7 @@ WORK = Workload((3_000_000, 1_000_000), (3_000_000, 1_000_000), 4_000_000)
 
 
 def clusters(number: int) -> list[Cluster]:
-    """Random clusters, each role on a machine of its own."""
+    """Random clusters, each role on a separate machine."""
     draw = np.random.default_rng(5)
     return [
         Cluster(

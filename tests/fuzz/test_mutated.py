@@ -1,4 +1,4 @@
-"""Thousands of broken programs and feeds over all operators, each in a process of its own with 2 GB and 10 seconds."""
+"""Thousands of broken programs and feeds over all operators, each in a separate process with 2 GB and 10 seconds."""
 
 from __future__ import annotations
 
@@ -183,6 +183,6 @@ def test_every_operator_is_among_them(monkeypatch: pytest.MonkeyPatch, tmp_path:
                     wrong[name] = str(e)
     assert not wrong
     ours = {d.type for d in all_ops() if d.module.startswith("fluidnb_kernels.")}
-    # Readers need a thread of their own: they are not mutated here yet.
+    # Readers need a separate thread: they are not mutated here yet.
     unseen = {t for t in ours - seen if "reader" not in t and t not in NOT_YET}
     assert sorted(unseen) == []

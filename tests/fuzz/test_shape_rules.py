@@ -37,7 +37,7 @@ def rebuilt(op: OpDesc) -> Iterator[str]:
 
 
 def problems(make: Maker) -> Iterator[str]:
-    """What the operators of a program's first block raise beside `FluidError`."""
+    """Exceptions other than `FluidError` of the operators of a program's first block."""
     program = fluid.Program.parse_from_string(make().program.desc.serialize_to_string())
     for op in program.desc.blocks[0].ops:
         if has_op(op.optype) and not get_op(op.optype).is_grad and get_op(op.optype).infer is not None:

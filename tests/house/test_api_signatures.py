@@ -64,7 +64,7 @@ OURS: dict[str, tuple[str, str]] = {
     "optimizer.Optimizer.apply_gradients": ("grad_clip", "the same"),
     "optimizer.": ("global_step", "0.11's counter of steps"),
     # section 1
-    "Var": ("param name", "a parameter, and a name of its own"),
+    "Var": ("param name", "a parameter, and a separate name"),
     "layers.control_flow.BlockGuard": ("parent_idx", "a block around the new one that is not the current one"),
     "switch": ("name", "as all layers, it may be named"),
     "less_equal": ("name", "the same"),
@@ -125,7 +125,7 @@ def expected(text: str) -> tuple[str, inspect.Signature]:
 
 
 def look_up(name: str) -> Any:
-    """What a dotted name is, from fluid on: an attribute, or one of an object that its class makes."""
+    """The object of a dotted name, from fluid on: an attribute, or one of an object that its class makes."""
     value: Any = fluid
     for i, part in enumerate(parts := name.split("."), 1):
         owner = ".".join(parts[: i - 1])
@@ -222,7 +222,7 @@ def test_what_fluid_has_is_there_with_its_signature(text: str) -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_what_fluid_has_is_there(name: str) -> None:
-    look_up(name)
+    look_up(name)  # AttributeError where it is absent; None is the value of some
 
 
 @pytest.mark.parametrize("text", SAME)
@@ -253,7 +253,7 @@ def test_the_rest_is_there_or_says_why_not(text: str) -> None:
 
 
 def test_no_reason_is_left_over() -> None:
-    """What OURS explains is still so."""
+    """Every difference that OURS explains is still there."""
     wants: dict[str, list[inspect.Signature]] = {}
     for text in CALLED:
         name, want = expected(text)

@@ -1,4 +1,4 @@
-"""What README shows can be typed: its cells run one after another in IPython, its Python runs as a script."""
+"""README can be typed: its cells run one after another in IPython, its Python runs as a script."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blocks(language: str) -> list[str]:
 
 
 def python(code: str, text: str, folder: Path) -> str:
-    """What a new interpreter prints."""
+    """The output of a new interpreter."""
     env = {"IPYTHONDIR": str(folder), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, env=env)

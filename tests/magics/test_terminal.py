@@ -17,7 +17,7 @@ pexpect = pytest.importorskip("pexpect")
 
 
 def environment(home: Path) -> dict[str, str]:
-    """An environment with this checkout, and a home of its own."""
+    """An environment with this checkout, and a separate home folder."""
     paths = os.pathsep.join(str(ROOT / folder) for folder in ("", "kernels", "magics"))
     return {**os.environ, "PYTHONPATH": paths, "IPYTHONDIR": str(home), "HOME": str(home), "TERM": "xterm-256color"}
 

@@ -1,4 +1,4 @@
-"""What ``%fluid ops NAME`` shows of every operator: formula, slots, attributes, kernels, gradient, an example."""
+"""``%fluid ops NAME`` shows of every operator its formula, slots, attributes, kernels, gradient, an example."""
 
 import pytest
 

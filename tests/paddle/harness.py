@@ -1,4 +1,4 @@
-"""Hands jobs to real PaddlePaddle 2.6.2 and 3.3.1, each in an environment of its own: files in, files out.
+"""Hands jobs to real PaddlePaddle 2.6.2 and 3.3.1, each in a separate environment: files in, files out.
 
 The interpreter starts with the first job and has a child for each (`paddle_server.py`): importing Paddle takes seconds.
 """
@@ -28,7 +28,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass
 class Run:
-    """What came back from Paddle.
+    """The results of a job of Paddle.
 
     Args:
         program: the training program's bytes.

@@ -27,7 +27,7 @@ BY_FORMULA = {("3.3.1", "quantized_linear")}
 
 
 def outputs(folder: Path, prefix: Path, version: str) -> list[np.ndarray]:
-    """What a Paddle computes with a saved model and the feeds of a folder."""
+    """Results of a Paddle for a saved model and the feeds of a folder."""
     in_paddle("paddle_export", folder, "--run", str(prefix), version=version)
     found = load(folder / "again.npz")
     return [found[str(i)] for i in range(len(found))]

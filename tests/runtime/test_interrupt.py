@@ -50,12 +50,12 @@ class Training:
         self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=scope or self.scope)
 
     def values(self, scope: fluid.Scope | None = None) -> Values:
-        """What is held, by name."""
+        """The held values by name."""
         held = {n: v.value for n, v in (scope or self.scope).vars.items()}
         return {n: np.asarray(t).tobytes() for n, t in held.items() if isinstance(t, LoDTensor) and t.array is not None}
 
     def after(self) -> Values:
-        """What one whole step would make of the present values."""
+        """The values after one whole step from the present ones."""
         for name, variable in self.scope.vars.items():
             if isinstance(variable.value, LoDTensor) and variable.value.array is not None:
                 self.twin.var(name).get_tensor().set(np.asarray(variable.value), fluid.CPUPlace())
@@ -109,7 +109,7 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
 
 
 def seconds_of(training: Training) -> float:
-    """How long a step takes."""
+    """Seconds that a step takes."""
     start = time.perf_counter()
     for _ in range(10):
         training.step()

@@ -42,7 +42,7 @@ def run(mode: str, times: int = OFTEN + 4) -> SegmentCode:
 
 
 def notices(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged."""
+    """Messages that were logged."""
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
