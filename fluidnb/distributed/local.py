@@ -12,7 +12,7 @@ from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.group import DEADLINE, Group
 from fluidnb.distributed.server_values import divided_values, store, whole_values
 from fluidnb.distributed.shard import Shard
-from fluidnb.distributed.shares import shares
+from fluidnb.distributed.shares import shares_of
 from fluidnb.distributed.values import values_of
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
@@ -296,6 +296,6 @@ def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
 
     def reader(number: int) -> Iterable[Feed]:
         for feed in whole:
-            yield {name: shares(name, value, trainers, "trainers")[number] for name, value in feed.items()}
+            yield {name: shares_of(name, value, trainers, "trainers")[number] for name, value in feed.items()}
 
     return reader

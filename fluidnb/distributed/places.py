@@ -11,7 +11,7 @@ import numpy as np
 
 from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.group import Group
-from fluidnb.distributed.shares import shares
+from fluidnb.distributed.shares import shares_of
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, OpValueError
 from fluidnb.op import engine
 from fluidnb.program import Program, hooks
@@ -156,7 +156,7 @@ class Places:
             return list(feed)
         if feed is not None and not isinstance(feed, Mapping):
             return [feed] * len(self)  # Executor.run says what a feed is
-        parts = {name: shares(name, value, len(self), "places") for name, value in (feed or {}).items()}
+        parts = {name: shares_of(name, value, len(self), "places") for name, value in (feed or {}).items()}
         return [{name: row[k] for name, row in parts.items()} for k in range(len(self))]
 
 

@@ -9,7 +9,7 @@ from fluidnb.values import LoDTensor
 from fluidnb.values.lod import checked_lengths, convert
 
 
-def shares(name: str, value: Any, count: int, who: str) -> list[Any]:
+def shares_of(name: str, value: Any, count: int, who: str) -> list[Any]:
     """Divide a fed value by rows, or by sequences where it has LoD.
 
     Args:
@@ -22,17 +22,17 @@ def shares(name: str, value: Any, count: int, who: str) -> list[Any]:
         OpValueError: rows or sequences cannot be shared equally.
 
     Example:
-        >>> shares("x", np.arange(4), 2, "trainers")
+        >>> shares_of("x", np.arange(4), 2, "trainers")
         [array([0, 1]), array([2, 3])]
         >>> words = fluid.create_lod_tensor(np.arange(5)[:, None], [[2, 3]], fluid.CPUPlace())
-        >>> [np.array(part).ravel().tolist() for part in shares("words", words, 2, "trainers")]
+        >>> [np.array(part).ravel().tolist() for part in shares_of("words", words, 2, "trainers")]
         [[0, 1], [2, 3, 4]]
     """
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
         value = LoDTensor(value[0], checked_lengths(convert(value[1]), None, name))
     lod = value.lod_ if isinstance(value, LoDTensor) else ()
     array = value if isinstance(value, list) else np.asarray(value)  # the executor gives a list its dtype
-    rows = len(lod[0]) - 1 if lod else len(array) if np.ndim(array) else 0
+    rows = len(lod[0]) - 1 if lod else len(array) if isinstance(array, list) or array.ndim else 0
     if rows % count or not rows:
         unit = "sequences" if lod else "rows"
         raise OpValueError(

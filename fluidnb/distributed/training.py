@@ -13,15 +13,15 @@ import numpy as np
 
 from fluidnb.data.feeder import DataFeeder, data_variables, feed_of
 from fluidnb.distributed.attachment import role_keys
-from fluidnb.distributed.connection import Traffic
+from fluidnb.distributed.connection import Traffic, samples_of
 from fluidnb.distributed.local import Feed, LocalEngine, Reader
 from fluidnb.distributed.ray_engine import RayEngine
+from fluidnb.distributed.shares import shares_of
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values.place import CPUPlace
-from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.roles.model import Flow, RolesPicture, RoleState
 from fluidnb.viz.roles.reader import read_roles
 
@@ -32,7 +32,7 @@ _WINDOW = 5.0
 
 
 class Shares:
-    """Divides the rows of batches among trainers; a reader for `LocalEngine.train`.
+    """Divides the rows or sequences of batches among trainers; a reader for `LocalEngine.train`.
 
     The batches are read once, whichever trainer is first, so that all trainers get parts of the same ones.
 
@@ -50,9 +50,7 @@ class Shares:
         ([[[2]], [[4]]], 1)
     """
 
-    def __init__(
-        self, batches: Iterable[Any], feed: Callable[[Sequence[Any]], Feed], trainers: int
-    ) -> None:
+    def __init__(self, batches: Iterable[Any], feed: Callable[[Sequence[Any]], Feed], trainers: int) -> None:
         self.trainers, self.left_out = trainers, 0
         self._batches, self._feed = iter(batches), feed
         self._waiting: list[deque[Any]] = [deque() for _ in range(trainers)]
@@ -100,32 +98,20 @@ class Shares:
             yield share if isinstance(share, dict) else self._feed(share)
 
     def _divide(self, batch: Any) -> None:
-        """Give each trainer its rows of a batch."""
-        columns = batch if isinstance(batch, dict) else {"": list(batch)}
-        for name, value in columns.items():
-            if isinstance(value, LoDTensor) and value.lod_:
-                raise OpValueError(
-                    f"The sequences of {name} are one tensor, which cannot be shared by trainers.",
-                    expected="batches as lists of samples", received="a LoDTensor with sequences",
-                    hint="let the reader give lists of samples: fluid.batch(samples, size).",
-                )  # fmt: skip
-        sizes = {len(value) for value in columns.values()}
-        size = max(sizes, default=0)
-        if size % self.trainers or len(sizes) > 1 or not size:
-            if 0 < size < self._largest:
-                self.left_out += size
-                return
-            raise OpValueError(
-                f"A batch of {size} rows cannot be shared equally by {self.trainers} trainers.",
-                expected=f"a multiple of {self.trainers}", received=size,
-                hint="choose another size of the batches, or another number of trainers.",
-            )  # fmt: skip
+        """Give each trainer its rows or sequences of a batch."""
+        columns = batch if isinstance(batch, dict) else {"the batch": list(batch)}
+        size = samples_of(columns)
+        try:
+            parts = {name: shares_of(name, value, self.trainers, "trainers") for name, value in columns.items()}
+        except OpValueError:
+            if not 0 < size < self._largest:
+                raise
+            self.left_out += size
+            return
         self._largest = max(self._largest, size)
-        part = size // self.trainers
         for trainer, waiting in enumerate(self._waiting):
-            rows = slice(trainer * part, (trainer + 1) * part)
-            row = {name: value[rows] for name, value in columns.items()}
-            waiting.append(row if isinstance(batch, dict) else row[""])
+            row = {name: part[trainer] for name, part in parts.items()}
+            waiting.append(row if isinstance(batch, dict) else row["the batch"])
 
 
 class _Stored:

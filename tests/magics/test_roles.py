@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.distributed.training import Shares
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError
 from tests.magics.conftest import Session
 
@@ -191,3 +192,10 @@ def test_roles_are_drawn_from_the_programs(net: Session) -> None:
     assert "trainer2" in shown and "float32[4, 8]" in shown
     with pytest.raises(NotFound):
         raise net.fail("%fluid roles --program none")[0]
+
+
+def test_sequences_are_shared_too() -> None:
+    words = fluid.create_lod_tensor(np.arange(5)[:, None], [[2, 3]], fluid.CPUPlace())
+    shared = Shares([{"words": words, "y": np.arange(2)}], dict, 2)
+    assert [np.array(feed["words"]).ravel().tolist() for feed in shared(1)] == [[2, 3, 4]]
+    assert shared.left_out == 0
