@@ -222,7 +222,7 @@ class Shard:
             self._changed.notify_all()
 
     def has_begun(self) -> None:
-        """The server's program has begun as `interrupt` asked: nothing is left to interrupt."""
+        """The server's program has begun again: nothing is left to interrupt."""
         with self._changed:
             self._interrupted = False
 
