@@ -249,3 +249,14 @@ def test_a_global_norm_is_refused() -> None:
             return layers.mean(layers.square_error_cost(out, y))
 
         divided(built(two_layers, sgd))
+
+
+def test_a_second_call_replaces_what_the_first_appended_to_the_startup_program() -> None:
+    parts = built(fit_a_line, lambda: fluid.optimizer.SGD(0.1))
+    t = divided(parts)
+    first = parts[1].desc.serialize_to_string()
+    t.transpile(0, parts[0], pservers="other:0", trainers=2, startup_program=parts[1])
+    transfers = [op for op in parts[1].global_block().ops if op.type == "recv"]
+    assert transfers and {name for op in transfers for name in op.attr("epmap")} == {"other:0"}
+    t.transpile(0, parts[0], pservers="ps:0,ps:1", trainers=2, startup_program=parts[1])
+    assert parts[1].desc.serialize_to_string() == first

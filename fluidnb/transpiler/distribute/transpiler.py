@@ -85,8 +85,11 @@ class DistributeTranspiler:
             servers = _endpoints(pservers, "pservers must name each parameter server once.")
             _check_trainer(trainer_id, trainers)
             plan = Plan.of(main, before, trainers, sync_mode, servers, self.config)
-        if not any(is_transfer(op) for op in startup.desc.block(0).ops):
-            _extend_startup(plan, startup, trainer_id)
+        block = startup.global_block()
+        for index in reversed(range(len(block.ops))):  # what an earlier call has appended
+            if is_transfer(block.ops[index].desc):
+                block.remove_op(index)
+        _extend_startup(plan, startup, trainer_id)
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
         self._divided = main.desc.serialize_to_string()
 
