@@ -121,6 +121,8 @@ def function(name):
 
 def __getattr__(name):
     """``of_NAME`` measures the function NAME."""
+    if not name.startswith("of_"):
+        raise AttributeError(name)
     return lambda: function(name.removeprefix("of_"))
 
 
