@@ -186,7 +186,8 @@ def operator_page(sheet: OpSheet, layers: list[str]) -> Iterator[str]:
         indented = paragraph.startswith(" ")
         yield from ("```text", inspect.cleandoc("\n" + paragraph), "```", "") if indented else (text(paragraph), "")
     if layers:
-        links = ", ".join(f"`fluid.layers.{name}`" for name in layers)
+        named = sorted(layers, key=lambda name: (name != sheet.type, name))  # the layer of its own name comes first
+        links = ", ".join(f"`fluid.layers.{name}`" for name in named)
         yield from (f"Layers: {links}", "")
     for title, slots in (("Inputs", sheet.inputs), ("Outputs", sheet.outputs)):
         if slots:
