@@ -420,7 +420,7 @@ def test_a_task_says_whether_it_runs_again(programs: tuple[Program, Program]) ->
 def test_generators_of_names_that_a_cell_used_are_freed(log: CellLog, ns: dict[str, Any]) -> None:
     def guarded(ns: dict[str, Any]) -> None:
         with unique_name.guard():
-            data()(ns)
+            data(unique_name.generate("x"))(ns)
 
     def alive() -> int:
         gc.collect()
