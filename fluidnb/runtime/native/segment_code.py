@@ -1,14 +1,19 @@
 """Native code of a segment: which calls it replaces, and when: at once, or between two runs when it is compiled."""
 
+from __future__ import annotations
+
 import logging
 import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
+
+if TYPE_CHECKING:
+    from fluidnb.runtime.native.native_loop import NativeLoop
 
 #: Runs of a segment after which it is compiled in the background: most programs of a test run fewer times.
 OFTEN = 16
@@ -36,12 +41,28 @@ class NativeCall(NamedTuple):
         replaced: how many calls of kernels it makes.
         loops: how many nests of loops it has.
         text: its C code.
+        whole: whether it is a loop of the program, with all iterations.
     """
 
     ops: list[Any]
     replaced: int
     loops: int
     text: str
+    whole: bool = False
+
+
+class Compiled(NamedTuple):
+    """What replaces the calls of a segment.
+
+    Attributes:
+        calls: the calls with native ones among them.
+        native: a description of the native ones.
+        loop: the loop of which the segment is the body, as one call; None where there is none.
+    """
+
+    calls: Calls
+    native: list[NativeCall]
+    loop: NativeLoop | None
 
 
 class SegmentCode:
@@ -50,18 +71,21 @@ class SegmentCode:
     Args:
         plain: the calls that kernels emitted.
         lives: gives the buffers of the segment's own arrays; see `fluidnb.runtime.replay.buffer_placement.placed`.
+        condition: the array of the condition, where the segment is the whole body of a loop.
 
     Attributes:
         best: what a run makes.
+        loop: what makes all iterations, once it is compiled.
         waiting: whether runs are still counted.
         native: the calls of native code among them.
     """
 
-    __slots__ = ("_lives", "_runs", "best", "native", "plain", "waiting")
+    __slots__ = ("_condition", "_lives", "_runs", "best", "loop", "native", "plain", "waiting")
 
-    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]]) -> None:
+    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]], condition: Any = None) -> None:
         self.plain = self.best = plain
-        self._lives, self._runs = lives, 0
+        self._lives, self._runs, self._condition = lives, 0, condition
+        self.loop: NativeLoop | None = None
         self.waiting = True
         self.native: list[NativeCall] = []
 
@@ -84,7 +108,7 @@ class SegmentCode:
     def build(self) -> None:
         """Compile it and use it from the next run on."""
         try:
-            self.best, self.native = with_native(self.plain, self._lives())
+            self.best, self.native, self.loop = with_native(self.plain, self._lives(), self._condition)
         except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
                 "Native code cannot be kept or cannot be loaded.", received=str(error),
@@ -94,27 +118,31 @@ class SegmentCode:
             self._lives = dict
 
 
-def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[NativeCall]]:
-    """The calls with native ones in the place of those that C code can make."""
+def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> Compiled:
+    """The calls with native ones in the place of those that C code can make, and as a loop with this condition."""
     # Imported by the first compilation, since most processes make none.
     from fluidnb.runtime.native.c_source import HEAD, CFunction
     from fluidnb.runtime.native.compiler import library
     from fluidnb.runtime.native.functions import bound_call
+    from fluidnb.runtime.native.loop_source import CLoop
+    from fluidnb.runtime.native.native_loop import NativeLoop
     from fluidnb.runtime.native.statements import Statement, statement_of
 
     statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
     groups: list[list[Statement]] = []
     for statement in statements:
-        if statement is None:
+        if statement is None or statement.kind == "pick":
             continue
         if groups and groups[-1][-1].call == statement.call - 1:
             groups[-1].append(statement)
         else:
             groups.append([statement])
     if not groups:
-        return plain, []
+        return Compiled(plain, [], None)
+    every = [statement for statement in statements if statement is not None]
+    loop = None if condition is None or len(every) < len(statements) else CLoop(every, lives, condition)
     functions = [CFunction(group, lives, k) for k, group in enumerate(groups)]
-    path = library(HEAD + "".join(f.text for f in functions))
+    path = library(HEAD + "".join(f.text for f in [*functions, *([loop] if loop else [])]))
     units = _units(plain.ops, groups)
     whole: list[Any] = []
     ops: list[Any] = []
@@ -135,7 +163,10 @@ def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[Native
         )
         for group, function in zip(groups, functions, strict=True)
     ]
-    return Calls(whole, ops, of), native
+    if loop is None:
+        return Compiled(Calls(whole, ops, of), native, None)
+    native.append(NativeCall(list(dict.fromkeys(plain.ops)), len(every), loop.nests, loop.text, whole=True))
+    return Compiled(Calls(whole, ops, of), native, NativeLoop(path, loop, condition))
 
 
 def _units(ops: list[Any], groups: Sequence[Sequence[Any]]) -> list[Any]:
