@@ -52,8 +52,8 @@ def statement_of(call: Call, index: int) -> Statement | None:
         kw, function = function.keywords, function.func
     if function is operator.setitem and len(args) == 3 and (args[1] is Ellipsis or args[1] == ()):
         return _copy(args[2], args[0], None, index)
-    if function is copy_row and not kw:
-        return _pick(*args, index)
+    if function is copy_row:
+        return _pick(args[0], args[1], args[2], index)
     if function is np.copyto and set(kw) <= {"where", "casting"}:
         return _copy(args[1], args[0], kw.get("where"), index)
     function = ON_ONE.get(function, function)

@@ -108,7 +108,8 @@ def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock, k: int
                 body_run(failed)
                 k += 1
             run.check()
-        for k in range(k, limit) if limit else count(k):  # noqa: B007
+        begun = k
+        for k in range(begun, limit) if limit else count(begun):  # noqa: B007
             if not more():
                 return True
             body_run()
@@ -145,7 +146,7 @@ def _body(control: Control, block: LoweredBlock, parent: Scope) -> Segment:
         lowered.kept_alive.append(arrays)
         body = lowered.bodies[key] = root_segment(control.executor, block, Scope(parent, block))
         if isinstance(control, Loop):
-            body.while_ = control.condition.value.array
+            body.condition = control.condition.value.array
         return body
     for name, cell in zip(lowered.outer[block.index], cells, strict=True):
         if cell.value is None and body.scope.parent is not None:  # the body created it when it was bound

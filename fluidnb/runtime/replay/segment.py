@@ -36,8 +36,8 @@ class Segment:
     """
 
     __slots__ = (
-        "block", "bound", "calls", "code", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope",
-        "start", "while_",
+        "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "next", "ops", "past_guard", "run",
+        "scope", "start",
     )  # fmt: skip
 
     def __init__(
@@ -50,7 +50,7 @@ class Segment:
         self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block
         self.past_guard = False
-        self.while_: Array | None = None  # the condition of the loop whose body begins here
+        self.condition: Array | None = None  # the condition of the loop whose body begins here
         self.end = start
         self.run: Callable[..., None] = self._bind_and_run
 
@@ -74,7 +74,8 @@ class Segment:
                 calls, lives = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
             if self.bound.place_kind == "cpu":
-                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives, None if self.guard else self.while_)
+                condition = None if self.guard else self.condition
+                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives, condition)
                 if not self.bound.lowered.check_nan:
                     self.code.first()
                 self.run = flat(self.code, self.bound, self.scope)

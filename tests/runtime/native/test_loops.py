@@ -1,4 +1,4 @@
-"""Loops in C: the bits of numpy, the errors, limits and interrupts of loops in Python, and what makes them fall back."""
+"""Loops in C: numpy's bits; errors, limits and interrupts of loops in Python; what makes them fall back."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def require() -> None:
 
 def test_a_sum_of_elements() -> None:
     both(sums(40))
-    assert looped() and "gather, elementwise_add, assign, increment, less_than" in native_text(fluid.default_main_program())
+    assert "gather, elementwise_add, assign, increment, less_than" in native_text(fluid.default_main_program())
     (call,) = [call for call in native_calls(fluid.default_main_program()) if call.whole]
     assert call.text.count("for (") == 1
 
