@@ -62,8 +62,8 @@ def statement_of(call: Call, index: int) -> Statement | None:
             return None
         return _map(function, args[: function.nin], kw["out"] if kw else args[-1], index)
     ufunc: Any = getattr(function, "__self__", None)
-    if type(ufunc) is np.ufunc and getattr(function, "__name__", "") == "reduce" and not kw and len(args) == 5:
-        return _reduction(ufunc, *args, index)
+    if type(ufunc) is np.ufunc and getattr(function, "__name__", "") == "reduce" and not kw and len(args) in (4, 5):
+        return _reduction(ufunc, args[0], args[1], args[2], args[3], index)
     return None
 
 
@@ -137,7 +137,7 @@ def _over(
     return Statement("map", dims, tuple(map(Operand, arrays, strides)), chars, text, loop, index, masked)
 
 
-def _reduction(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, keep: bool, index: int) -> Statement | None:
+def _reduction(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, index: int) -> Statement | None:
     if not _usable((x, out)) or dtype not in (None, out.dtype) or x.dtype != out.dtype or x.dtype.char not in "fd":
         return None
     if ufunc not in (np.add, np.maximum, np.minimum):
