@@ -5,6 +5,7 @@ The text has neither sizes nor addresses, so that programs that differ in these 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from math import prod
 from types import MappingProxyType
@@ -32,7 +33,7 @@ void Py_IncRef(void *);
 typedef void (*loop_t)(char **, const intptr_t *, const intptr_t *, void *);
 """ + TEXT
 _FUNCTION = """
-void *call_{number}(void *self, void *kept) {{
+void *{name}(void *self, void *kept) {{
   const int64_t *P = PyCapsule_GetPointer(self, 0);
   void *thread = P[0] ? PyEval_SaveThread() : 0;
 {body}
@@ -47,12 +48,13 @@ class CFunction:
     """A C function for statements.
 
     Attributes:
+        name: its name, the same for the same text.
         text: its definition in C.
         table: the numbers that it reads.
         kept: the arrays whose addresses are in the table.
     """
 
-    def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any], number: int) -> None:
+    def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any]) -> None:
         self.table: list[int] = [0]
         lives = dict(lives)
         apart = separate(statements, lives)
@@ -60,7 +62,9 @@ class CFunction:
         self.regions = regions(apart)
         self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
         body = [line for region in self.regions for line in Nest(region, lives, self.table).lines]
-        self.text = _FUNCTION.format(number=number, body="\n".join(body))
+        text = "\n".join(body)
+        self.name = f"call_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        self.text = _FUNCTION.format(name=self.name, body=text)
 
 
 def separate(statements: Sequence[Statement], lives: dict[int, Any]) -> list[Statement]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from fluidnb.memory import flags
@@ -149,11 +150,13 @@ def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., 
     push, pop = run.stack.append, run.stack.pop
 
     def replay(at: int = 0) -> None:
+        begun = 0.0
         if off or at or observers or values["native"] == "off":
             calls, ops, units = plain
         else:
             if code.waiting:
-                code.count()
+                code.first()
+                begun = perf_counter()
             calls, ops, units = code.best
         left: Any = iter(calls)
         if at:
@@ -170,6 +173,8 @@ def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., 
             raise
         finally:
             pop()
+        if begun:
+            code.count(perf_counter() - begun)
 
     return replay
 
