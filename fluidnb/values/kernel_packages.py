@@ -6,7 +6,6 @@ The only place where this package imports a higher one: by name, at the first us
 import importlib
 from importlib.metadata import entry_points
 
-_OWN = "fluidnb_kernels"
 _others = False  # whether third-party packages are imported
 _all = False
 
@@ -18,7 +17,7 @@ def load() -> None:
         return
     _all = True  # before the import: a kernel may look up an operator while it is defined
     try:
-        importlib.import_module(_OWN).import_all()
+        importlib.import_module("fluidnb_kernels").import_all()
         _load_others()
     except BaseException:
         _all = False  # the next call fails as loudly, instead of finding half of the operators
@@ -37,15 +36,13 @@ def load_for(type: str) -> None:
 
 def load_own(type: str) -> bool:
     """Imports the module of fluidnb's own kernels that defines an operator; False where the index has none."""
-    module = importlib.import_module(f"{_OWN}.index").module_of(type)
-    if module is not None:
-        importlib.import_module(module)
-    return module is not None
+    found: bool = importlib.import_module("fluidnb_kernels").import_for(type)
+    return found
 
 
 def is_own(module: str) -> bool:
     """Whether a module belongs to fluidnb's own kernels."""
-    return module.startswith(f"{_OWN}.")
+    return module.startswith("fluidnb_kernels.")
 
 
 def _load_others() -> None:
@@ -55,7 +52,7 @@ def _load_others() -> None:
     _others = True
     try:
         for point in entry_points(group="fluidnb.kernels"):
-            if point.value.partition(":")[0] != _OWN:
+            if point.value.partition(":")[0] != "fluidnb_kernels":
                 point.load()
     except BaseException:
         _others = False

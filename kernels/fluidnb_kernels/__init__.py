@@ -24,3 +24,13 @@ def _import_all(folders: Iterable[str], prefix: str) -> None:
 def import_all() -> None:
     """Import all modules that define operators, kernels or devices."""
     _import_all(__path__, f"{__name__}.")
+
+
+def import_for(type: str) -> bool:
+    """Import the module that defines an operator; False where the index has none."""
+    from fluidnb_kernels.index import module_of
+
+    module = module_of(type)
+    if module is not None:
+        importlib.import_module(module)
+    return module is not None

@@ -59,7 +59,7 @@ class NativeCall(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What replaces the calls of a segment.
+    """Replacement of the calls of a segment.
 
     Attributes:
         calls: the calls with native ones among them.
