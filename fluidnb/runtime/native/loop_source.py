@@ -77,7 +77,7 @@ class CLoop:
 
 
 def _value(array: Any) -> _Value:
-    return array.__array_interface__["data"][0], array.dtype.char
+    return bounds(array)[0], array.dtype.char
 
 
 def _variables(statements: Sequence[Statement], condition: Any) -> dict[_Value, str]:
