@@ -228,7 +228,7 @@ class _State:
             self._left += 1
             self._jobs.put(code)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="fluidnb native code", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="compiler of native code", daemon=True)
                 self._thread.start()
 
     def wait(self, seconds: float) -> bool:

@@ -58,7 +58,7 @@ def test_no_thread_stays() -> None:
         exe.run(main, FEED, [out])
     assert wait_for_native_code() and native_calls(main)
     for thread in threading.enumerate():
-        if thread.name == "fluidnb native code":
+        if thread.name == "compiler of native code":
             thread.join(10)
     assert threading.active_count() == before
 
