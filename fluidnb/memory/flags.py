@@ -123,8 +123,8 @@ define_flag(
 )  # fmt: skip
 _MODES = ("auto", "off", "require")
 define_flag(
-    "native", "off",
-    "Compile elementwise operators to C: auto, in the background when they have run often; require, before the first "
-    "run; off, never.",
+    "native", "auto",
+    "Compile operators to C: auto, in the background when they have run often and a C compiler is there; require, "
+    "before the first run; off, never.",
     lambda v: v in _MODES, '"auto", "off" or "require"',
 )  # fmt: skip

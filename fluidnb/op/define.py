@@ -180,6 +180,8 @@ def _kernels(function: KernelFunction, dtypes: Sequence[str] | None, cuda: bool 
 
 def _register(definition: OpDef, replace: bool) -> None:
     type = definition.type
+    if not kernel_packages.is_own(definition.module):
+        kernel_packages.load_own(type)
     if type in registry.ops and not replace:
         raise OpValueError(
             f"'{type}' is registered more than once.", expected="a type that is free",
@@ -263,14 +265,34 @@ def remove_kernel(type: str, function: KernelFunction) -> None:
 
 def remove_op(type: str) -> None:
     """Unregisters an operator; an unknown one is ignored."""
+    _find(type)
     registry.ops.pop(type, None)
     registry.version += 1
 
 
+def _find(type: str) -> OpDef | None:
+    """The definition of an operator type, whose module is imported at the first look-up; None where there is none."""
+    definition = registry.ops.get(type)
+    if definition is None:
+        with _as_before():
+            kernel_packages.load_for(type)
+        definition = registry.ops.get(type)
+    return definition
+
+
+@contextmanager
+def _as_before() -> Iterator[None]:
+    """Import modules whose operators count as registered before: what is lowered stays good."""
+    version = registry.version
+    try:
+        yield
+    finally:
+        registry.version = version
+
+
 def has_op(type: str) -> bool:
     """Whether an operator of this type is registered."""
-    kernel_packages.load()
-    return type in registry.ops
+    return _find(type) is not None
 
 
 def get_op(type: str) -> OpDef:
@@ -283,10 +305,7 @@ def get_op(type: str) -> OpDef:
         >>> get_op("relu").type
         'relu'
     """
-    definition = registry.ops.get(type)
-    if definition is None:
-        kernel_packages.load()
-        definition = registry.ops.get(type)
+    definition = registry.ops.get(type) or _find(type)
     if definition is None and (why := OPERATORS.get(type.removesuffix("_grad"))) is not None:
         raise NotFound(
             f'Operator "{type}" is not part of fluidnb: {why[0]}.', expected="a registered operator", received=type,
@@ -295,7 +314,8 @@ def get_op(type: str) -> OpDef:
     if definition is None:
         raise NotFound(
             f'Operator "{type}" has not been registered.', expected="a registered operator", received=type,
-            hint=near(type, registry.ops) or "fluidnb.op.all_ops() has them all; fluidnb.op.op() defines one.",
+            hint=near(type, [d.type for d in all_ops()])
+            or "fluidnb.op.all_ops() has them all; fluidnb.op.op() defines one.",
         )  # fmt: skip
     return definition
 
@@ -317,7 +337,8 @@ def all_ops() -> Iterator[OpDef]:
         >>> "relu" in [d.type for d in all_ops()]
         True
     """
-    kernel_packages.load()
+    with _as_before():
+        kernel_packages.load()
     for name in sorted(registry.ops):
         yield registry.ops[name]
 

@@ -83,6 +83,11 @@ def on_one(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | N
     return None if function is None else (function, (x.reshape(()), y.reshape(()), out.reshape(())))
 
 
+def copy_row(x: Array, index: Array, out: Array) -> None:
+    """Copies one row; for a number or a few of them numpy needs a third of the time of ``take``."""
+    out[()] = x[index]
+
+
 def assign(target: Array, source: Array) -> tuple[Any, tuple[Any, ...]]:
     """The quickest way to copy an array into another of its shape."""
     if target.size == 1 == source.size:

@@ -1,7 +1,7 @@
 """fluidnb's own operators: shape rules, gradients and numpy kernels, by family.
 
-Importing the package registers all of them. The folders are the list: a new operator is a new file in its family, or a
-new row in the family's table.
+`import_all` registers all of them; a look-up of one operator imports its module alone, which `index.py` names. The
+folders are the list: a new operator is a new file in its family, or a new row in the family's table.
 """
 
 import importlib
@@ -21,4 +21,16 @@ def _import_all(folders: Iterable[str], prefix: str) -> None:
                 _import_all(imported.__path__, f"{module.name}.")
 
 
-_import_all(__path__, f"{__name__}.")
+def import_all() -> None:
+    """Import all modules that define operators, kernels or devices."""
+    _import_all(__path__, f"{__name__}.")
+
+
+def import_for(type: str) -> bool:
+    """Import the module that defines an operator; False where the index has none."""
+    from fluidnb_kernels.index import module_of
+
+    module = module_of(type)
+    if module is not None:
+        importlib.import_module(module)
+    return module is not None

@@ -79,11 +79,14 @@ class Training:
 
 
 @pytest.fixture
-def training() -> Training:
-    """A training that has run once, so that it is bound."""
+def training() -> Iterator[Training]:
+    """A training that has run once, so that it is bound; native code would make all updates in one call."""
+    before = flags.values["native"]
+    fluid.set_flags({"FLAGS_native": "off"})
     made = Training()
     made.step()
-    return made
+    yield made
+    flags.values["native"] = before
 
 
 @contextmanager

@@ -13,10 +13,20 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import memory
+from fluidnb.memory import flags
 
 L = fluid.layers
 CPU = fluid.CPUPlace()
 X = np.full((64, 64), 0.5, "float32")
+
+
+@pytest.fixture(autouse=True)
+def without_native_code() -> Iterator[None]:
+    """No compiler in the background, whose memory would be counted."""
+    before = flags.values["native"]
+    fluid.set_flags({"FLAGS_native": "off"})
+    yield
+    flags.values["native"] = before
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 
 from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
 from fluidnb.memory import flags
-from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, check_loaded, get_op, has_op
+from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, all_ops, check_loaded, get_op, has_op
 from fluidnb.op.define import registry
 from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
@@ -236,7 +236,7 @@ class LoweredProgram:
         if missing:
             raise NotBuiltYet(
                 f"This program has operators that are not registered: {', '.join(missing)}.",
-                hint=near(missing[0], registry.ops) or "define them with fluidnb.op.op.",
+                hint=near(missing[0], [d.type for d in all_ops()]) or "define them with fluidnb.op.op.",
             )
 
     def _check_blocks(self) -> None:

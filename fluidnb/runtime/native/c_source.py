@@ -5,8 +5,10 @@ The text has neither sizes nor addresses, so that programs that differ in these 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ void Py_IncRef(void *);
 typedef void (*loop_t)(char **, const intptr_t *, const intptr_t *, void *);
 """ + TEXT
 _FUNCTION = """
-void *call_{number}(void *self, void *kept) {{
+void *{name}(void *self, void *kept) {{
   const int64_t *P = PyCapsule_GetPointer(self, 0);
   void *thread = P[0] ? PyEval_SaveThread() : 0;
 {body}
@@ -46,23 +48,32 @@ class CFunction:
     """A C function for statements.
 
     Attributes:
+        name: its name, the same for the same text.
         text: its definition in C.
         table: the numbers that it reads.
         kept: the arrays whose addresses are in the table.
     """
 
-    def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any], number: int) -> None:
+    def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any]) -> None:
         self.table: list[int] = [0]
         lives = dict(lives)
-        apart = _apart(statements, lives, _inside(statements, lives))
-        crossing = {n for n, spans in _spans(regions(apart), lives).items() if len(spans) > 1}
-        if crossing:  # what one nest hands to another must not take memory twice
-            apart = _apart(statements, lives, _inside(statements, lives) - crossing)
+        apart = separate(statements, lives)
         self.kept = [operand.array for s in apart for operand in s.operands]
         self.regions = regions(apart)
         self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
-        body = [line for region in self.regions for line in _Nest(region, lives, self.table).lines]
-        self.text = _FUNCTION.format(number=number, body="\n".join(body))
+        body = [line for region in self.regions for line in Nest(region, lives, self.table).lines]
+        text = "\n".join(body)
+        self.name = f"call_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        self.text = _FUNCTION.format(name=self.name, body=text)
+
+
+def separate(statements: Sequence[Statement], lives: dict[int, Any]) -> list[Statement]:
+    """Statements with the buffers that only they touch in separate memory; ``lives`` gets the new arrays."""
+    apart = _apart(statements, lives, _inside(statements, lives))
+    crossing = {n for n, spans in _spans(regions(apart), lives).items() if len(spans) > 1}
+    if crossing:  # what one nest hands to another must not take memory twice
+        apart = _apart(statements, lives, _inside(statements, lives) - crossing)
+    return apart
 
 
 def _inside(statements: Sequence[Statement], lives: Mapping[int, Any]) -> set[int]:
@@ -110,13 +121,23 @@ def _apart(statements: Sequence[Statement], lives: dict[int, Any], buffers: set[
     ]
 
 
-class _Nest:
-    """The text of one region."""
+class Nest:
+    """The text of one region.
 
-    def __init__(self, region: Region, lives: Mapping[int, Any], table: list[int]) -> None:
+    Args:
+        table: gets the numbers that it reads.
+        variables: address and type character of values that are local variables of the function -> their names.
+        indices: call of a ``pick`` -> the address from which the call reads its index.
+    """
+
+    def __init__(
+        self, region: Region, lives: Mapping[int, Any], table: list[int],
+        variables: Mapping[tuple[int, str], str] = MappingProxyType({}),
+        indices: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         self.lines: list[str] = []
         self._region, self._lives, self._table = region, lives, table
-        self._depth = 1
+        self._depth, self._indices = 1, indices
         statements = region.statements
         self._span = statements[0].call, statements[-1].call
         self._numbers: dict[Access, int] = {}
@@ -132,7 +153,9 @@ class _Nest:
         sizes = [self._number(f"n{i}", n) for i, n in enumerate(region.dims)]
         strides: dict[tuple[Access, int], str] = {}
         for access, k in self._numbers.items():
-            self._add(f"char *const a{k} = (char *)P[{self._word(access.address)}];")
+            name = variables.get((access.address, access.char))
+            start = f"&{name}" if name else f"P[{self._word(access.address)}]"
+            self._add(f"char *const a{k} = (char *){start};")
             self._pointers[access] = f"a{k}"
             for level in range(outer):
                 if access.strides[level] and access not in local:
@@ -212,6 +235,8 @@ class _Nest:
                 loop = []
             if inline:
                 loop.append(k)
+            elif statement.kind == "pick":
+                self._pick(k)
             else:
                 self._numpy_loop(k)
         if loop:
@@ -274,6 +299,24 @@ class _Nest:
     def _close(self) -> None:
         self._depth -= 1
         self.lines.append("  " * self._depth + "}")
+
+    def _pick(self, k: int) -> None:
+        """An element by its index; the loop ends where there is none."""
+        statement, row = self._region.statements[k], self._region.accesses[k]
+        x, index, out = (self._pointers[a] for a in row)
+        kind, whole = TYPES[row[0].char], TYPES[row[1].char]
+        array = statement.operands[0].array
+        size, step = f"P[{self._word(array.shape[0])}]", f"P[{self._word(array.strides[0])}]"
+        self._add("{")
+        self._add(f"int64_t i = *({whole} *){index};")
+        self._add(f"i += i < 0 ? {size} : 0;")
+        self._add(f"if (i < 0 || i >= {size}) {{")
+        self._add(f"*({whole} *)P[{self._word(self._indices[statement.call])}] = *({whole} *){index};")
+        self._add(f"failed = {statement.call};")
+        self._add("goto out;")
+        self._close()
+        self._add(f"*({kind} *){out} = *({kind} *)({x} + i * {step});")
+        self._close()
 
     def _numpy_loop(self, k: int) -> None:
         """A call of numpy's loop for the elements of a row."""

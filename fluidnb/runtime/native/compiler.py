@@ -1,5 +1,7 @@
 """The C compiler, and compiled libraries by content and CPU in the user's cache folder."""
 
+import atexit
+import contextlib
 import hashlib
 import os
 import platform
@@ -10,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -21,9 +24,10 @@ from fluidnb.files.cache_folder import cache_folder
 from fluidnb.files.ownership import has_user_numbers, is_own
 
 #: No contraction of products and sums, and no order of sums but the written one: the bits are numpy's.
+#: Without -fno-ivopts gcc spends most of its time there, for loops over many arrays that become no faster.
 _FLAGS = (
     "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-fopenmp-simd", "-shared", "-fPIC", "-w",
+    "-fno-trapping-math", "-fopenmp-simd", "-fno-ivopts", "-shared", "-fPIC", "-w",
 )  # fmt: skip
 _MAC = ("-undefined", "dynamic_lookup")
 #: Seconds before a compiler is ended.
@@ -31,10 +35,14 @@ PATIENCE = 60.0
 #: Bytes of all libraries before the oldest are removed; age in seconds of folders that an ended process left.
 MOST_BYTES, _STALE = 64 << 20, 3600
 _DIGITS = 32
+#: Compilers under way: number of the process -> its folder.
+_running: dict[int, str] = {}
 
 
 def compiler() -> tuple[str, ...] | None:
     """The command of the C compiler: the environment variable CC, else gcc, clang or the package ziglang; or None."""
+    if sys.platform == "win32":  # a library there cannot use functions that the process brings
+        return None
     chosen = os.environ.get("CC")
     if chosen:
         words = shlex.split(chosen)
@@ -111,11 +119,13 @@ def _compiled(text: str, command: list[str], folder: Path, key: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder, prefix="work-") as work:
         source, out = Path(work) / "code.c", Path(work) / "code.so"
         source.write_text(text, "utf-8")
+        low = () if threading.current_thread() is threading.main_thread() else _low_priority()
         # in a session of its own, so that all processes that it starts can be ended
         with subprocess.Popen(
-            [*command, str(source), "-o", str(out)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            [*low, *command, str(source), "-o", str(out)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, start_new_session=True, cwd=work,
         ) as process:  # fmt: skip
+            _running[process.pid] = work
             try:
                 _, errors = process.communicate(timeout=PATIENCE)
             except BaseException as error:
@@ -123,6 +133,8 @@ def _compiled(text: str, command: list[str], folder: Path, key: str) -> Path:
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 raise _failed(command, f"it ran longer than {PATIENCE:g} s") from None
+            finally:
+                _running.pop(process.pid, None)
         if process.returncode or not out.is_file():
             raise _failed(command, errors.decode(errors="replace").strip()[:2000] or f"status {process.returncode}")
         content = out.read_bytes()
@@ -130,6 +142,26 @@ def _compiled(text: str, command: list[str], folder: Path, key: str) -> Path:
         made = folder / f"{key}-{_digest(content)}.so"
         os.replace(out, made)
     return made
+
+
+@cache
+def _low_priority() -> tuple[str, ...]:
+    """The command in front of a compiler that runs in the background."""
+    path = shutil.which("nice")
+    return (path, "-n", "10") if path else ()
+
+
+@atexit.register
+def _stop() -> None:
+    """End the compilers of this process and remove their folders."""
+    for pid, work in list(_running.items()):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)
 
 
 def _failed(command: list[str], received: str) -> EnforceNotMet:

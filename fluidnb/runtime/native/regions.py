@@ -11,6 +11,8 @@ from fluidnb.runtime.native.statements import Operand, Statement, bounds
 
 #: Fewer elements than this along the inner loop are too few for numpy's loops, which cost a call each.
 _FEW = 64
+#: Kinds of statements that go through whole rows.
+REDUCTIONS = ("rows", "columns")
 
 
 class Access(NamedTuple):
@@ -33,7 +35,7 @@ class Region:
 
     def __init__(self, first: Statement) -> None:
         self.dims: tuple[int, ...] = first.dims
-        self.fixed = first.dims[-1] if first.kind != "map" else 0
+        self.fixed = first.dims[-1] if first.kind in REDUCTIONS else 0
         self.statements: list[Statement] = []
         self.accesses: list[list[Access]] = []
         self.each_row: list[bool] = []
@@ -52,7 +54,7 @@ class Region:
             dims = _refined(self.dims, (*statement.dims, self.dims[-1]))
         else:
             dims = _refined(self.dims, statement.dims)
-        fixed = statement.dims[-1] if statement.kind != "map" else 0
+        fixed = statement.dims[-1] if statement.kind in REDUCTIONS else 0
         if dims is None or any(n and dims[-1] != n for n in (fixed, self.fixed)):
             return False
         if each_row and dims[-1] != self.dims[-1]:

@@ -48,7 +48,7 @@ def native_text(program: Program) -> str:
     """
     lines = [
         f"native code for {', '.join(op.desc.optype for op in call.ops)}: {call.replaced} calls in one, "
-        f"loops: {call.loops}"
+        f"loops: {call.loops}{', with all iterations' if call.whole else ''}"
         for call in native_calls(program)
     ]
     return "\n".join(lines) or "No operator runs as native code."

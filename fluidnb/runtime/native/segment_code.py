@@ -1,17 +1,29 @@
 """Native code of a segment: which calls it replaces, and when: at once, or between two runs when it is compiled."""
 
+from __future__ import annotations
+
 import logging
 import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, NotFound
 from fluidnb.memory import flags
 
-#: Runs of a segment after which it is compiled in the background: most programs of a test run fewer times.
-OFTEN = 16
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fluidnb.runtime.native.native_loop import NativeLoop
+    from fluidnb.runtime.native.statements import Statement
+
+#: Runs of a segment, and seconds in them, after which it is compiled in the background: about what a compiler takes.
+OFTEN, LONG = 16, 0.2
+#: Calls that one function makes: compilers take longer than in proportion for more.
+MOST = 128
+#: Characters of functions that are compiled together.
+SIZE = 60_000
 
 
 class Calls(NamedTuple):
@@ -36,12 +48,28 @@ class NativeCall(NamedTuple):
         replaced: how many calls of kernels it makes.
         loops: how many nests of loops it has.
         text: its C code.
+        whole: whether it is a loop of the program, with all iterations.
     """
 
     ops: list[Any]
     replaced: int
     loops: int
     text: str
+    whole: bool = False
+
+
+class Compiled(NamedTuple):
+    """Replacement of the calls of a segment.
+
+    Attributes:
+        calls: the calls with native ones among them.
+        native: a description of the native ones.
+        loop: the loop of which the segment is the body, as one call; None where there is none.
+    """
+
+    calls: Calls
+    native: list[NativeCall]
+    loop: NativeLoop | None
 
 
 class SegmentCode:
@@ -50,18 +78,22 @@ class SegmentCode:
     Args:
         plain: the calls that kernels emitted.
         lives: gives the buffers of the segment's own arrays; see `fluidnb.runtime.replay.buffer_placement.placed`.
+        condition: the array of the condition, where the segment is the whole body of a loop.
 
     Attributes:
         best: what a run makes.
+        loop: what makes all iterations, once it is compiled.
         waiting: whether runs are still counted.
         native: the calls of native code among them.
     """
 
-    __slots__ = ("_lives", "_runs", "best", "native", "plain", "waiting")
+    __slots__ = ("_calls", "_condition", "_lives", "_runs", "_seconds", "best", "loop", "native", "plain", "waiting")
 
-    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]]) -> None:
+    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]], condition: Any = None) -> None:
         self.plain = self.best = plain
-        self._lives, self._runs = lives, 0
+        self._calls = tuple(plain.calls)  # Ctrl-C replaces one in the list until it is handled
+        self._lives, self._runs, self._condition, self._seconds = lives, 0, condition, 0.0
+        self.loop: NativeLoop | None = None
         self.waiting = True
         self.native: list[NativeCall] = []
 
@@ -71,58 +103,57 @@ class SegmentCode:
             self.waiting = False
             self.build()
 
-    def count(self) -> None:
+    def count(self, seconds: float) -> None:
         """Count a run; after some, let it be compiled in the background."""
         self._runs += 1
-        if flags.values["native"] == "require":
-            self.waiting = False
-            self.build()
-        elif self._runs >= OFTEN and not _state.broken:
+        self._seconds += seconds
+        if self._runs >= OFTEN and self._seconds >= LONG and not _state.broken:
             self.waiting = False
             _state.submit(self)
 
     def build(self) -> None:
         """Compile it and use it from the next run on."""
         try:
-            self.best, self.native = with_native(self.plain, self._lives())
+            plain = self.plain._replace(calls=list(self._calls))
+            self.best, self.native, self.loop = with_native(plain, self._lives(), self._condition)
         except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
                 "Native code cannot be kept or cannot be loaded.", received=str(error),
                 hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
             ) from error  # fmt: skip
         finally:
-            self._lives = dict
+            self._lives, self._calls = dict, ()
 
 
-def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[NativeCall]]:
-    """The calls with native ones in the place of those that C code can make."""
+def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> Compiled:
+    """The calls with native ones in the place of those that C code can make, and as a loop with this condition."""
     # Imported by the first compilation, since most processes make none.
     from fluidnb.runtime.native.c_source import HEAD, CFunction
     from fluidnb.runtime.native.compiler import library
     from fluidnb.runtime.native.functions import bound_call
-    from fluidnb.runtime.native.statements import Statement, statement_of
+    from fluidnb.runtime.native.loop_source import CLoop
+    from fluidnb.runtime.native.native_loop import NativeLoop
+    from fluidnb.runtime.native.statements import statement_of
 
     statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
-    groups: list[list[Statement]] = []
-    for statement in statements:
-        if statement is None:
-            continue
-        if groups and groups[-1][-1].call == statement.call - 1:
-            groups[-1].append(statement)
-        else:
-            groups.append([statement])
+    groups = _groups([s for s in statements if s is not None and s.kind != "pick"], plain.ops)
     if not groups:
-        return plain, []
-    functions = [CFunction(group, lives, k) for k, group in enumerate(groups)]
-    path = library(HEAD + "".join(f.text for f in functions))
+        return Compiled(plain, [], None)
+    every = [statement for statement in statements if statement is not None]
+    loop = None if condition is None or len(every) < len(statements) else CLoop(every, lives, condition)
+    functions = [CFunction(group, lives) for group in groups]
+    paths: dict[str, Path] = {}
+    for texts in _files([*(f.text for f in functions), *([loop.text] if loop else [])]):
+        paths.update(dict.fromkeys(texts, library(HEAD + "".join(texts))))
     units = _units(plain.ops, groups)
     whole: list[Any] = []
     ops: list[Any] = []
     of: list[Any] = []
     at = 0
-    for k, (group, function) in enumerate(zip(groups, functions, strict=True)):
+    for group, function in zip(groups, functions, strict=True):
         first, last = group[0].call, group[-1].call
-        whole += [*plain.calls[at:first], bound_call(path, f"call_{k}", function.table, function.kept)]
+        call = bound_call(paths[function.text], function.name, function.table, function.kept)
+        whole += [*plain.calls[at:first], call]
         ops += plain.ops[at : first + 1]
         of += units[at : first + 1]
         at = last + 1
@@ -135,7 +166,35 @@ def with_native(plain: Calls, lives: dict[int, Any]) -> tuple[Calls, list[Native
         )
         for group, function in zip(groups, functions, strict=True)
     ]
-    return Calls(whole, ops, of), native
+    if loop is None:
+        return Compiled(Calls(whole, ops, of), native, None)
+    native.append(NativeCall(list(dict.fromkeys(plain.ops)), len(every), loop.nests, loop.text, whole=True))
+    return Compiled(Calls(whole, ops, of), native, NativeLoop(paths[loop.text], loop, condition))
+
+
+def _files(texts: Sequence[str]) -> list[list[str]]:
+    """Different texts of functions, as many together as a compiler takes a second for."""
+    files: list[list[str]] = []
+    for text in dict.fromkeys(texts):
+        if files and sum(map(len, files[-1])) + len(text) <= SIZE:
+            files[-1].append(text)
+        else:
+            files.append([text])
+    return files
+
+
+def _groups(statements: Sequence[Statement], ops: list[Any]) -> list[list[Statement]]:
+    """Statements of consecutive calls, few enough for a compiler; calls of one operator stay together."""
+    groups: list[list[Statement]] = []
+    for statement in statements:
+        call = statement.call
+        if groups and groups[-1][-1].call == call - 1:
+            size = len(groups[-1])
+            if size < MOST or (ops[call] is ops[call - 1] and size < 4 * MOST):
+                groups[-1].append(statement)
+                continue
+        groups.append([statement])
+    return groups
 
 
 def _units(ops: list[Any], groups: Sequence[Sequence[Any]]) -> list[Any]:
@@ -169,7 +228,7 @@ class _State:
             self._left += 1
             self._jobs.put(code)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="fluidnb native code", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="compiler of native code", daemon=True)
                 self._thread.start()
 
     def wait(self, seconds: float) -> bool:
@@ -196,8 +255,10 @@ class _State:
                     self._idle.notify_all()
 
     def _give_up(self, error: Exception) -> None:
-        """Say once why there is no native code; numpy computes the same."""
+        """Say once why there is no native code, unless there is no compiler; numpy computes the same."""
         self.broken = True
+        if isinstance(error, NotFound):
+            return
         logging.getLogger("fluidnb").warning("Programs run without native code. %s", error)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb.memory.views import extent
+from fluidnb.op.scalar_fast_path import copy_row
 from fluidnb.runtime.native.expressions import ON_ONE, TYPES, expression
 from fluidnb.runtime.native.numpy_loops import Loop, loop_of
 
@@ -28,7 +29,8 @@ class Statement(NamedTuple):
     """One call, for the C code.
 
     The last operand is written, the others are read. ``kind`` is ``map`` for functions of each element, ``rows`` for
-    sums (or another reduction) along the last dimension, ``columns`` for sums along all but the last.
+    sums (or another reduction) along the last dimension, ``columns`` for sums along all but the last, ``pick`` for one
+    element by an index, which only loops have: they can stop where no element has the index.
     """
 
     kind: str
@@ -50,6 +52,8 @@ def statement_of(call: Call, index: int) -> Statement | None:
         kw, function = function.keywords, function.func
     if function is operator.setitem and len(args) == 3 and (args[1] is Ellipsis or args[1] == ()):
         return _copy(args[2], args[0], None, index)
+    if function is copy_row:
+        return _pick(args[0], args[1], args[2], index)
     if function is np.copyto and set(kw) <= {"where", "casting"}:
         return _copy(args[1], args[0], kw.get("where"), index)
     function = ON_ONE.get(function, function)
@@ -58,8 +62,8 @@ def statement_of(call: Call, index: int) -> Statement | None:
             return None
         return _map(function, args[: function.nin], kw["out"] if kw else args[-1], index)
     ufunc: Any = getattr(function, "__self__", None)
-    if type(ufunc) is np.ufunc and getattr(function, "__name__", "") == "reduce" and not kw and len(args) == 5:
-        return _reduction(ufunc, *args, index)
+    if type(ufunc) is np.ufunc and getattr(function, "__name__", "") == "reduce" and not kw and len(args) in (4, 5):
+        return _reduction(ufunc, args[0], args[1], args[2], args[3], index)
     return None
 
 
@@ -88,6 +92,15 @@ def _copy(source: Any, target: Any, where: Any, index: int) -> Statement | None:
     char = target.dtype.char
     chars = char + char if where is None else char + "?" + char
     return _over(target.shape, [*map(_plain, operands[:-1]), target], chars, "{0}", None, index, where is not None)
+
+
+def _pick(x: Array, at: Array, out: Array, index: int) -> Statement | None:
+    if not _usable((x, at, out)) or x.ndim != 1 or at.size != 1 or at.dtype.kind not in "iu" or x.dtype != out.dtype:
+        return None
+    if overlap(x, out) or overlap(at, out):
+        return None
+    operands = tuple(Operand(array, ()) for array in (x, at, out))
+    return Statement("pick", (), operands, x.dtype.char + at.dtype.char + out.dtype.char, None, None, index)
 
 
 def _map(ufunc: Any, ins: Sequence[Any], out: Any, index: int) -> Statement | None:
@@ -124,7 +137,7 @@ def _over(
     return Statement("map", dims, tuple(map(Operand, arrays, strides)), chars, text, loop, index, masked)
 
 
-def _reduction(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, keep: bool, index: int) -> Statement | None:
+def _reduction(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, index: int) -> Statement | None:
     if not _usable((x, out)) or dtype not in (None, out.dtype) or x.dtype != out.dtype or x.dtype.char not in "fd":
         return None
     if ufunc not in (np.add, np.maximum, np.minimum):

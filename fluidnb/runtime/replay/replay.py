@@ -1,16 +1,21 @@
 """The compiled run: segments in order. Control operators run to their end here; the interpreter pushes a frame."""
 
 from itertools import count
+from typing import Any
 
 from fluidnb.errors import FluidError
 from fluidnb.memory import flags
 from fluidnb.op import Control, Loop
 from fluidnb.runtime.compile.lowering import LoweredBlock
 from fluidnb.runtime.kernel_errors import cause, failed
+from fluidnb.runtime.observers import observers
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import on_host
+
+#: More iterations than any loop makes.
+_NO_LIMIT = 1 << 62
 
 
 def run_segments(segment: Segment) -> Segment:
@@ -47,12 +52,12 @@ def drain(control: Control) -> None:
         tensor.array, tensor.lod_ = array, lod
     control.begin()
     saved = control.records and lowered.steps.needed(block.index)
-    if not saved and _run_bare(control, bound, block):
-        return
     outer_path, random, arrays = clock.path, block.index in lowered.random, lowered.inner_arrays[block.index]
     k = 0
     try:
         while True:
+            if k < 2 and not saved and _run_bare(control, bound, block, k):  # the first iteration may have bound it
+                return
             if random:
                 clock.path = outer_path * 1000003 + k + 1
             parent = control.enter(k)
@@ -85,8 +90,8 @@ def drain(control: Control) -> None:
         clock.path = outer_path
 
 
-def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> bool:
-    """Run a loop without bookkeeping; False where its body is not bound, has a guard or draws random numbers."""
+def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock, k: int) -> bool:
+    """Run a loop from iteration ``k`` on without bookkeeping; False where its body is not bound or has a guard."""
     body = control.roots.get((block.index, id(control.scope)))
     if body is None or body.guard is not None or block.index in bound.lowered.random or not isinstance(control, Loop):
         return False
@@ -94,9 +99,17 @@ def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> boo
         return False
     condition, body_run, run = control.condition.value.array, body.run, bound.run
     more = condition.item if bound.place_kind == "cpu" else lambda: on_host(condition).item()
-    limit, k = flags.values["max_loop_iterations"], 0
+    limit = flags.values["max_loop_iterations"]
     try:
-        for k in range(limit) if limit else count():  # noqa: B007
+        if body.code is not None and body.code.loop is not None and _is_native(body, condition):
+            done, failed = body.code.loop.run((limit or _NO_LIMIT) - k, run)
+            k += done
+            if failed >= 0:  # the call raises the error
+                body_run(failed)
+                k += 1
+            run.check()
+        begun = k
+        for k in range(begun, limit) if limit else count(begun):  # noqa: B007
             if not more():
                 return True
             body_run()
@@ -113,6 +126,13 @@ def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> boo
     return True
 
 
+def _is_native(body: Segment, condition: Any) -> bool:
+    """Whether a run may make all iterations in C: nothing watches its operators."""
+    assert body.code is not None and body.code.loop is not None
+    watched = observers or body.bound.lowered.check_nan or flags.values["native"] == "off"
+    return not watched and body.code.loop.condition is condition
+
+
 def _body(control: Control, block: LoweredBlock, parent: Scope) -> Segment:
     """The bound body for a control operator, shared by all bindings that see and give it the same variables."""
     lowered = control.executor.lowered
@@ -125,6 +145,8 @@ def _body(control: Control, block: LoweredBlock, parent: Scope) -> Segment:
     if body is None:
         lowered.kept_alive.append(arrays)
         body = lowered.bodies[key] = root_segment(control.executor, block, Scope(parent, block))
+        if isinstance(control, Loop):
+            body.condition = control.condition.value.array
         return body
     for name, cell in zip(lowered.outer[block.index], cells, strict=True):
         if cell.value is None and body.scope.parent is not None:  # the body created it when it was bound

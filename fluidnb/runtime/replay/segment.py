@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from fluidnb.memory import flags
@@ -36,8 +37,8 @@ class Segment:
     """
 
     __slots__ = (
-        "block", "bound", "calls", "code", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope",
-        "start",
+        "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "next", "ops", "past_guard", "run",
+        "scope", "start",
     )  # fmt: skip
 
     def __init__(
@@ -50,8 +51,9 @@ class Segment:
         self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block
         self.past_guard = False
+        self.condition: Array | None = None  # the condition of the loop whose body begins here
         self.end = start
-        self.run: Callable[[], None] = self._bind_and_run
+        self.run: Callable[..., None] = self._bind_and_run
 
     def child(self, key: Any) -> Segment:
         """The segment that follows when the guard gave ``key``, bound and run."""
@@ -73,7 +75,8 @@ class Segment:
                 calls, lives = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
             if self.bound.place_kind == "cpu":
-                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives)
+                condition = None if self.guard else self.condition
+                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives, condition)
                 if not self.bound.lowered.check_nan:
                     self.code.first()
                 self.run = flat(self.code, self.bound, self.scope)
@@ -141,19 +144,23 @@ class Segment:
         return bool(names) and all(lowered.writes[n] == 1 and n not in lowered.persistable for n in names)
 
 
-def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
-    """The run of a segment: a loop over its calls."""
+def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., None]:
+    """The run of a segment: a loop over its calls, all of them or those from an index on."""
     run, plain, off, values = bound.run, code.plain, bound.lowered.check_nan, flags.values
     push, pop = run.stack.append, run.stack.pop
 
-    def replay() -> None:
-        if off or observers or values["native"] == "off":
+    def replay(at: int = 0) -> None:
+        begun = 0.0
+        if off or at or observers or values["native"] == "off":
             calls, ops, units = plain
         else:
             if code.waiting:
-                code.count()
+                code.first()
+                begun = perf_counter()
             calls, ops, units = code.best
         left: Any = iter(calls)
+        if at:
+            left.__setstate__(at)
         push((left, calls, units))
         try:
             if observers:
@@ -166,6 +173,8 @@ def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[[], N
             raise
         finally:
             pop()
+        if begun:
+            code.count(perf_counter() - begun)
 
     return replay
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, FluidError
+from fluidnb.op import Loop
 from fluidnb.op.define import registry
 from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredProgram
@@ -131,8 +132,7 @@ class Specialization:
             scope.bound = True
             scope = scope.parent
         self.epoch = -1 if self.stale else epoch.value
-        inside = any(op.definition.control for op in lowered.blocks[0].ops[-1:])
-        if self.root.guard is None and not inside and all(type(v) is tuple for v in values):
+        if _is_fixed(self.root) and all(type(v) is tuple for v in values):
             self.fetches = list(values)
 
     def is_good(self, scope: Scope) -> bool:
@@ -152,6 +152,20 @@ class Specialization:
                 move_value(variable.value, self.lowered.place)
             self.epoch = epoch.value
         return True
+
+
+def _is_fixed(segment: Segment) -> bool:
+    """Whether all runs end with the same arrays: no guard tests values, and no block moves or creates variables."""
+    ends = segment.end > segment.start and segment.block.ops[segment.end - 1].definition.control
+    control = segment.calls[-1][1][0] if ends else None
+    if control is None:
+        return segment.guard is None
+    bodies = list(control.roots.values())
+    if not isinstance(control, Loop) or not bodies or len(segment.next) > 1:
+        return False
+    if any(body.guard is not None or body.block.index in segment.bound.lowered.movers for body in bodies):
+        return False
+    return segment.guard is None or all(map(_is_fixed, segment.next.values()))
 
 
 def bring_here(lowered: LoweredProgram, scope: Scope) -> None:

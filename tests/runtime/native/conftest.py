@@ -20,8 +20,9 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def separate(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """New programs, the shared cache folder, no failure of before; afterwards the flags of before."""
+    """New programs, the shared cache folder, no failure of before, short runs count; afterwards the flags of before."""
     monkeypatch.setenv("FLUIDNB_CACHE", str(shared_cache))
+    monkeypatch.setattr(segment_code, "LONG", 0.0)
     segment_code.forget()
     before = flags.values["native"]
     with fluid.fresh():

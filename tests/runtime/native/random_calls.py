@@ -91,7 +91,10 @@ class RandomCalls:
         gone = {i % len(self.shape) for i in axes}
         total = np.empty([1 if i in gone else n for i, n in enumerate(self.shape)], self.dtype)
         self.sums.append(total)
-        return pick(REDUCTIONS).reduce, (pick(self.full), axis, None, total, True), {}
+        if pick([True, False]):
+            return pick(REDUCTIONS).reduce, (pick(self.full), axis, None, total, True), {}
+        flat = total.reshape([n for i, n in enumerate(self.shape) if i not in gone])
+        return pick(REDUCTIONS).reduce, (pick(self.full), axis, None, flat), {}
 
     def memory(self) -> list[Array]:
         """Copies of everything that the calls may change, gaps between elements included."""

@@ -34,7 +34,7 @@ def test_random_calls(first: int) -> None:
         wanted = [p.memory() for p in programs]
         for p, memory in zip(programs, before, strict=True):
             p.restore(memory)
-        code, native = with_native(Calls(plain, list(range(len(plain))), plain), {})
+        code, native, _ = with_native(Calls(plain, list(range(len(plain))), plain), {})
         assert len(native) > TOGETHER / 2 and sum(call.replaced for call in native) > 0.9 * (len(plain) - TOGETHER)
         for function, args in code.calls:
             function(*args)

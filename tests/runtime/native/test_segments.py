@@ -11,7 +11,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
 from fluidnb.runtime import native_calls, native_text
-from fluidnb.runtime.native.segment_code import SegmentCode
+from fluidnb.runtime.native.segment_code import MOST, SegmentCode
 from fluidnb.runtime.observers import observers
 
 FEED = {"x": np.linspace(-2, 2, 60, dtype="float32").reshape(4, 15)}
@@ -153,3 +153,17 @@ def test_two_batch_sizes_share_the_compiled_code() -> None:
         exe.run(feed={"x": np.ones((rows, 15), "float32")}, fetch_list=[out])
         texts.append(code_of(exe).native[0].text)
     assert texts[0] == texts[1]
+
+
+def test_layers_alike_share_a_function_of_few_calls() -> None:
+    out = layers.data("x", [15])
+    for _ in range(200):
+        out = layers.relu(layers.scale(out, 1.01))
+    exe = fluid.Executor()
+    wanted = FEED["x"]
+    for _ in range(200):
+        wanted = np.maximum(wanted * np.float32(1.01), 0)
+    assert np.array_equal(exe.run(feed=FEED, fetch_list=[out])[0], wanted)
+    calls = native_calls(fluid.default_main_program())
+    assert sum(call.replaced for call in calls) == 400 and max(call.replaced for call in calls) <= MOST + 1
+    assert len({call.text for call in calls}) <= 3 < len(calls)

@@ -10,8 +10,9 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.memory import flags
 from fluidnb.runtime import native_calls, wait_for_native_code
-from fluidnb.runtime.native import compiler
+from fluidnb.runtime.native import compiler, segment_code
 from fluidnb.runtime.native.segment_code import OFTEN
 
 FEED = {"x": np.ones((2, 3), "float32")}
@@ -57,6 +58,35 @@ def test_no_thread_stays() -> None:
         exe.run(main, FEED, [out])
     assert wait_for_native_code() and native_calls(main)
     for thread in threading.enumerate():
-        if thread.name == "fluidnb native code":
+        if thread.name == "compiler of native code":
             thread.join(10)
     assert threading.active_count() == before
+
+
+def test_runs_of_little_time_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fluid.set_flags({"FLAGS_native": "auto"})
+    monkeypatch.setattr(segment_code, "LONG", 60.0)
+    monkeypatch.setattr(compiler, "library", lambda text: pytest.fail("it compiled"))
+    out, exe = program(), fluid.Executor()
+    for _ in range(3 * OFTEN):
+        exe.run(feed=FEED, fetch_list=[out])
+    assert wait_for_native_code(0.01)
+
+
+def test_auto_is_the_default() -> None:
+    assert flags.FLAGS["native"].default == "auto"
+
+
+def test_a_stop_in_the_calls_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C replaces a call for a moment; native code is made of those that were bound."""
+    fluid.set_flags({"FLAGS_native": "auto"})
+    out, exe, main = program(), fluid.Executor(), fluid.default_main_program()
+    exe.run(main, FEED, [out])
+    hot: Any = exe._hot
+    code = hot.root.code
+    kept = code.plain.calls[-1]
+    code.plain.calls[-1] = (lambda: pytest.fail("the stop was compiled"), ())
+    code.build()
+    code.plain.calls[-1] = kept
+    assert code.native[-1].ops[-1].desc.optype == "relu"
+    assert exe.run(main, FEED, [out])[0].tolist() == [[2.0] * 3] * 2
