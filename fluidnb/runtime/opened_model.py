@@ -11,7 +11,7 @@ from fluidnb.arguments import checked
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
-from fluidnb.op import has_op
+from fluidnb.op import get_op, has_op
 from fluidnb.program import Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.runtime.executor import Executor
@@ -20,7 +20,7 @@ from fluidnb.runtime.parameter_files import load_parameters
 from fluidnb.runtime.save_load import is_persistable, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
-from fluidnb.values import CPUPlace, dtypes
+from fluidnb.values import CPUPlace, VarType, dtypes
 
 #: Format -> its files.
 FORMATS = {
@@ -82,6 +82,29 @@ class OpenedModel:
         with scope_guard(self.scope):
             out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
         return out
+
+    def computed(self) -> list[str]:
+        """Names of the variables that every run of the main block computes, in order; all may be fetched.
+
+        Example:
+            >>> import tempfile
+            >>> y = fluid.layers.scale(fluid.layers.relu(fluid.layers.data("x", [2])), 2.0)
+            >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+            >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> fluid.open(folder).computed()
+            ['relu_0.tmp_0', 'scale_0.tmp_0']
+        """
+        block = self.program.desc.blocks[0]
+        names: dict[str, None] = {}
+        for op in block.ops:
+            if op.optype in ("feed", "fetch", "conditional_block"):  # a block that is not run computes nothing
+                continue
+            slots = get_op(op.optype).outputs if has_op(op.optype) else {}
+            for slot, listed in op.outs.items():
+                if slot not in slots or not slots[slot].intermediate:
+                    names |= dict.fromkeys(listed)
+        found = {name: block.find_var(name) for name in names}
+        return [n for n, v in found.items() if v is not None and not v.persistable() and v.type() == VarType.LOD_TENSOR]
 
     @checked
     def save(self, dirname: str, to: str = "pdmodel", name: str = "inference") -> list[str]:
