@@ -11,7 +11,7 @@ from fluidnb.arguments import checked
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
-from fluidnb.op import get_op, has_op
+from fluidnb.op import all_ops, get_op, has_op
 from fluidnb.program import Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.runtime.executor import Executor
@@ -165,7 +165,10 @@ class OpenedModel:
             *(("feed", _declared(v)) for v in self.feeds), *(("fetch", _declared(v)) for v in self.fetches),
         ]  # fmt: skip
         if self.unknown:
-            rows.append(("unknown", ", ".join(f"{n} {kind}" for kind, n in self.unknown.most_common())))
+            known = [definition.type for definition in all_ops()]
+            hints = {kind: near(kind, known) for kind in self.unknown}
+            texts = (f"{n} {kind}" + f" ({hints[kind]})" * bool(hints[kind]) for kind, n in self.unknown.most_common())
+            rows.append(("unknown", ", ".join(texts)))
         if self.dropped:
             rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
         return rows
