@@ -229,6 +229,6 @@ def read_tensors(path: str, count: int) -> list[tuple[Array, tuple[tuple[int, ..
             else:
                 array = np.empty(header.shape, dtype)
                 file.seek(header.start)
-                file.readinto(memoryview(array.reshape(-1).view(np.uint8)))
+                file.readinto(array.reshape(-1).view(np.uint8).data)
             out.append((array, header.lod))
     return out
