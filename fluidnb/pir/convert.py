@@ -9,7 +9,7 @@ from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op import EMPTY, get_op, has_op
 from fluidnb.pir.op_versions import OP_VERSIONS
 from fluidnb.pir.reader import Block, Module, Operation, Type, Value
-from fluidnb.pir.signatures import Operand, Signature, signature
+from fluidnb.pir.signatures import LINES, Operand, Signature, signature
 from fluidnb.program import Program
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -539,3 +539,5 @@ _SPECIAL: dict[str, Callable[[_Converter, Operation], None]] = {
     "pd_op.if": _Converter.branch,
     "pd_op.while": _Converter.loop,
 }
+#: Operations without a line in the table of signatures, by their names without a dialect.
+STRUCTURAL = tuple(sorted({n.partition(".")[2].strip("_") for n in _SPECIAL} - LINES.keys()))
