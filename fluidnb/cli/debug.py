@@ -1,7 +1,8 @@
-"""``fluidnb debug``: steps through a script's programs, forwards and backwards, in an editor or in the terminal."""
+"""``fluidnb debug``: steps through the programs of a script or model, both ways, in an editor or in the terminal."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fluidnb.cli import model
 from fluidnb.cli.command import Command, script_arguments
 from fluidnb.utils.main_signal import signal_main
 
@@ -34,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run a script under the debugger.
+    """Run a script or a model under the debugger.
 
     Returns:
         0, what it gives to ``sys.exit``, 1 after an error of its own, or 130 when a client or ``quit`` has ended it.
@@ -47,7 +49,12 @@ def run(options: Namespace) -> int:
     from fluidnb.program import Program
     from fluidnb.terminal.prompt import available_prompt
 
-    script.check(options.script)
+    options.act = None
+    if model.is_model(options.script):
+        given = model.parsed("debug", options.arguments, prompt=options.prompt)
+        options.prompt, options.act = given.prompt, model.opened(options.script, given)
+    else:
+        script.check(options.script)
     prompt = available_prompt()
     if options.prompt and prompt is None:
         raise FluidError("--prompt needs a terminal.", hint="without it, an editor steps through the script.")
@@ -86,13 +93,14 @@ def _debugged(options: Namespace, session: Session, host: Host, prompt: Callable
 
     status = 1
     try:
-        program = script.as_program(options.script, options.arguments, options.force, options.seed)
+        named = options.script, options.arguments, options.force, options.seed
+        program = script.as_program(*named) if options.act is None else contextlib.nullcontext()
         with program, attach_all(session, options.startup):
             can_press = prompt is not None and os.name == "posix"  # Windows waits for no key with `select`
             if options.prompt or (not options.no_wait and _wants_prompt(options, host, can_press)):
                 session.on_stop, session.stop_at_entry = prompt, True
             with tee_output(host.output, silent=options.stdio):
-                status = _ran(options.script)
+                status = _ran(options.script, options.act)
     except KeyboardInterrupt:
         status = _INTERRUPTED
     host.end(status)
@@ -128,12 +136,15 @@ def _wants_prompt(options: Namespace, host: Host, terminal: bool) -> bool:
     return pressed.is_set()
 
 
-def _ran(path: Path) -> int:
+def _ran(path: Path, act: Callable[[], int] | None) -> int:
+    """Run a script, or a model by a function."""
     from fluidnb.cli import script
     from fluidnb.cli.run import status_of
     from fluidnb.debug.session import Stopped
 
     try:
+        if act is not None:
+            return act()
         script.run(path)
     except SystemExit as ended:
         return status_of(ended.code)
@@ -149,8 +160,9 @@ def _ran(path: Path) -> int:
 
 
 COMMAND = Command(
-    "Run a script; step through its programs, also backwards.", arguments, run,
-    example="example:\n  fluidnb debug --prompt train.py --epochs 3\n\n"
+    "Run a script or a saved model; step through its programs, also backwards.", arguments, run,
+    example="examples:\n  fluidnb debug --prompt train.py --epochs 3\n"
+    "  fluidnb debug --prompt saved/ --feed x.npz\n\n"
     "The prompt stops at the first operator and knows the short words of gdb and pdb.\n"
     "Without --prompt it prints a port, the path of a token and a launch.json, and\n"
     "waits for an editor that speaks the Debug Adapter Protocol. In a terminal, Enter\n"

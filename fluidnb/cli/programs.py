@@ -20,6 +20,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments that name programs."""
     parser.add_argument("what", metavar="MODEL_OR_SCRIPT", type=Path,
                         help="a saved model: folder, prefix or file; or a Python script")
+    script_options(parser)
+
+
+def script_options(parser: ArgumentParser) -> None:
+    """Declare the arguments that choose among the programs of a script."""
     parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
     parser.add_argument("--startup", action="store_true", help="a script's startup program")
     parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")

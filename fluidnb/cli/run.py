@@ -1,17 +1,20 @@
-"""``fluidnb run``: a script of Fluid's time, unchanged."""
+"""``fluidnb run``: a script of Fluid's time, unchanged; or a saved model, on arrays."""
 
 import sys
 import time
 from argparse import Namespace
 from pathlib import Path
 
+from fluidnb.cli import model
 from fluidnb.cli.command import Command, script_arguments
 
 
 def run(options: Namespace) -> int:
-    """Run a script; 0, what it gives to ``sys.exit``, or 1 after an error, which is printed on stderr."""
+    """Run a script or a model; 0, what a script gives to ``sys.exit``, or 1 after an error, printed on stderr."""
     from fluidnb.cli import script
 
+    if model.is_model(options.script):
+        return model.opened(options.script, model.parsed("run", options.arguments))()
     with script.as_program(options.script, options.arguments, options.force, options.seed):
         began = time.perf_counter()
         try:
@@ -53,6 +56,8 @@ def _print_line(stopped: KeyboardInterrupt, path: Path) -> None:
 
 
 COMMAND = Command(
-    "Run a script that was written for Paddle Fluid 0.11 to 1.4, unchanged.", script_arguments, run,
-    example="example:\n  fluidnb run train.py --epochs 3\n\nInside, `import paddle.fluid as fluid` means fluidnb.",
+    "Run a script for Paddle Fluid 0.11 to 1.4 unchanged, or a saved model.", script_arguments, run,
+    example="examples:\n  fluidnb run train.py --epochs 3\n"
+    "  fluidnb run saved/ --feed x.npz --times --out results.npz\n\n"
+    f"Inside a script, `import paddle.fluid as fluid` means fluidnb.\n\n{model.HELP}",
 )  # fmt: skip

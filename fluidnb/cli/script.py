@@ -23,7 +23,7 @@ def check(path: Path) -> None:
         others = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         raise FluidError(f"There is no {path}.", hint=f"scripts there: {', '.join(others[:6])}" if others else None)
     if path.is_dir():
-        raise FluidError(f"{path} is a folder.", expected="a Python script")
+        raise FluidError(f"{path} is a folder without a model.", expected="a Python script or a saved model")
     if path.suffix == ".ipynb":
         raise FluidError(f"{path} is a notebook.", expected="a Python script", hint=f"fluidnb lab {path}")
 

@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
     if options.svg or options.dot:
         return 0
     for i, picture in enumerate(pictures):
-        lines = _counts(picture) if options.ops else program_lines(picture, _width(), options.limit)
+        lines = _counts(picture) if options.ops else program_lines(picture, terminal_width(), options.limit)
         print_lines([[("", "")]] * (i > 0) + lines)
     return 0
 
@@ -87,10 +87,10 @@ def print_lines(lines: list[Line]) -> None:
     """Print styled lines, with colours on a terminal."""
     from fluidnb.viz import ansi, plain
 
-    print(ansi(lines, _width()) if _width() else plain(lines))
+    print(ansi(lines, terminal_width()) if terminal_width() else plain(lines))
 
 
-def _width() -> int:
+def terminal_width() -> int:
     """Columns of the terminal; 0 where stdout is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 

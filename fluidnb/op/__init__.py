@@ -2,7 +2,7 @@
 
 from fluidnb.op.attr import Attr
 from fluidnb.op.binder import Array, Binder
-from fluidnb.op.check import SlotError, check_desc, check_loaded
+from fluidnb.op.check import SlotError, check_desc, check_inputs, check_loaded
 from fluidnb.op.compile_context import CompileContext, Spec, infer_compile
 from fluidnb.op.context import EMPTY, GRAD, Context, RuleError
 from fluidnb.op.control import Backward, Branch, Control, Loop, sums_of
@@ -47,9 +47,9 @@ __all__ = [
     "EMPTY", "GRAD", "Array", "Attr", "Backward", "Binder", "Branch", "Clock", "CompileContext", "CondOp", "Context",
     "Control", "Cost", "DynamicRecurrentOp", "InputSpec", "Kernel", "Loop", "OpDef", "OpDesc", "OpDescCreationMethod",
     "OpInfo", "OpKernelType", "Operator", "OperatorFactory", "RecurrentOp", "RuleError", "Slot", "SlotError", "Spec",
-    "Stream", "ValuesOf", "aliases", "all_ops", "broadcast_dim", "check_desc", "check_loaded", "cost_of",
-    "create_op_creation_method", "default_grad", "get_all_op_protos", "get_op", "grad_desc", "grad_names", "grad_op",
-    "has_grad", "has_op", "infer_compile", "is_str", "kernel", "kernels_of", "like_forward", "linear_grad", "make_grad",
-    "no_slope", "normal", "op", "op_proto", "prefer", "product", "register_copy", "registry", "remove_kernel",
-    "remove_op", "same", "second_grad", "seed", "sums_of", "takes", "uniform", "unit", "values_of",
+    "Stream", "ValuesOf", "aliases", "all_ops", "broadcast_dim", "check_desc", "check_inputs", "check_loaded",
+    "cost_of", "create_op_creation_method", "default_grad", "get_all_op_protos", "get_op", "grad_desc", "grad_names",
+    "grad_op", "has_grad", "has_op", "infer_compile", "is_str", "kernel", "kernels_of", "like_forward", "linear_grad",
+    "make_grad", "no_slope", "normal", "op", "op_proto", "prefer", "product", "register_copy", "registry",
+    "remove_kernel", "remove_op", "same", "second_grad", "seed", "sums_of", "takes", "uniform", "unit", "values_of",
 ]  # fmt: skip

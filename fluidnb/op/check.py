@@ -60,6 +60,17 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], names_of:
             )  # fmt: skip
 
 
+def check_inputs(definition: OpDef, desc: OpDesc) -> None:
+    """Checks that an operator that is no gradient has its inputs, before its shape rule.
+
+    Example:
+        >>> check_inputs(get_op("relu"), OpDesc("relu", {"X": ["x"]}))
+    """
+    for name, slot in definition.inputs.items():
+        if not slot.dispensable and not desc.ins.get(name) and not definition.is_grad:
+            raise missing(definition, slot, desc.ins)
+
+
 def missing(definition: OpDef, slot: Slot, present: Iterable[str]) -> SlotError:
     """The error about a slot that must have an argument and has none."""
     if definition.outputs.get(slot.name) is slot:

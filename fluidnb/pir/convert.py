@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op import EMPTY, get_op, has_op
 from fluidnb.pir.op_versions import OP_VERSIONS
 from fluidnb.pir.reader import Block, Module, Operation, Type, Value
-from fluidnb.pir.signatures import Operand, Signature, signature
+from fluidnb.pir.signatures import LINES, Operand, Signature, signature
 from fluidnb.program import Program
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -105,14 +105,27 @@ class _Converter:
         for operation in block.operations:
             struct = operation.attrs.get("struct_name")
             self.scope = struct if isinstance(struct, str) and struct else "/"
-            special = _SPECIAL.get(operation.name)
-            line = signature(operation.name.removeprefix("pd_op."))
-            if special is not None:
-                special(self, operation)
-            elif line is not None:
-                self.by_table(operation, line)
-            else:
-                self.unknown(operation)
+            try:
+                self.operation(operation)
+            except FluidError:
+                raise
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                raise EnforceNotMet(
+                    f"{self.module.path} is damaged: {operation.name} cannot be converted.",
+                    expected="its operands, results and attributes, as Paddle 3 writes them",
+                    received=f"{type(error).__name__} {error}"[:120], hint="export it again.",
+                ) from None  # fmt: skip
+
+    def operation(self, operation: Operation) -> None:
+        """Converts one operation."""
+        special = _SPECIAL.get(operation.name)
+        line = signature(operation.name.removeprefix("pd_op."))
+        if special is not None:
+            special(self, operation)
+        elif line is not None:
+            self.by_table(operation, line)
+        else:
+            self.unknown(operation)
 
     # Variables.
 
@@ -377,14 +390,25 @@ class _Converter:
         else:
             self.names[value.number] = self.tensor(number)
 
+    def quantize(self, operation: Operation) -> None:
+        """An operation whose largest whole number becomes a number of bits; Paddle 3 itself reads no ``qmin``."""
+        largest = int(operation.attrs["qmax"])
+        bits = largest.bit_length() + 1
+        if largest != (1 << bits - 1) - 1:
+            self.done.unknown[f"{operation.name} with qmax {largest}"] += 1
+        line = signature(operation.name.removeprefix("pd_op."))
+        assert line is not None
+        self.by_table(replace(operation, attrs=operation.attrs | {"bit_length": bits}), line)
+
     # Blocks.
 
     def branch(self, operation: Operation) -> None:
         """``if``: both blocks as conditional blocks, and a choice for each result, as Paddle 2 exports it."""
         condition = self.tensor(operation.operands[0])
-        shape = self.types[operation.operands[0]].shape
+        before, shape = condition, self.types[operation.operands[0]].shape
         chosen = []
-        for i, block in enumerate(operation.blocks):
+        yes_block, no_block = operation.blocks
+        for i, block in enumerate((yes_block, no_block)):
             outs = [self.new_name("branch", v.number) for v in operation.results]
             for name, value in zip(outs, operation.results, strict=True):
                 self.declare(name, value.type)
@@ -392,7 +416,7 @@ class _Converter:
                 negated = self.new_name("logical_not")
                 self.declare(negated, Type("bool", shape))
                 self.append("logical_not", {"X": [condition]}, {"Out": [negated]}, {})
-                condition, before = negated, condition
+                condition = negated
             self.conditional_block(condition, block, outs)
             chosen.append(outs)
         if not operation.results:
@@ -510,6 +534,10 @@ _SPECIAL: dict[str, Callable[[_Converter, Operation], None]] = {
     "pd_op.full_int_array": _Converter.full_int_array,
     "pd_op.assign_value": _Converter.assign_value,
     "pd_op.assign_value_": _Converter.assign_value,
+    "pd_op.quantize_linear": _Converter.quantize,
+    "pd_op.dequantize_linear": _Converter.quantize,
     "pd_op.if": _Converter.branch,
     "pd_op.while": _Converter.loop,
 }
+#: Operations without a line in the table of signatures, by their names without a dialect.
+STRUCTURAL = tuple(sorted({n.partition(".")[2].strip("_") for n in _SPECIAL} - LINES.keys()))

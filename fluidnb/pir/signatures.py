@@ -39,7 +39,7 @@ _BINARY = {
     "maximum": "elementwise_max", "minimum": "elementwise_min", "remainder": "elementwise_mod",
     "floor_divide": "elementwise_floordiv", "elementwise_pow": "elementwise_pow", "fmax": "elementwise_fmax",
     "fmin": "elementwise_fmin", "bmm": "bmm", "dot": "dot", "kron": "kron", "dist": "dist",
-    "equal_all": "equal_all", "atan2": "atan2",
+    "equal_all": "equal_all",
     **{name: name for name in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")},
     **{name: name for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")},
 }  # fmt: skip
@@ -67,6 +67,7 @@ LINES: dict[str, str] = {
     "arange": "range(Start, End, Step; -dtype) -> Out",
     "argmax": "arg_max(X, @axis) -> Out",
     "argmin": "arg_min(X, @axis) -> Out",
+    "atan2": "atan2(X1, X2) -> Out",
     "argsort": "argsort(X; -stable) -> Out, Indices",
     "assign_out_": "assign(X, _) -> Out",
     "batch_norm": "batch_norm(X, Mean, Variance, Scale, Bias; data_format>data_layout)"

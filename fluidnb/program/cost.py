@@ -101,9 +101,10 @@ class ProgramCost:
 
 
 def batch_shapes(program: Program, batch: int) -> dict[str, tuple[int, ...]]:
-    """name -> sizes for a batch size, of each variable of unknown size that no operator writes."""
+    """name -> sizes for a batch size, of each variable of unknown size that is fed or that no operator writes."""
     top = program.desc.blocks[0]
-    written = {name for block in program.desc.blocks for op in block.ops for name in op.output_arg_names()}
+    ops = (op for block in program.desc.blocks for op in block.ops)
+    written = {name for op in ops if op.optype != "feed" for name in op.output_arg_names()}
     shapes: dict[str, tuple[int, ...]] = {}
     for name, var in top.vars.items():
         shape = list(var.shape()) if var.type() == VarType.LOD_TENSOR else []
@@ -122,9 +123,19 @@ def program_cost(program: Program, feed_shapes: FeedShapes | None = None) -> Pro
         feed_shapes: name of a data variable -> its sizes, batch included; None for a batch of one.
     """
     copy = with_shapes(program, batch_shapes(program, 1) if feed_shapes is None else feed_shapes)
+    return ProgramCost(tuple(cost_rows(program, copy)))
+
+
+def cost_rows(program: Program, copy: Program) -> list[CostRow]:
+    """The cost of each operator.
+
+    Args:
+        program: the program.
+        copy: the same with shapes for feeds, see `with_shapes`.
+    """
     rows: list[CostRow] = []
     _count(program.desc.blocks, copy.desc.blocks, 0, 1, True, rows)
-    return ProgramCost(tuple(rows))
+    return rows
 
 
 def _count(

@@ -26,6 +26,7 @@ from fluidnb.utils.source_location import capture
 if TYPE_CHECKING:
     from fluidnb.program.cost import ProgramCost
     from fluidnb.program.snapshot import Snapshot
+    from fluidnb.program.summary import ProgramSummary
 
 #: Every program that is alive.
 programs: weakref.WeakSet[Program] = weakref.WeakSet()
@@ -211,6 +212,28 @@ class Program:
         from fluidnb.program.cost import program_cost
 
         return program_cost(self, feed_shapes)
+
+    def summary(
+        self, by: str = "layer", feed_shapes: Mapping[str, Sequence[int]] | None = None, depth: int | None = None
+    ) -> ProgramSummary:
+        """Parameters, multiply-adds and activation memory by layer hierarchy, operator type or block.
+
+        Args:
+            by: ``layer``, ``op`` or ``block``.
+            feed_shapes: name of a data variable -> its sizes, batch included; a batch of one without.
+            depth: layers inside deeper ones are part of these; None for all.
+
+        Raises:
+            OpValueError: another group.
+
+        Example:
+            >>> h = fluid.layers.fc(fluid.layers.data("x", [4]), 3)
+            >>> fluid.default_main_program().summary().total.parameters
+            15
+        """
+        from fluidnb.program.summary import summarize
+
+        return summarize(self, by, feed_shapes, depth)
 
     def all_parameters(self) -> list[Parameter]:
         """The parameters of the program."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fluidnb.errors import FluidError, NotFound, near
-from fluidnb.op import get_op, has_op, infer_compile
+from fluidnb.op import check_inputs, check_loaded, get_op, has_op, infer_compile
 from fluidnb.op.compile_context import Spec
 from fluidnb.op.context import EMPTY, GRAD
 from fluidnb.program.clone import clone
@@ -71,6 +71,8 @@ def _infer_block(blocks: Sequence[BlockDesc], block: BlockDesc) -> None:
         if definition is None:
             continue
         try:
+            check_inputs(definition, op)  # a program of a file may lack some, or attributes
+            check_loaded(definition, op)
             infer_compile(definition, op, block)
         except FluidError as error:
             raise error.with_context(where=op.view.where if op.view is not None else None) from None

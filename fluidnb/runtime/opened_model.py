@@ -11,21 +11,26 @@ from fluidnb.arguments import checked
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
-from fluidnb.op import has_op
-from fluidnb.program import Variable
+from fluidnb.op import all_ops, get_op, has_op, infer_compile
+from fluidnb.program import Program, Variable
 from fluidnb.program.sub_blocks import each_op
+from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.model_files import MODEL, PARAMS, ModelFiles, find_model, read_program
 from fluidnb.runtime.parameter_files import load_parameters
 from fluidnb.runtime.save_load import is_persistable, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
-from fluidnb.values import CPUPlace, dtypes
+from fluidnb.values import CPUPlace, VarType, dtypes
 
 #: Format -> its files.
 FORMATS = {
     "pdmodel": ("{}.pdmodel", "{}.pdiparams"), "programdesc": (MODEL, PARAMS), "safetensors": ("{}.safetensors",),
 }  # fmt: skip
+
+
+#: Operators that differ between training and inference.
+_TRAINED = ("batch_norm", "dropout")
 
 
 class OpenedModel:
@@ -82,6 +87,71 @@ class OpenedModel:
         with scope_guard(self.scope):
             out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
         return out
+
+    @checked
+    def training_program(self, batch_norm: bool = False) -> Program:
+        """A copy of the program to append a loss and an optimizer to; it has the same parameters.
+
+        `run` and `save` are about `program`, which stays: after training they have the new values.
+
+        Args:
+            batch_norm: whether batch_norm and dropout are as in training: statistics of each batch, which update the
+                running ones; else they are as in inference.
+
+        Example:
+            >>> import tempfile
+            >>> y = fluid.layers.fc(fluid.layers.data("x", [2]), 1)
+            >>> exe = fluid.Executor(fluid.CPUPlace()); out = exe.run(fluid.default_startup_program())
+            >>> folder = tempfile.mkdtemp(); names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> model = fluid.open(folder); startup = fluid.Program()
+            >>> with fluid.program_guard(model.training_program(), startup), fluid.scope_guard(model.scope):
+            ...     y = fluid.default_main_program().global_block().var(model.fetches[0].name)
+            ...     loss = fluid.layers.mean(fluid.layers.square(y))
+            ...     out = fluid.optimizer.SGD(0.1).minimize(loss, startup, model.training_program().all_parameters())
+            ...     out = exe.run(startup)
+            ...     losses = [exe.run(feed={"x": np.ones((1, 2), "float32")}, fetch_list=[loss])[0] for _ in range(2)]
+            >>> bool(losses[1] < losses[0])
+            True
+        """
+        program = Program.parse_from_string(self.program.desc.serialize_to_string())
+        block = program.desc.blocks[0]
+        for index in reversed(range(len(block.ops))):
+            if block.ops[index].optype in ("feed", "fetch"):
+                block.remove_op(index, index + 1)
+        written = {name for _, _, op in each_op(program.desc) for name in op.output_arg_names()}
+        for name, var in block.vars.items():  # Paddle 2 does not mark parameters
+            if var.persistable() and var.type() == VarType.LOD_TENSOR:
+                var.set_is_parameter(name not in written)
+        for _, _, op in each_op(program.desc) if batch_norm else ():
+            for name in ("is_test", "use_global_stats"):
+                if op.optype in _TRAINED and name in get_op(op.optype).attrs:
+                    op.set_attr(name, False)
+        for home, _, op in each_op(program.desc):
+            _add_intermediate(home, op)
+        return program
+
+    def computed(self) -> list[str]:
+        """Names of the variables that every run of the main block computes, in order; all may be fetched.
+
+        Example:
+            >>> import tempfile
+            >>> y = fluid.layers.scale(fluid.layers.relu(fluid.layers.data("x", [2])), 2.0)
+            >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+            >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> fluid.open(folder).computed()
+            ['relu_0.tmp_0', 'scale_0.tmp_0']
+        """
+        block = self.program.desc.blocks[0]
+        names: dict[str, None] = {}
+        for op in block.ops:
+            if op.optype in ("feed", "fetch", "conditional_block"):  # a block that is not run computes nothing
+                continue
+            slots = get_op(op.optype).outputs if has_op(op.optype) else {}
+            for slot, listed in op.outs.items():
+                if slot not in slots or not slots[slot].intermediate:
+                    names |= dict.fromkeys(listed)
+        found = {name: block.find_var(name) for name in names}
+        return [n for n, v in found.items() if v is not None and not v.persistable() and v.type() == VarType.LOD_TENSOR]
 
     @checked
     def save(self, dirname: str, to: str = "pdmodel", name: str = "inference") -> list[str]:
@@ -142,13 +212,31 @@ class OpenedModel:
             *(("feed", _declared(v)) for v in self.feeds), *(("fetch", _declared(v)) for v in self.fetches),
         ]  # fmt: skip
         if self.unknown:
-            rows.append(("unknown", ", ".join(f"{n} {kind}" for kind, n in self.unknown.most_common())))
+            known = [definition.type for definition in all_ops()]
+            hints = {kind: near(kind, known) for kind in self.unknown}
+            texts = (f"{n} {kind}" + f" ({hints[kind]})" * bool(hints[kind]) for kind, n in self.unknown.most_common())
+            rows.append(("unknown", ", ".join(texts)))
         if self.dropped:
             rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
         return rows
 
     def _repr_html_(self) -> str | None:
         return repr_html(self)
+
+
+def _add_intermediate(block: BlockDesc, op: OpDesc) -> None:
+    """Declare the results that an inference model leaves out and that the gradient of an operator reads."""
+    definition = get_op(op.optype) if has_op(op.optype) else None
+    if definition is None or definition.grad is None:
+        return
+    left_out = [n for n, slot in definition.outputs.items() if slot.intermediate and not op.outs.get(n)]
+    if not left_out or definition.infer is None:
+        return
+    for slot in left_out:
+        name = f"{op.output_arg_names()[0]}.{slot}"
+        block.add_var(VarDesc(name))
+        op.set_output(slot, [name])
+    infer_compile(definition, op, block)
 
 
 def _declared(var: Variable) -> str:

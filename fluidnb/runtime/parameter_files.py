@@ -14,6 +14,10 @@ from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.model_files import ModelFiles
 from fluidnb.runtime.save_load import check_fits, load_vars
 from fluidnb.runtime.scope import global_scope
+from fluidnb.values import CPUPlace, VarType
+from fluidnb.values.place import Place
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor_file import read_tensors
 
 #: What Paddle adds to the parameters of a layer: its own names of them.
 _NAMES = "StructuredToParameterName@@"
@@ -30,9 +34,11 @@ def load_parameters(executor: Executor, files: ModelFiles, variables: Sequence[V
     Raises:
         EnforceNotMet: a file is missing, cut off or of another format, or a parameter is missing or does not fit.
     """
-    if files.parameters is None or not files.parameters.endswith((".pdparams", ".safetensors")):
+    if files.parameters is None or any(v.type != VarType.LOD_TENSOR for v in variables):
         return load_vars(executor, files.folder or ".", vars=variables, filename=files.parameters)
     path = os.path.join(files.folder, files.parameters)
+    if not files.parameters.endswith((".pdparams", ".safetensors")):
+        return _load_combined(path, sorted(variables, key=lambda v: v.name), executor.place)
     values = read_named(path)
     for v in variables:
         if v.name not in values:
@@ -43,7 +49,28 @@ def load_parameters(executor: Executor, files: ModelFiles, variables: Sequence[V
             )  # fmt: skip
         check_fits(v, values[v.name].shape, values[v.name].dtype, path)
     for v in variables:
-        global_scope().var(v.name).get_tensor().set(values[v.name], executor.place)
+        _put(v.name, values[v.name], executor.place)
+
+
+def _load_combined(path: str, variables: Sequence[Variable], place: Place) -> None:
+    """Loads a file that has parameters by order; load_combine would copy what is only mapped here."""
+    if not variables:
+        return
+    values = read_tensors(path, len(variables))
+    for v, (array, _) in zip(variables, values, strict=True):
+        check_fits(v, array.shape, array.dtype, path)
+    for v, (array, lod) in zip(variables, values, strict=True):
+        _put(v.name, array, place)
+        global_scope().var(v.name).get_tensor().set_lod([list(level) for level in lod])
+
+
+def _put(name: str, array: np.ndarray, place: Place) -> None:
+    """Gives a variable a value: the array itself where that is possible."""
+    tensor = global_scope().var(name).get_tensor()
+    if isinstance(place, CPUPlace) and array.flags.writeable and array.flags.aligned and array.flags.c_contiguous:
+        tensor._share_data_with(LoDTensor(np.asarray(array)))
+    else:
+        tensor.set(array, place)
 
 
 def read_named(path: str) -> dict[str, np.ndarray]:

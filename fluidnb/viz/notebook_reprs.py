@@ -14,6 +14,7 @@ from fluidnb.program.block import Block
 from fluidnb.program.cost import ProgramCost
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
+from fluidnb.program.summary import ProgramSummary
 from fluidnb.program.variable import Variable
 from fluidnb.runtime import Executor
 from fluidnb.runtime.last_values import latest_held
@@ -26,7 +27,7 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray, array_of
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
-from fluidnb.viz.program.cost import cost_lines
+from fluidnb.viz.program.cost import cost_lines, summary_table_lines
 from fluidnb.viz.program.diff import marked_lines
 from fluidnb.viz.program.html import SHOWN, program_html
 from fluidnb.viz.program.model import ProgramPicture
@@ -75,6 +76,8 @@ def repr_html(thing: Any) -> str | None:
         return variable_html(read_variable(thing.name, thing.value, previews=True))
     if isinstance(thing, ProgramCost):
         return lines_html(cost_lines(thing))
+    if isinstance(thing, ProgramSummary):
+        return lines_html(summary_table_lines(thing))
     if isinstance(thing, ProgramDiff):
         return lines_html(marked_lines(thing))
     if isinstance(thing, DistributeTranspiler):

@@ -137,7 +137,7 @@ def test_an_interrupt_names_the_line(capsys: pytest.CaptureFixture[str]) -> None
 def test_what_is_no_script_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "train.py"]) == 1
     assert capsys.readouterr().err == "fluidnb run: There is no train.py.\n  hint:     scripts there: helper.py\n"
-    assert main(["run", "."]) == 1 and "is a folder" in capsys.readouterr().err
+    assert main(["run", "."]) == 1 and "is a folder without a model" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["run"])
     assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")

@@ -14,6 +14,8 @@ FUNCTIONS = {
     "elementwise_div": np.divide,
     "elementwise_max": np.maximum,
     "elementwise_min": np.minimum,
+    "elementwise_fmax": np.fmax,
+    "elementwise_fmin": np.fmin,
     "elementwise_pow": np.power,
 }
 #: name -> (shape of X, shape of Y, axis, shape of Y as numpy broadcasts it)
@@ -109,3 +111,15 @@ def test_operands_of_two_dtypes():
 def test_random_values_are_those_of_numpy():
     a, b = values(3, 4, seed=1), values(3, 4, seed=2)
     assert np.array_equal(run_op("elementwise_sub", {"X": a, "Y": b})["Out"], a - b)
+
+
+@pytest.mark.parametrize("name", ["fmax", "fmin"])
+def test_a_number_wins_over_nan(name):
+    """Where one is NaN, the other is the result and gets the gradient; where both are, X gets it, as in Paddle."""
+    x, y = np.array([2, 5, np.nan, np.nan]), np.array([np.nan, 4, 3, np.nan])
+    wanted = np.array([2, 5 if name == "fmax" else 4, 3, np.nan])
+    np.testing.assert_array_equal(run_op(f"elementwise_{name}", {"X": x, "Y": y})["Out"], wanted)
+    out = run_op(f"elementwise_{name}_grad", {"X": x, "Y": y, "Out": wanted, "Out@GRAD": np.ones(4)},
+                 outputs={"X@GRAD": 1, "Y@GRAD": 1})  # fmt: skip
+    assert out["X@GRAD"].tolist() == [1, float(name == "fmax"), 0, 1]
+    assert out["Y@GRAD"].tolist() == [0, float(name == "fmin"), 1, 0]

@@ -199,6 +199,15 @@ def _math() -> Iterator[Case]:
         yield Case(name, {"X": values(shape, dtype, -1, 1), "Y": values(shape, dtype, -1, 1, salt=1)})
     for name in ("logical_and", "logical_or", "logical_xor"):
         yield Case(name, {"X": values((3, 4), "bool"), "Y": values((3, 4), "bool", salt=1)})
+    whole = ("bool", "int8", "int16", "int32", "int64")
+    for name, dtype, shape in product(("bitwise_and", "bitwise_or", "bitwise_xor"), whole, ((3, 4), (4,))):
+        yield Case(name, {"X": values((3, 4), dtype), "Y": values(shape, dtype, salt=1)})
+    for dtype in whole:
+        yield Case("bitwise_not", {"X": values((3, 4), dtype)})
+    for name, shape in product(("elementwise_fmax", "elementwise_fmin"), ((2, 3), (3,), (2, 1))):
+        yield Case(name, {"X": values((2, 3)), "Y": values(shape, salt=1)}, attrs={"axis": -1}, grads=("X", "Y"))
+    for shape in ((3,), (2, 3)):
+        yield Case("atan2", {"X1": values(shape), "X2": values(shape, salt=1)}, grads=("X1", "X2"))
 
 
 def _optimizers() -> Iterator[Case]:

@@ -68,3 +68,27 @@ def test_an_exported_model(version: str, name: str, tmp_path: Path) -> None:
     for other in PYTHONS:
         if (other, name) not in BY_FORMULA:
             compare(outputs(folder, saved, other), found if (version, name) in BY_FORMULA else expected, 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lenet", "unet"])
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_model_that_was_trained_further(version: str, name: str, tmp_path: Path) -> None:
+    """All parameters learn, batch_norm in training mode; both Paddles run what is saved."""
+    require_paddle(*PYTHONS)
+    in_paddle("paddle_export", tmp_path, name, version=version)
+    folder = tmp_path / name
+    model, feeds, startup = fluid.open(str(folder)), load(folder / "feeds.npz"), fluid.Program()
+    before = model.run(feeds)[0]
+    with fluid.program_guard(model.training_program(batch_norm=True), startup), fluid.scope_guard(model.scope):
+        program = fluid.default_main_program()
+        loss = fluid.layers.mean(fluid.layers.square(program.global_block().var(model.fetches[0].name)))
+        fluid.optimizer.SGD(0.01).minimize(loss, startup, program.all_parameters())
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        losses = [exe.run(program, feed=feeds, fetch_list=[loss])[0].item() for _ in range(4)]
+    after = model.run(feeds)
+    assert losses[-1] < losses[0] and np.abs(after[0] - before).max() > 1e-3
+    model.save(str(tmp_path / "trained"))
+    for other in PYTHONS:
+        compare(outputs(folder, tmp_path / "trained" / "inference", other), after, 1e-5)

@@ -244,3 +244,11 @@ def test_costs_do_not_change_the_program() -> None:
     before = main().desc.serialize_to_string()
     assert program_cost(main()).multiply_adds == 4 * 2 + 2
     assert main().desc.serialize_to_string() == before
+
+
+def test_einsum_multiplies_for_each_combination_of_letters() -> None:
+    block = main().global_block()
+    for name, shape in (("a", [2, 3]), ("b", [3, 4]), ("out", [2, 4])):
+        block.create_var(name=name, shape=shape, dtype="float32")
+    block.append_op("einsum", {"Operands": ["a", "b"]}, {"Out": ["out"]}, {"equation": "ij,jk->ik"})
+    assert sums({}, "einsum") == [2 * 3 * 4]

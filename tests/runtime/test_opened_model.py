@@ -169,24 +169,67 @@ def test_formats_of_saved_models(saved: Path, tmp_path: Path) -> None:
 
 
 def test_an_opened_model_is_trained_further(saved: Path) -> None:
-    """The last layer learns; the others stay."""
+    """The last layer learns; the others stay; what is saved has the new values and no loss."""
     model = fluid.open(str(saved / "two"))
-    block = model.program.global_block()
-    del_ends = [i for i, op in enumerate(block.ops) if op.type == "fetch"]
-    for index in reversed(del_ends):
-        block._remove_op(index)
-    with fluid.program_guard(model.program), fluid.scope_guard(model.scope):
-        startup = fluid.default_startup_program()
-        label = fluid.layers.data("label", [2])
-        loss = fluid.layers.mean(fluid.layers.square_error_cost(model.fetches[0], label))
-        fluid.optimizer.SGD(0.1).minimize(loss, startup, parameter_list=[v.name for v in model.parameters[-2:]])
+    first, last = model.parameters[:2], [v.name for v in model.parameters[-2:]]
+    kept = [np.array(model.scope.find_var(v.name).get_tensor()) for v in first]
+    startup = fluid.Program()
+    with fluid.program_guard(model.training_program(), startup), fluid.scope_guard(model.scope):
+        out = fluid.default_main_program().global_block().var(model.fetches[0].name)
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(out, fluid.layers.data("label", [2])))
+        fluid.optimizer.SGD(0.1).minimize(loss, startup, last)
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
-        wanted = np.zeros((4, 2), "float32")
-        losses = [
-            exe.run(model.program, feed={"x": X, "label": wanted}, fetch_list=[loss])[0].item() for _ in range(20)
-        ]
+        feed = {"x": X, "label": np.zeros((4, 2), "float32")}
+        losses = [exe.run(feed=feed, fetch_list=[loss])[0].item() for _ in range(20)]
     assert losses[-1] < losses[0] / 2
+    for v, value in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(np.asarray(model.scope.find_var(v.name).get_tensor()), value)
+    model.save(str(saved / "trained"))
+    again = fluid.open(str(saved / "trained"))
+    assert [op.type for op in again.program.global_block().ops] == [op.type for op in model.program.global_block().ops]
+    np.testing.assert_array_equal(again.run(X)[0], model.run(X)[0])
+    assert np.square(again.run(X)[0]).mean() < losses[0] / 2
+
+
+def test_batch_norm_back_in_training_mode(tmp_path: Path) -> None:
+    x = fluid.layers.data("x", [3, 4, 4])
+    out = fluid.layers.reshape(fluid.layers.batch_norm(x), [-1, 48])
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    fluid.io.save_inference_model(str(tmp_path), ["x"], [out], exe, None, "__model__", "__params__")
+    model = fluid.open(str(tmp_path))
+    images = np.random.default_rng(0).random((4, 3, 4, 4), "float32")
+    for batch_norm in (False, True):
+        program = model.training_program(batch_norm)
+        assert {v.name for v in program.all_parameters()} == {"batch_norm_0.b_0", "batch_norm_0.w_0"}
+        with fluid.scope_guard(model.scope):
+            (value,) = exe.run(program, feed={"x": images}, fetch_list=[out.name])
+        assert (abs(float(value.mean())) < 1e-5) == batch_norm, "the statistics of the batch"
+    mean = np.asarray(model.scope.find_var("batch_norm_0.w_1").get_tensor())
+    np.testing.assert_allclose(mean, images.mean((0, 2, 3)) * 0.1, 1e-5)
+
+
+def test_results_that_an_inference_model_leaves_out(saved: Path) -> None:
+    """Paddle 2 saves reshape2 without XShape, which its gradient reads."""
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x = fluid.layers.data("x", [4])
+        w = fluid.layers.create_parameter([4], "float32", name="w")
+        out = fluid.layers.reshape(x * w, [-1, 2])
+    program.global_block().ops[-1].desc.set_output("XShape", [])
+    model = fluid.open(str(saved / "two"))
+    model.program = program
+    startup = fluid.Program()
+    copy = model.training_program()
+    with fluid.program_guard(copy, startup):
+        loss = fluid.layers.mean(copy.global_block().var(out.name))
+        (gradient,) = fluid.gradients([loss], [copy.global_block().var("w")])
+    scope = fluid.Scope()
+    scope.var("w").get_tensor().set(np.ones(4, "float32"), fluid.CPUPlace())
+    with fluid.scope_guard(scope):
+        (value,) = fluid.Executor(fluid.CPUPlace()).run(copy, feed={"x": X.repeat(4, 1)[:, :4]}, fetch_list=[gradient])
+    np.testing.assert_allclose(value, X.repeat(4, 1)[:, :4].sum(0) / 16, 1e-5)
 
 
 class Hostile:

@@ -21,7 +21,10 @@ Targets = tuple[Array | None, Array | None]
 
 #: The dtypes that arithmetic takes, the functions with gradients and those without.
 NUMBERS = (*FLOATS, "int32", "int64")
-_SMOOTH, _OTHER = ("add", "sub", "mul", "div", "max", "min", "pow"), ("floordiv", "mod")
+_SMOOTH = ("add", "sub", "mul", "div", "max", "min", "fmax", "fmin", "pow")
+_OTHER = ("floordiv", "mod")
+#: Those of floats alone, with gradients.
+_FLOATING = ("atan2",)
 #: Blocks that keep a device busy; elements that a thread adds up before others help it; the least of columns that make
 #: threads beside each other worth their while.
 _BUSY, _RUN, _COLUMNS = 1024, 8, 16
@@ -40,10 +43,11 @@ def function_kernels(functions: Iterable[str], dtypes: Iterable[str], result: st
 
 def _kernels() -> Iterator[str]:
     yield from function_kernels([f"f::{name}" for name in (*_SMOOTH, *_OTHER)], NUMBERS)
+    yield from function_kernels([f"f::{name}" for name in _FLOATING], FLOATS)
     for dtype in elements(FLOATS):
         own = ctype(dtype)
         yield f"fold<{own}>"
-        for name in _SMOOTH:
+        for name in (*_SMOOTH, *_FLOATING):
             for width in widths(dtype):
                 yield f"slopes<f::{name}, {own}, {width}>"
                 yield f"banded_slope<f::{name}, {own}, {width}>"

@@ -1,6 +1,5 @@
 """save, save_combine, load and load_combine: variables to files and back."""
 
-import os
 from typing import IO, Any
 
 import numpy as np
@@ -9,15 +8,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op import Attr, Binder, op
 from fluidnb.values import SelectedRows, dtypes
-from fluidnb_kernels.io.tensor_file import (
-    NUMPY,
-    Header,
-    read_data,
-    read_header,
-    read_rows_header,
-    write_record,
-    write_rows,
-)
+from fluidnb.values.tensor_file import NUMPY, headers, read_data, write_record, write_rows
 from fluidnb_kernels.rows.values import dtype_of, fill, rows_output
 
 
@@ -98,35 +89,6 @@ def save_combine(b: Binder) -> None:
     Source: Fluid's save_combine_op.
     """
     _save_emit(b)
-
-
-def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
-    """The headers of the tensors in a file."""
-    try:
-        if path.endswith(NUMPY):
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-            return [Header(dtypes.dtype_name(array.dtype), array.shape, (), -1)]
-        with open(path, "rb") as file:
-            found = []
-            end, at = file.seek(0, os.SEEK_END), 0
-            for is_rows in kinds:
-                file.seek(at)
-                found.append((read_rows_header if is_rows else read_header)(file, path))
-                at = file.tell() + found[-1].size
-                if at > end:
-                    break
-    except OSError as e:
-        raise EnforceNotMet(
-            f"Cannot open file {path} for load op.", expected="a file that can be read", received=e.strerror,
-            hint="save it first, or correct the path.",
-        ) from None  # fmt: skip
-    if at != end:
-        raise EnforceNotMet(
-            f"{path} does not hold {'one tensor' if len(kinds) == 1 else f'{len(kinds)} tensors'}.",
-            expected=f"{at} bytes", received=f"{end} bytes",
-            hint="a file of several variables is read by load_combine, in the order in which they were saved.",
-        )  # fmt: skip
-    return found
 
 
 def load_file(path: str, *outs: Any) -> None:

@@ -1,6 +1,7 @@
 """einsum: sums of products along named axes."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -74,6 +75,15 @@ def multiply_back(terms: Sequence[str], right: str, i: int, dx: Array, g: Array,
     np.einsum(f"{terms[i]}->{own}", dx)[...] = whole  # a view: the diagonal where a letter is there twice
 
 
+def _cost(c: Context) -> int:
+    """A multiplication for each combination of letters and each operand behind the first."""
+    terms, _ = _terms(c)
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, c.all("Operands"), strict=True):
+        sizes |= {letter: n for letter, n in zip(term, x.shape, strict=True) if sizes.get(letter, 1) == 1}
+    return prod(sizes.values()) * max(len(terms) - 1, 1)
+
+
 @op(
     "einsum",
     inputs={"Operands*: float": "one tensor or more"},
@@ -82,7 +92,7 @@ def multiply_back(terms: Sequence[str], right: str, i: int, dx: Array, g: Array,
         "InnerCache*~": "not written; for programs of Paddle", "XShape*~": "not written; for programs of Paddle",
     },
     attrs={"equation": Attr("string", doc='the axes of operands and result by letters: "ij,jk->ik"')},
-    cost="Operands[0] * Out[-1:]",
+    cost=_cost,
     infer=checked(_infer),
     grad=default_grad("Operands", "Out@GRAD", wrt=["Operands"]),
     dtype_slot="Operands",

@@ -23,6 +23,8 @@ _INPUTS = {
 def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
     """The shape that a reshape gives; of the sizes 0 copies that of X, one -1 takes what is left or is unknown."""
     x = c["X"]
+    if not c.runtime and wanted.count(-1) > 1 and (c.has("Shape") or c.has("ShapeTensor")):
+        return tuple(x.shape[i] if n == 0 and i < x.ndim else n for i, n in enumerate(wanted))  # known when it runs
     c.require(
         wanted.count(-1) <= 1, "Only one dimension value of 'shape' in ReshapeOp can be -1.",
         expected="one -1 at most", received=wanted,

@@ -7,6 +7,8 @@ a Tensor.
 """
 
 import math
+import mmap
+import os
 import struct
 from dataclasses import dataclass
 from typing import IO, Any
@@ -15,8 +17,9 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.files.remaining import remaining
-from fluidnb.op import Array
-from fluidnb.values import SelectedRows, dtypes
+from fluidnb.values import dtypes
+from fluidnb.values.device_array import Array
+from fluidnb.values.selected_rows import SelectedRows
 
 NUMPY = (".npy", ".numpy")
 
@@ -171,3 +174,61 @@ def read_data(file: IO[bytes], header: Header, path: str) -> Array:
     """Read the data of a record."""
     file.seek(header.start)
     return np.frombuffer(_take(file, header.size, path), dtypes.np_dtype(header.dtype)).reshape(header.shape)
+
+
+def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
+    """The headers of the tensors in a file."""
+    try:
+        if path.endswith(NUMPY):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            return [Header(dtypes.dtype_name(array.dtype), array.shape, (), -1)]
+        with open(path, "rb") as file:
+            found = []
+            end, at = file.seek(0, os.SEEK_END), 0
+            for is_rows in kinds:
+                file.seek(at)
+                found.append((read_rows_header if is_rows else read_header)(file, path))
+                at = file.tell() + found[-1].size
+                if at > end:
+                    break
+    except OSError as e:
+        raise EnforceNotMet(
+            f"Cannot open file {path} for load op.", expected="a file that can be read", received=e.strerror,
+            hint="save it first, or correct the path.",
+        ) from None  # fmt: skip
+    if at != end:
+        raise EnforceNotMet(
+            f"{path} does not hold {'one tensor' if len(kinds) == 1 else f'{len(kinds)} tensors'}.",
+            expected=f"{at} bytes", received=f"{end} bytes",
+            hint="a file of several variables is read by load_combine, in the order in which they were saved.",
+        )  # fmt: skip
+    return found
+
+
+def read_tensors(path: str, count: int) -> list[tuple[Array, tuple[tuple[int, ...], ...]]]:
+    """The tensors of a file with their LoDs: mapped where their place in the file is aligned, else read.
+
+    Memory that is mapped is loaded when it is used, and copied when it is written: the file does not change. Arrays
+    whose address is no multiple of their elements' size are slow, and other code may not take them.
+
+    Args:
+        path: the file.
+        count: how many tensors it has.
+
+    Raises:
+        EnforceNotMet: the file cannot be read, or does not hold so many tensors.
+    """
+    found = headers(path, (False,) * count)
+    out: list[tuple[Array, tuple[tuple[int, ...], ...]]] = []
+    with open(path, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if found else None
+        for header in found:
+            dtype = dtypes.np_dtype(header.dtype)
+            if mapped is not None and header.size and header.start % dtype.itemsize == 0:
+                array = np.frombuffer(mapped, dtype, math.prod(header.shape), header.start).reshape(header.shape)
+            else:
+                array = np.empty(header.shape, dtype)
+                file.seek(header.start)
+                file.readinto(array.reshape(-1).view(np.uint8).data)
+            out.append((array, header.lod))
+    return out
