@@ -121,14 +121,20 @@ def band(dims: list[Dim]) -> Band | None:
     return Band(*(prod(dim.size for dim in part) for part in (dims[:at], dims[at : at + 1], dims[at + 1 :])))
 
 
+def steps(dims: list[Dim], has: Sequence[bool]) -> list[int]:
+    """The distance of a tensor's elements along each dimension; 0 where it lacks the dimension."""
+    found, step = [0] * len(dims), 1
+    for i in reversed(range(len(dims))):
+        if has[i]:
+            found[i], step = step, step * dims[i].size
+    return found
+
+
 def six(dims: list[Dim], order: Sequence[int], *tensors: Iterable[bool]) -> list[Any]:
     """Dimensions as the kernels take them: six sizes, then the six steps of each tensor, as scalars."""
     left = MOST - len(dims)
     rows = [[1] * left + [dims[i].size for i in order]]
     for tensor in tensors:
-        has, steps, step = list(tensor), [0] * len(dims), 1
-        for i in reversed(range(len(dims))):
-            if has[i]:
-                steps[i], step = step, step * dims[i].size
-        rows.append([0] * left + [steps[i] for i in order])
+        step = steps(dims, list(tensor))
+        rows.append([0] * left + [step[i] for i in order])
     return [np.int64(n) for row in rows for n in row]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, product, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, is_view, reading, writing, written, zeros
 from fluidnb_kernels.math import matrix_products
@@ -115,10 +116,15 @@ def _emit(b: Binder, slot: str, shape: tuple[int, int], *pairs: tuple[Any, Any])
         written(b, b[slot], out)
 
 
-def _sizes(b: Binder) -> tuple[int, int, int]:
+def _sizes(b: Context) -> tuple[int, int, int]:
     """Rows of X, columns of X, columns of Y."""
     m, k = matrix(b["X"].shape, b.attr("x_num_col_dims", 1))
     return m, k, matrix(b["Y"].shape, b.attr("y_num_col_dims", 1))[1]
+
+
+@c_code("mul", "mul_grad")
+def _mul_in_c(c: Context) -> dict[str, Constant]:
+    return dict(zip("MKN", _sizes(c), strict=True))
 
 
 @grad_op("mul_grad", grad=second_grad("mul_grad_grad", *AGAIN), cuda=FLOATS)
