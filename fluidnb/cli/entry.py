@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
-from fluidnb.cli import bench, check_op, convert, cost, debug, demo, lab, new, run, show, test, train, version
+from fluidnb.cli import bench, check_op, compile, convert, cost, debug, demo, lab, new, run, show, test, train, version
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, near
 
@@ -13,6 +13,7 @@ from fluidnb.errors import FluidError, near
 COMMANDS: dict[str, Command] = {
     "show": show.COMMAND,
     "cost": cost.COMMAND,
+    "compile": compile.COMMAND,
     "convert": convert.COMMAND,
     "run": run.COMMAND,
     "train": train.COMMAND,

@@ -12,7 +12,7 @@ import numpy as np
 from fluidnb.arguments import checked
 from fluidnb.code_generator.model_text import ModelText
 from fluidnb.code_generator.names import comment
-from fluidnb.code_generator.plan import planned
+from fluidnb.code_generator.plan import Plan, planned
 from fluidnb.code_generator.project import MAKEFILE, main_file, readme, tensor_bytes
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
@@ -24,6 +24,10 @@ from fluidnb.runtime.save_load import save_vars
 from fluidnb.runtime.scope import global_scope, scope_guard
 from fluidnb.values.place import CPUPlace
 
+#: Names of fed variables, the variables, or name -> sizes.
+Feeds = str | Variable | Sequence[str | Variable] | Mapping[str, Sequence[int]]
+#: Variables to compute, or their names.
+Fetches = str | Variable | Sequence[Variable | str]
 #: Seconds that a compiler may take.
 PATIENCE = 600
 
@@ -56,32 +60,63 @@ class CodeGenerator:
     """
 
     def __init__(
-        self, program: Program | None = None, feeds: Sequence[str | Variable] | Mapping[str, Sequence[int]] = (),
-        fetches: Sequence[Variable | str] = (), target: str = "c", scope: Scope | None = None, batch: int = 1,
-        embed_weights: bool = False,
+        self, program: Program | None = None, feeds: Feeds = (), fetches: Fetches = (), target: str = "c",
+        scope: Scope | None = None, batch: int = 1, embed_weights: bool = False,
     ) -> None:  # fmt: skip
         if target != "c":
             raise OpValueError(
                 f"There is no target {target}.", expected="target='c'", received=target, hint=near(target, ["c"])
             )
+        self._batch, self._embeds = batch, embed_weights
+        self._scope = scope
+        self._ready: ModelText | None = None
+        self._folder: str | None = None
+        if fetches:
+            self.transpile(program, feeds, fetches, scope)
+
+    def transpile(
+        self, program: Program | None = None, feed: Feeds = (), fetch: Fetches = (), scope: Scope | None = None
+    ) -> str:
+        """Generates the source of a program.
+
+        Args:
+            program: the program; default the main program.
+            feed: names of the fed variables, or name -> sizes.
+            fetch: the variables to compute, or their names.
+            scope: has the parameters; default the global scope.
+
+        Returns:
+            The text of ``model.c``.
+        """
         program = default_main_program() if program is None else program
-        self._scope = global_scope() if scope is None else scope
-        names = [getattr(v, "name", v) for v in fetches]
+        names = [getattr(v, "name", v) for v in ([fetch] if isinstance(fetch, str | Variable) else fetch)]
         if not names:
             raise OpValueError("A generated program needs at least one fetch.", expected="fetches=[a variable]")
         trains = any(role_of(op.desc) == "optimize" for op in program.global_block().ops)
         whole = program if trains else prune(program, names)
-        shapes = _feed_shapes(whole, feeds, batch)
-        self._plan = planned(whole, shapes, names)
-        values = self._values() if embed_weights else None
+        shapes = _feed_shapes(whole, feed, self._batch)
+        self._scope = global_scope() if scope is None else scope
+        plan = planned(whole, shapes, names)
+        values = self._values(plan) if self._embeds else None
         title = f"{comment(', '.join(names))} of {comment(', '.join(shapes)) or 'nothing'}"
-        self._text = ModelText(self._plan, title, values)
+        self._ready = ModelText(plan, title, values)
+        return self._ready.source()
 
-    def _values(self) -> dict[str, np.ndarray]:
+    @property
+    def _text(self) -> ModelText:
+        """The texts of the program."""
+        if self._ready is None:
+            raise OpValueError(
+                "No program has been given.", expected="fetches=[a variable]", received="none",
+                hint="transpile(program, feed, fetch) generates the source of a program.",
+            )  # fmt: skip
+        return self._ready
+
+    def _values(self, plan: Plan) -> dict[str, np.ndarray]:
         """The values of the parameters."""
         found = {}
-        for v in self._plan.parameters:
-            var = self._scope.find_var(v.name)
+        for v in plan.parameters:
+            var = None if self._scope is None else self._scope.find_var(v.name)
             if var is None or getattr(var.value, "array", None) is None:
                 raise EnforceNotMet(
                     f"Parameter {v.name} has no value.", expected="an initialized scope", received="no value",
@@ -124,14 +159,15 @@ class CodeGenerator:
                 f"The folder {folder} is not empty.", expected="a new or empty folder", received=folder,
                 hint="remove it, or choose another name.",
             )  # fmt: skip
-        self._values()  # before anything is written
+        self._values(self._text.plan)  # before anything is written
         texts = self.files
         os.makedirs(folder, exist_ok=True)
         for name, text in texts.items():
             with atomic_write(os.path.join(folder, name), text=True) as file:
                 file.write(text)
-        if self._plan.parameters and self._text.embedded is None:
+        if self._text.plan.parameters and self._text.embedded is None:
             self._save_weights(folder)
+        self._folder = folder
         return sorted(os.path.join(folder, name) for name in os.listdir(folder))
 
     def _save_weights(self, folder: str) -> None:
@@ -141,18 +177,21 @@ class CodeGenerator:
             block = program.global_block()
             variables = [
                 block.create_var(name=v.name, shape=list(v.shape), dtype=v.dtype.name, persistable=True)
-                for v in self._plan.parameters
+                for v in self._text.plan.parameters
             ]
-        with scope_guard(self._scope):
+        with scope_guard(global_scope() if self._scope is None else self._scope):
             save_vars(Executor(CPUPlace()), folder, program, variables, filename="weights.bin")
 
-    def build(self, dirname: str | os.PathLike[str], cc: str | None = None, flags: Sequence[str] = ()) -> str:
-        """Saves all files and compiles them.
+    def build(
+        self, cc: str | None = None, dirname: str | os.PathLike[str] | None = None, flags: Sequence[str] = ("-O2",)
+    ) -> str:
+        """Compiles the program.
 
         Args:
-            dirname: a new or empty folder.
             cc: the compiler; default ``$CC``, ``cc``, ``gcc`` or ``clang``.
-            flags: further flags.
+            dirname: a new or empty folder, to which everything is saved; default the folder of the last `save`, or a
+                temporary one.
+            flags: flags of the compiler.
 
         Returns:
             The path of the program.
@@ -161,16 +200,23 @@ class CodeGenerator:
             EnforceNotMet: there is no compiler, or it fails.
         """
         compiler = compiler_of(cc)
-        self.save(dirname)
-        program = os.path.join(os.fspath(dirname), "model")
-        command = [compiler, "-std=c11", "-O2", *flags, "main.c", "model.c", "-o", "model", "-lm"]
-        done = subprocess.run(command, cwd=dirname, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        if done.returncode:
+        if dirname is not None:
+            self.save(dirname)
+        elif self._folder is None:
+            self.save(tempfile.mkdtemp(prefix="fluidnb-"))
+        folder = str(self._folder)
+        command = [compiler, "-std=c11", *flags, "main.c", "model.c", "-o", "model", "-lm"]
+        try:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            status, said = done.returncode, done.stderr.strip()[-2000:]
+        except subprocess.TimeoutExpired:
+            status, said = 1, f"it took longer than {PATIENCE} s"
+        if status:
             raise EnforceNotMet(
-                f"{compiler} fails.", expected="exit status 0", received=done.stderr.strip()[-2000:] or "no message",
-                hint=f"the command was {' '.join(command)}",
+                f"{compiler} fails.", expected="exit status 0", received=said or "no message",
+                hint=f"the command was {' '.join(command)}, in {folder}",
             )  # fmt: skip
-        return program
+        return os.path.join(folder, "model")
 
     def run(self, feed: Mapping[str, Any], cc: str | None = None) -> list[np.ndarray]:
         """Builds the program in a temporary folder, runs it as a process of its own, and reads what it wrote.
@@ -183,9 +229,14 @@ class CodeGenerator:
             The fetched arrays.
         """
         with tempfile.TemporaryDirectory() as folder:
-            program = self.build(os.path.join(folder, "code"), cc)
+            again, self._folder = self._folder, None
+            try:
+                program = self.build(cc, os.path.join(folder, "code"))
+            finally:
+                self._folder = again
             inside, outside = os.path.join(folder, "in"), os.path.join(folder, "out")
-            os.makedirs(inside), os.makedirs(outside)
+            os.makedirs(inside)
+            os.makedirs(outside)
             write_feeds(self._text, feed, inside)
             weights = os.path.join(folder, "code", "weights.bin")
             done = subprocess.run(
@@ -209,10 +260,11 @@ def compiler_of(cc: str | None) -> str:
 
 
 def _feed_shapes(
-    program: Program, feeds: Sequence[str | Variable] | Mapping[str, Sequence[int]], batch: int
+    program: Program, feeds: Feeds, batch: int
 ) -> dict[str, tuple[int, ...]]:
     """The sizes of each feed."""
-    given = feeds if isinstance(feeds, Mapping) else {getattr(v, "name", v): None for v in feeds}
+    names = [feeds] if isinstance(feeds, str | Variable) else feeds
+    given = names if isinstance(names, Mapping) else {getattr(v, "name", v): None for v in names}
     shapes = {}
     for name, sizes in given.items():
         var = program.desc.blocks[0].vars.get(name)
