@@ -208,6 +208,10 @@ def compiler_of(cc: str | None) -> str:
     return found
 
 
+def _names(variables: Sequence[str | Variable]) -> list[str]:
+    return [v.name if isinstance(v, Variable) else v for v in variables]
+
+
 def _feed_shapes(
     program: Program, feeds: Sequence[str | Variable] | Mapping[str, Sequence[int]], batch: int
 ) -> dict[str, tuple[int, ...]]:
