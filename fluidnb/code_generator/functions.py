@@ -135,7 +135,7 @@ def _spelled(text: str, constants: Mapping[str, Constant]) -> str:
     """A text with the expressions among the constants in the place of their names."""
     for name, value in constants.items():
         if isinstance(value, str):
-            text = re.sub(rf"\b{name}\b", lambda _, value=value: value, text)
+            text = re.sub(rf"\b{name}\b", value.replace("\\", r"\\"), text)
     return text
 
 

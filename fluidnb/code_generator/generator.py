@@ -259,6 +259,10 @@ def compiler_of(cc: str | None) -> str:
     return found
 
 
+def _names(variables: Sequence[str | Variable]) -> list[str]:
+    return [v.name if isinstance(v, Variable) else v for v in variables]
+
+
 def _feed_shapes(
     program: Program, feeds: Feeds, batch: int
 ) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -178,7 +178,7 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
     end = len(plan.calls[0])
     for name in plan.fetches:
         lives.setdefault(name, [0, end])[1] = end
-    for name, (first, last) in lives.items():
+    for name in lives:
         home, var = _declared(desc, name)
         plan.homes[name] = home
         shape, dtype = tuple(var.shape()), np_dtype(var.dtype())
@@ -190,15 +190,15 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
         kind = "fed" if name in plan.feeds else "parameter" if var.persistable() else "temporary"
         plan.variables[name] = Variable(name, shape, dtype, kind)
         plan.trains |= kind == "parameter" and name in written
-        if home != 0 and kind == "temporary":  # a block may run many times: what it declares lives as long as it runs
-            lives[name] = [first, max(last, first)]
     rows = [
-        (*lives[v.name], v.size, i) for i, v in enumerate(plan.variables.values()) if v.kind == "temporary"
-    ]  # fmt: skip
-    offsets, plan.arena_size = arena.place([(first, last, size, key) for first, last, size, key in rows])
-    for i, var in enumerate(list(plan.variables.values())):
+        (lives[v.name][0], lives[v.name][1], v.size, i)
+        for i, v in enumerate(plan.variables.values())
+        if v.kind == "temporary"
+    ]
+    offsets, plan.arena_size = arena.place(rows)
+    for i, v in enumerate(list(plan.variables.values())):
         if i in offsets:
-            plan.variables[var.name] = Variable(var.name, var.shape, var.dtype, var.kind, offsets[i])
+            plan.variables[v.name] = replace(v, offset=offsets[i])
 
 
 def _declared(desc: ProgramDesc, name: str) -> tuple[int, VarDesc]:
