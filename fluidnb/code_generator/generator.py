@@ -89,7 +89,7 @@ class CodeGenerator:
             The text of ``model.c``.
         """
         program = default_main_program() if program is None else program
-        names = [getattr(v, "name", v) for v in ([fetch] if isinstance(fetch, str | Variable) else fetch)]
+        names = _names([fetch] if isinstance(fetch, str | Variable) else fetch)
         if not names:
             raise OpValueError("A generated program needs at least one fetch.", expected="fetches=[a variable]")
         trains = any(role_of(op.desc) == "optimize" for op in program.global_block().ops)
@@ -267,8 +267,11 @@ def _feed_shapes(
     program: Program, feeds: Feeds, batch: int
 ) -> dict[str, tuple[int, ...]]:
     """The sizes of each feed."""
-    names = [feeds] if isinstance(feeds, str | Variable) else feeds
-    given = names if isinstance(names, Mapping) else {getattr(v, "name", v): None for v in names}
+    given: Mapping[str, Sequence[int] | None]
+    if isinstance(feeds, Mapping):
+        given = feeds
+    else:
+        given = dict.fromkeys(_names([feeds] if isinstance(feeds, str | Variable) else feeds))
     shapes = {}
     for name, sizes in given.items():
         var = program.desc.blocks[0].vars.get(name)

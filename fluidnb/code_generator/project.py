@@ -89,14 +89,14 @@ def main_file(text: ModelText) -> str:
     lines += [f'    read_values(words[2], "{names[v.name]}", in_{names[v.name]}, {v.size});\n' for v in feeds]
     lines.append("    const int times = count > 4 ? atoi(words[4]) : 1;\n    const clock_t start = clock();\n")
     lines.append(f"    for (int i = 0; i < times; ++i) {text.entry}({', '.join(arguments)});\n")
-    lines.append("    if (count > 4)\n        printf(\"%.3f ms\\n\", (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC / times);\n")
+    lines.append("    const double ms = (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC / times;\n")
+    lines.append('    if (count > 4) printf("%.3f ms\\n", ms);\n')
     for v in fetches:
         code = _description(v)
         listed = ", ".join(str(byte) for byte in code)
         lines.append(f"    const unsigned char of_{names[v.name]}[] = {{{listed}}};\n")
-        lines.append(
-            f'    write_values(words[3], "{names[v.name]}", out_{names[v.name]}, {v.size}, of_{names[v.name]}, {len(code)});\n'
-        )
+        name = names[v.name]
+        lines.append(f'    write_values(words[3], "{name}", out_{name}, {v.size}, of_{name}, {len(code)});\n')
     if plan.trains:
         lines.append("    char path[4096];\n    snprintf(path, sizeof path, \"%s/weights.bin\", words[3]);\n")
         lines.append('    if (model_save(path)) fail("cannot write", path);\n')
