@@ -141,7 +141,8 @@ class CodeGenerator:
         """
         files = self.files
         if file not in files:
-            raise NotFound(f"There is no file {file}.", expected=", ".join(files), received=file, hint=near(file, files))
+            known = ", ".join(files)
+            raise NotFound(f"There is no file {file}.", expected=known, received=file, hint=near(file, files))
         return files[file]
 
     def save(self, dirname: str | os.PathLike[str]) -> list[str]:

@@ -73,7 +73,8 @@ class ModelText:
         return "".join(self._source())
 
     def _source(self) -> Iterator[str]:
-        yield f"// {comment(self.title)}\n//\n// Written by fluidnb. Each operator is a function; block_0 calls them in order.\n"
+        yield f"// {comment(self.title)}\n//\n"
+        yield "// Written by fluidnb. Each operator is a function; block_0 calls them in order.\n"
         yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n'
         yield "#include <tgmath.h>\n\n// ---- memory\n\n"
         if self.plan.arena_size:
@@ -173,10 +174,11 @@ class ModelText:
             sizes = ", ".join(map(str, v.shape))
             yield f"    const int64_t shape_{self.names[v.name]}[] = {{{sizes or 0}}};\n"
         yield "    const bool fine =\n        "
+        named = [(self.names[v.name], v) for v in self.plan.parameters]
         yield " &&\n        ".join(
-            f"write_tensor(file, parameter_{self.names[v.name]}, {v.size}, {dtype_number(v)}, shape_{self.names[v.name]}, "
-            f"{len(v.shape)})" for v in self.plan.parameters
-        )  # fmt: skip
+            f"write_tensor(file, parameter_{name}, {v.size}, {dtype_number(v)}, shape_{name}, {len(v.shape)})"
+            for name, v in named
+        )
         yield ";\n    return fclose(file) == 0 && fine ? 0 : -1;\n}\n"
 
 

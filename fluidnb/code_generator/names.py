@@ -42,7 +42,7 @@ def identifier(text: str) -> str:
     """A text as a name of C, at most 60 characters long."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)[:60] or "unnamed"
     if not name[0].isalpha():
-        name = "v" + name
+        name = "v" + name[:59]
     return name + "_" if name in _TAKEN else name
 
 
@@ -54,4 +54,5 @@ def comment(text: str) -> str:
         'x * / y'
     """
     line = visible_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
-    return line if len(line) <= 200 else line[:197] + "..."
+    line = line if len(line) <= 200 else line[:197] + "..."
+    return line + "." if line.endswith("\\") else line  # a backslash at the end would continue the comment

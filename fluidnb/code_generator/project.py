@@ -24,8 +24,8 @@ clean:
 
 _MAIN = """// Runs the model on tensors in files: model WEIGHTS IN OUT [TIMES]
 //
-// IN has a file NAME.tensor for each feed, in Paddle's format; OUT gets one for each fetch. With TIMES the model runs so
-// often, and the time of a run is printed.
+// IN has a file NAME.tensor for each feed, in Paddle's format; OUT gets one for each fetch. With TIMES the model runs
+// so often, and the time of a run is printed.
 #include "model.h"
 
 #include <stdio.h>
