@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="all sizes of a feed, where the model leaves them open; may be given for several feeds",
     )  # fmt: skip
     parser.add_argument("--embed-weights", action="store_true", help="write the parameters into the source")
-    parser.add_argument("--build", action="store_true", help="compile the source too, with $CC, cc, gcc or clang")
+    parser.add_argument("--build", action="store_true", help="compile the source too, with $CC, gcc, clang or ziglang")
 
 
 def _size(text: str) -> tuple[str, tuple[int, ...]]:

@@ -1,6 +1,7 @@
 """`CodeGenerator`: the source code of a program, saved, built and run."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,11 +16,13 @@ from fluidnb.code_generator.names import comment
 from fluidnb.code_generator.plan import Plan, planned
 from fluidnb.code_generator.project import MAKEFILE, main_file, readme, tensor_bytes
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
+from fluidnb.extras import command as install_command
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program, Variable, default_main_program, program_guard
 from fluidnb.program.constants import role_of
 from fluidnb.program.prune import prune
 from fluidnb.runtime import Executor, Scope
+from fluidnb.runtime.native.compiler import compiler
 from fluidnb.runtime.save_load import save_vars
 from fluidnb.runtime.scope import global_scope, scope_guard
 from fluidnb.values.place import CPUPlace
@@ -189,7 +192,7 @@ class CodeGenerator:
         """Compiles the program.
 
         Args:
-            cc: the compiler; default ``$CC``, ``cc``, ``gcc`` or ``clang``.
+            cc: the compiler, with flags; default ``$CC``, gcc, clang or the package ziglang.
             dirname: a new or empty folder, to which everything is saved; default the folder of the last `save`, or a
                 temporary one.
             flags: flags of the compiler.
@@ -200,13 +203,13 @@ class CodeGenerator:
         Raises:
             EnforceNotMet: there is no compiler, or it fails.
         """
-        compiler = compiler_of(cc)
+        command = compiler_of(cc)
         if dirname is not None:
             self.save(dirname)
         elif self._folder is None:
             self.save(tempfile.mkdtemp(prefix="fluidnb-"))
         folder = str(self._folder)
-        command = [compiler, "-std=c11", *flags, "main.c", "model.c", "-o", "model", "-lm"]
+        command += ["-std=c11", *flags, "main.c", "model.c", "-o", "model", "-lm"]
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
             status, said = done.returncode, done.stderr.strip()[-2000:]
@@ -214,7 +217,7 @@ class CodeGenerator:
             status, said = 1, f"it took longer than {PATIENCE} s"
         if status:
             raise EnforceNotMet(
-                f"{compiler} fails.", expected="exit status 0", received=said or "no message",
+                f"{command[0]} fails.", expected="exit status 0", received=said or "no message",
                 hint=f"the command was {' '.join(command)}, in {folder}",
             )  # fmt: skip
         return os.path.join(folder, "model")
@@ -248,16 +251,17 @@ class CodeGenerator:
             return read_fetches(self._text, outside)
 
 
-def compiler_of(cc: str | None) -> str:
-    """The C compiler to use."""
-    wanted = [cc] if cc else [os.environ.get("CC", ""), "cc", "gcc", "clang"]
-    found = next((path for name in wanted if name and (path := shutil.which(name))), None)
+def compiler_of(cc: str | None) -> list[str]:
+    """The command of the C compiler to use."""
+    words = shlex.split(cc) if cc else []
+    path = shutil.which(words[0]) if words else None
+    found = [path, *words[1:]] if path else None if cc else compiler()
     if found is None:
         raise EnforceNotMet(
-            "There is no C compiler.", expected="cc, gcc or clang", received=cc or "none of them",
-            hint="install one, or save the source and build it elsewhere.",
+            "There is no C compiler.", expected="gcc, clang or the package ziglang", received=cc or "none of them",
+            hint=f"{install_command('native')} installs one; the saved source builds elsewhere too.",
         )  # fmt: skip
-    return found
+    return [str(word) for word in found]
 
 
 def _names(variables: Sequence[str | Variable]) -> list[str]:
