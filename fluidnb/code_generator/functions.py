@@ -21,7 +21,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a call hands to one parameter.
+    """The variables that a call passes for one parameter.
 
     Attributes:
         parameter: the parameter.
@@ -92,7 +92,7 @@ class Functions:
 
 
 def _arguments(op: OpDesc, context: CompileContext, text: CText) -> list[Argument]:
-    """What an operator hands to each parameter of its function."""
+    """The variables that an operator passes for each parameter of its function."""
     found = []
     for parameter in text.slots:
         slots = context.inputs if parameter.is_input else context.outputs

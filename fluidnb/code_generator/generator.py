@@ -148,8 +148,11 @@ class CodeGenerator:
             raise NotFound(f"There is no file {file}.", expected=known, received=file, hint=near(file, files))
         return files[file]
 
-    def save(self, dirname: str | os.PathLike[str]) -> list[str]:
-        """Writes all files into a new or empty folder.
+    def save(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes all files into a folder.
+
+        Args:
+            path: a new or empty folder.
 
         Returns:
             The paths.
@@ -157,7 +160,7 @@ class CodeGenerator:
         Raises:
             OpValueError: the folder has files.
         """
-        folder = os.fspath(dirname)
+        folder = os.fspath(path)
         if os.path.isdir(folder) and os.listdir(folder):
             raise OpValueError(
                 f"The folder {folder} is not empty.", expected="a new or empty folder", received=folder,
@@ -223,7 +226,7 @@ class CodeGenerator:
         return os.path.join(folder, "model")
 
     def run(self, feed: Mapping[str, Any], cc: str | None = None) -> list[np.ndarray]:
-        """Builds the program in a temporary folder, runs it as a process of its own, and reads what it wrote.
+        """Builds the program in a temporary folder and runs it as a separate process.
 
         Args:
             feed: name -> array.
@@ -305,7 +308,7 @@ def write_feeds(text: ModelText, feed: Mapping[str, Any], folder: str) -> None:
                 f"The feed {name} has another shape.", expected=str(list(var.shape)), received=str(list(array.shape)),
                 hint="sizes are fixed in generated code; generate it for this batch size.",
             )  # fmt: skip
-        with open(os.path.join(folder, f"{text.names[name]}.tensor"), "wb") as file:
+        with atomic_write(os.path.join(folder, f"{text.names[name]}.tensor")) as file:
             file.write(tensor_bytes(var, array))
 
 

@@ -14,7 +14,7 @@ _TAKEN = frozenset(
 
 
 class Names:
-    """Gives each text a name of C of its own.
+    """Gives each text a separate name of C.
 
     Example:
         >>> names = Names(); names["fc_0.w_0"], names["fc_0_w_0"], names["int"], names["fc_0.w_0"]

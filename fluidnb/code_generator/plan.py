@@ -1,4 +1,4 @@
-"""What is generated for a program: functions, calls in their blocks, and where variables lie in memory."""
+"""The code of a program as data: functions, calls in their blocks, and places of variables in memory."""
 
 import math
 from collections import Counter
@@ -32,7 +32,7 @@ class Variable:
         shape: its sizes.
         dtype: its dtype.
         kind: ``fed``, ``fetched``, ``parameter`` or ``temporary``.
-        offset: where it lies in the arena, for temporaries.
+        offset: its first byte in the arena, for temporaries.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Call:
 
 @dataclass(slots=True)
 class Plan:
-    """What is generated.
+    """The code of a program as data.
 
     Attributes:
         functions: the functions of operators.
@@ -207,4 +207,3 @@ def _declared(desc: ProgramDesc, name: str) -> tuple[int, VarDesc]:
         if name in block.vars:
             return block.idx, block.vars[name]
     raise OpValueError(f"{name} is no variable of the program.", received=name)
-
