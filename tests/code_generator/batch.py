@@ -14,7 +14,7 @@ from fluidnb.code_generator.generator import read_fetches, write_feeds
 from fluidnb.op import EMPTY, get_op, make_grad
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic"]
-SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def run_in_c(code: CodeGenerator, feed: Mapping[str, Any], folder: Path, weights: str = "") -> list[np.ndarray]:
@@ -100,20 +100,24 @@ class Batch:
         self, desc: Any, ins: Mapping[str, list[str]], outs: Mapping[str, list[str]], wanted: set[str], slots: Any
     ) -> None:
         block = self.program.global_block()
+        given: dict[str, str] = {}  # gradient of an output -> what is fed for it
         for slot in wanted:
             for name in outs[slot]:
                 var = block.var(name)
                 dtype = fluid.values.dtypes.np_dtype(var.dtype)
                 if dtype.kind == "f":
                     array = self._rng.uniform(-1, 1, var.shape).astype(dtype)
-                    block.create_var(name=name + "@GRAD", shape=list(array.shape), dtype=dtype.name)
-                    self.feed[name + "@GRAD"] = array
+                    given[name + "@GRAD"] = fed = f"{name}_slope"
+                    block.create_var(name=fed, shape=list(array.shape), dtype=dtype.name)
+                    self.feed[fed] = array
         without = {n for slot, names in ins.items() for n in names if slot not in slots or self.feed[n].dtype.kind != "f"}
         for grad in make_grad(desc, without):
             for name in grad.output_arg_names():
                 if name != EMPTY and name not in block.vars:
                     block.create_var(name=name, dtype="float32")
                     self.fetches.append(name)
+            for slot, names in grad.ins.items():
+                grad.set_input(slot, [given.get(n, n) for n in names])
             block.desc.append_op(grad)
 
     def check(self, folder: Path, rtol: float = 1e-5) -> None:
