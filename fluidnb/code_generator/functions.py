@@ -104,7 +104,7 @@ def _arguments(op: OpDesc, context: CompileContext, text: CText) -> list[Argumen
 def _types(op: OpDesc, context: CompileContext, arguments: list[Argument]) -> dict[str, str]:
     """The types of C that T and I stand for; the arguments get theirs."""
     types: dict[str, str] = {}
-    for i, argument in enumerate(arguments):
+    for argument in arguments:
         parameter = argument.parameter
         stated = types.get(parameter.type, parameter.type)
         for name in argument.names:

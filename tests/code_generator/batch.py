@@ -52,7 +52,7 @@ class Batch:
     def add(
         self, type: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None,
         outputs: Sequence[str | tuple[str, int]] = ("Out",), grad: bool | Sequence[str] = False,
-        in_place: Sequence[tuple[str, str]] = (),
+        in_place: Sequence[tuple[str, str]] = (), slopes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Appends an operator.
 
@@ -61,6 +61,7 @@ class Batch:
             outputs: its output slots that are fetched; with a number, as many variables.
             grad: whether its gradient operators follow; or the input slots that want a gradient.
             in_place: (output slot, input slot) that share a variable.
+            slopes: the output slots with a gradient; default all that are fetched.
         """
         self._count += 1
         block, prefix = self.program.global_block(), f"{type}_{self._count}_"
@@ -94,10 +95,10 @@ class Batch:
                 block.create_var(name=outs[slot][0], dtype="float32")
         block.append_op(type=type, inputs=ins, outputs=outs, attrs=dict(attrs or {}))
         if grad:
-            self._add_grad(block.desc.ops[-1], ins, outs, wanted, ins if grad is True else grad)
+            self._add_grad(block.desc.ops[-1], ins, outs, slopes or wanted, ins if grad is True else grad)
 
     def _add_grad(
-        self, desc: Any, ins: Mapping[str, list[str]], outs: Mapping[str, list[str]], wanted: set[str], slots: Any
+        self, desc: Any, ins: Mapping[str, list[str]], outs: Mapping[str, list[str]], wanted: Any, slots: Any
     ) -> None:
         block = self.program.global_block()
         given: dict[str, str] = {}  # gradient of an output -> what is fed for it
@@ -110,7 +111,8 @@ class Batch:
                     given[name + "@GRAD"] = fed = f"{name}_slope"
                     block.create_var(name=fed, shape=list(array.shape), dtype=dtype.name)
                     self.feed[fed] = array
-        without = {n for slot, names in ins.items() for n in names if slot not in slots or self.feed[n].dtype.kind != "f"}
+        names = [(slot, name) for slot, names in ins.items() for name in names]
+        without = {n for slot, n in names if slot not in slots or n in self.feed and self.feed[n].dtype.kind != "f"}
         for grad in make_grad(desc, without):
             for name in grad.output_arg_names():
                 if name != EMPTY and name not in block.vars:

@@ -14,7 +14,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import of_dtype, wide_dtype
-from fluidnb_kernels.elementwise.broadcast import AXIS, Dim, Shape, aligned, band, broadcast, joined, merged, operands, steps, summed
+from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, broadcast, joined, lines_in_c, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import formulas
@@ -174,6 +174,12 @@ _WHOLE = {
 }  # fmt: skip
 
 
+def _of_whole_numbers(expression: str) -> str:
+    """An expression for whole numbers, which are never not a number."""
+    name, bracket, rest = expression.partition("(")
+    return (_WHOLE.get(name, name) + bracket + rest).replace(" || x != x", "")
+
+
 def _define_in_c(name: str) -> None:
     """Register C code of an operator and its gradient, with the expressions of the CUDA kernels."""
 
@@ -181,17 +187,9 @@ def _define_in_c(name: str) -> None:
         file = Path(__file__).with_name("elementwise.cu")
         row = (rows_of(file, "WITH_SLOPES") | rows_of(file, "JOINED"))[name]
         if c["X"].dtype.kind in "iu":
-            row = [f"{_WHOLE[n]}({rest}" if (n := e.partition("(")[0]) in _WHOLE else e for e, rest in
-                   ((e, e.partition("(")[2]) for e in row)]  # fmt: skip
-        x, y, out = joined(c)
-        dims = merged(x, y, out) or [Dim(1, True, True)]
-        sizes = [dim.size for dim in dims]
-        found: dict[str, Constant] = {"LINES": math.prod(sizes[:-1]), "LINE": sizes[-1]}
-        found["X_COUNT"], found["Y_COUNT"] = math.prod(x), math.prod(y)
-        for k, letter in ((1, "X"), (2, "Y")):
-            *before, found[letter + "_STEP"] = steps(dims, [bool(d[k]) for d in dims])
-            found[letter + "_LINE"] = f"element(line, SIZES, {letter}_STEPS, {len(before)})" if any(before) else "0"
-            found["SIZES"], found[letter + "_STEPS"] = sizes[:-1], before
+            row = [_of_whole_numbers(expression) for expression in row]
+        found: dict[str, Constant] = {"X_COUNT": math.prod(c["X"].shape), "Y_COUNT": math.prod(c["Y"].shape)}
+        found |= lines_in_c(c)
         return found | {n: row[at] for n, at in zip(("VALUE",) if ats == (0,) else ("DX", "DY"), ats, strict=True)}
 
     @c_code(f"elementwise_{name}", function="joined")
