@@ -104,7 +104,7 @@ def _arguments(op: OpDesc, context: CompileContext, text: CText) -> list[Argumen
 def _types(op: OpDesc, context: CompileContext, arguments: list[Argument]) -> dict[str, str]:
     """The types of C that T and I stand for; the arguments get theirs."""
     types: dict[str, str] = {}
-    for i, argument in enumerate(arguments):
+    for argument in arguments:
         parameter = argument.parameter
         stated = types.get(parameter.type, parameter.type)
         for name in argument.names:
@@ -118,7 +118,9 @@ def _types(op: OpDesc, context: CompileContext, arguments: list[Argument]) -> di
                     op=context.text(), where=context.where(), expected=stated, received=f"{name} of {dtype}",
                     hint="layers.cast changes a dtype.",
                 )  # fmt: skip
-        arguments[i] = Argument(parameter, argument.names, stated)
+    for i, argument in enumerate(arguments):
+        type = argument.parameter.type
+        arguments[i] = Argument(argument.parameter, argument.names, types.get(type, "void" if type in "TI" else type))
     return types
 
 
@@ -184,4 +186,4 @@ def _parameter(argument: Argument, op: OpDesc) -> str:
     parameter = argument.parameter
     const = "const " if parameter.is_input else ""
     stars = "*const *" if parameter.is_list else "*"
-    return f"{const}{argument.type if argument.names else 'void'} {stars}{parameter.name}"
+    return f"{const}{argument.type} {stars}{parameter.name}"

@@ -25,6 +25,7 @@ Constants = Callable[[Context], Mapping[str, Constant]]
 
 _FUNCTION = re.compile(r"^(static )?(\w[\w ]*?[ *]+)(\w+)\(([^)]*)\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"((?:^//.*\n)+)\Z", re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,11 @@ def all_c_code() -> list[str]:
 
 @cache
 def functions_of(file: Path) -> dict[str, CText]:
-    """The functions of a ``.c`` file by name, those that others call included."""
+    """The functions of a ``.c`` file, and of those that it includes, by name."""
     text = file.read_text(encoding="utf-8")
-    found = {}
+    found: dict[str, CText] = {}
+    for match in _INCLUDE.finditer(text):
+        found |= functions_of(file.parent / match[1])
     for match in _FUNCTION.finditer(text):
         above = _COMMENT.search(text, 0, match.start())
         comment = "\n".join(line.removeprefix("//").strip() for line in above[1].splitlines()) if above else ""

@@ -14,7 +14,7 @@ from fluidnb.code_generator.generator import read_fetches, write_feeds
 from fluidnb.op import EMPTY, get_op, make_grad
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic"]
-SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def run_in_c(code: CodeGenerator, feed: Mapping[str, Any], folder: Path, weights: str = "") -> list[np.ndarray]:
@@ -52,7 +52,7 @@ class Batch:
     def add(
         self, type: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None,
         outputs: Sequence[str | tuple[str, int]] = ("Out",), grad: bool | Sequence[str] = False,
-        in_place: Sequence[tuple[str, str]] = (),
+        in_place: Sequence[tuple[str, str]] = (), slopes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Appends an operator.
 
@@ -61,6 +61,7 @@ class Batch:
             outputs: its output slots that are fetched; with a number, as many variables.
             grad: whether its gradient operators follow; or the input slots that want a gradient.
             in_place: (output slot, input slot) that share a variable.
+            slopes: the output slots with a gradient; default all that are fetched.
         """
         self._count += 1
         block, prefix = self.program.global_block(), f"{type}_{self._count}_"
@@ -94,26 +95,31 @@ class Batch:
                 block.create_var(name=outs[slot][0], dtype="float32")
         block.append_op(type=type, inputs=ins, outputs=outs, attrs=dict(attrs or {}))
         if grad:
-            self._add_grad(block.desc.ops[-1], ins, outs, wanted, ins if grad is True else grad)
+            self._add_grad(block.desc.ops[-1], ins, outs, slopes or wanted, ins if grad is True else grad)
 
     def _add_grad(
-        self, desc: Any, ins: Mapping[str, list[str]], outs: Mapping[str, list[str]], wanted: set[str], slots: Any
+        self, desc: Any, ins: Mapping[str, list[str]], outs: Mapping[str, list[str]], wanted: Any, slots: Any
     ) -> None:
         block = self.program.global_block()
+        given: dict[str, str] = {}  # gradient of an output -> what is fed for it
         for slot in wanted:
             for name in outs[slot]:
                 var = block.var(name)
                 dtype = fluid.values.dtypes.np_dtype(var.dtype)
                 if dtype.kind == "f":
                     array = self._rng.uniform(-1, 1, var.shape).astype(dtype)
-                    block.create_var(name=name + "@GRAD", shape=list(array.shape), dtype=dtype.name)
-                    self.feed[name + "@GRAD"] = array
-        without = {n for slot, names in ins.items() for n in names if slot not in slots or self.feed[n].dtype.kind != "f"}
+                    given[name + "@GRAD"] = fed = f"{name}_slope"
+                    block.create_var(name=fed, shape=list(array.shape), dtype=dtype.name)
+                    self.feed[fed] = array
+        names = [(slot, name) for slot, names in ins.items() for name in names]
+        without = {n for slot, n in names if slot not in slots or n in self.feed and self.feed[n].dtype.kind != "f"}
         for grad in make_grad(desc, without):
             for name in grad.output_arg_names():
                 if name != EMPTY and name not in block.vars:
                     block.create_var(name=name, dtype="float32")
                     self.fetches.append(name)
+            for slot, names in grad.ins.items():
+                grad.set_input(slot, [given.get(n, n) for n in names])
             block.desc.append_op(grad)
 
     def check(self, folder: Path, rtol: float = 1e-5) -> None:

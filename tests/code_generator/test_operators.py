@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,201 @@ def dense(b: Batch) -> None:
         b.add("elementwise_" + name, {"X": whole(20, 3, 4) - 9, "Y": whole(5, 4) + 1})
 
 
-GROUPS: list[Callable[[Batch], None]] = [dense]
+def convolution(b: Batch) -> None:
+    """Convolutions: strides, paddings, dilations, groups, layouts."""
+    rows: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ((2, 3, 7, 8), (4, 3, 3, 3), {"paddings": [1, 1]}),
+        ((2, 4, 7, 8), (6, 2, 3, 2), {"strides": [2, 1], "paddings": [0, 2], "groups": 2}),
+        ((1, 2, 9, 9), (3, 2, 3, 3), {"dilations": [2, 3], "paddings": [1, 2, 3, 0]}),
+        ((1, 2, 6, 5), (3, 2, 1, 1), {"strides": [2, 3]}),
+        ((1, 2, 7, 6), (3, 2, 3, 3), {"strides": [2, 2], "padding_algorithm": "SAME"}),
+        ((1, 2, 7, 6), (3, 2, 3, 3), {"padding_algorithm": "VALID", "paddings": [1, 1]}),
+        ((2, 5, 6, 4), (3, 4, 3, 3), {"data_format": "NHWC", "paddings": [1, 0]}),
+        ((1, 1, 2, 2), (1, 1, 3, 3), {"strides": [2, 2]}),
+    ]
+    for image, window, attrs in rows:
+        b.add("conv2d", {"Input": real(*image), "Filter": real(*window)}, attrs, ["Output"], grad=True)
+    one = {"Input": real(2, 3, 5, 5), "Filter": real(4, 3, 3, 3)}
+    b.add("conv2d", one, {}, ["Output"], grad=["Input"])
+    b.add("conv2d", one, {}, ["Output"], grad=["Filter"])
+    deep = {"Input": real(2, 3, 5, 6), "Filter": real(6, 1, 3, 3)}
+    b.add("depthwise_conv2d", deep, {"groups": 3, "paddings": [1, 1], "strides": [2, 2]}, ["Output"], grad=True)
+    up = {"Input": real(2, 4, 3, 4), "Filter": real(4, 3, 3, 2)}
+    for attrs in (
+        {}, {"strides": [2, 3], "paddings": [1, 0]}, {"groups": 2, "dilations": [2, 1]},
+        {"strides": [2, 2], "output_padding": [1, 1]}, {"padding_algorithm": "SAME", "strides": [2, 2]},
+    ):  # fmt: skip
+        b.add("conv2d_transpose", up, attrs, ["Output"], grad=True)
+    wide = {"Input": real(1, 3, 4, 2), "Filter": real(2, 3, 3, 3)}
+    b.add("conv2d_transpose", wide, {"data_format": "NHWC", "strides": [2, 2]}, ["Output"], grad=["Filter"])
+
+
+def pooling(b: Batch) -> None:
+    """Pooling: largest and mean, all kinds of windows."""
+    rows: list[dict[str, Any]] = [
+        {"ksize": [2, 2], "strides": [2, 2]}, {"ksize": [3, 2], "strides": [2, 1], "paddings": [1, 0]},
+        {"ksize": [3, 3], "strides": [2, 2], "ceil_mode": True}, {"ksize": [2, 2], "global_pooling": True},
+        {"ksize": [3, 3], "strides": [2, 2], "paddings": [1, 1], "exclusive": False, "ceil_mode": True},
+        {"ksize": [3, 2], "adaptive": True}, {"ksize": [3, 3], "strides": [2, 2], "padding_algorithm": "SAME"},
+        {"ksize": [2, 2], "strides": [1, 1], "paddings": [1, 0, 0, 1]},
+        {"ksize": [2, 2], "strides": [2, 2], "data_format": "NHWC"},
+        {"ksize": [2, 2], "global_pooling": True, "adaptive": True},
+    ]
+    for attrs in rows:
+        for kind in ("max", "avg"):
+            b.add("pool2d", {"X": real(2, 3, 7, 6)}, {"pooling_type": kind, **attrs}, grad=True)
+    b.add("pool2d", {"X": np.ones((1, 1, 4, 4), np.float32)}, {"pooling_type": "max", "ksize": [2, 2]}, grad=True)
+
+
+def normalization(b: Batch) -> None:
+    """Normalization of channels and rows."""
+    for shape, layout, more in (
+        ((4, 3, 5, 2), "NCHW", {}), ((4, 5, 2, 3), "NHWC", {}), ((6, 3), "NCHW", {"epsilon": 1e-3}),
+        ((4, 3, 5), "NCHW", {"is_test": True}), ((4, 3, 5), "NCHW", {"use_global_stats": True, "momentum": 0.5}),
+        ((4, 3, 5), "NCHW", {"is_test": True, "trainable_statistics": True}),
+    ):  # fmt: skip
+        moments = {"Mean": real(3), "Variance": real(3, low=0.5)}
+        inputs = {"X": real(*shape), "Scale": real(3), "Bias": real(3), **moments}
+        outs = ["Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"]
+        shared = [("MeanOut", "Mean"), ("VarianceOut", "Variance")]
+        attrs = {"data_layout": layout, **more}
+        b.add("batch_norm", inputs, attrs, outs, grad=["X", "Scale", "Bias"], in_place=shared, slopes=["Y"])
+    b.add("batch_norm", {"X": real(2, 3), **moments}, {}, ["Y", "SavedMean"])
+
+
+def losses(b: Batch) -> None:
+    """Losses of classes."""
+    shares = real(4, 5, low=0.1)
+    shares /= shares.sum(1, keepdims=True)
+    one = ["Softmax", "Loss"]
+    for attrs, x, label in (
+        ({}, real(4, 5, low=-9, high=9), whole(5, 4, 1)), ({"soft_label": True}, real(4, 5), shares),
+        ({"axis": 1}, real(2, 3, 4), whole(3, 2, 1, 4)), ({"ignore_index": 2}, real(6, 3), whole(3, 6, 1)),
+        ({}, real(4, 5, low=-90, high=90), whole(5, 4, 1)), ({"axis": 0, "soft_label": True}, real(4, 5), shares),
+    ):  # fmt: skip
+        b.add("softmax_with_cross_entropy", {"Logits": x, "Label": label}, attrs, one, grad=["Logits"], slopes=["Loss"])
+    probabilities = real(4, 5, low=0.01)
+    b.add("cross_entropy", {"X": probabilities, "Label": whole(5, 4, 1)}, {}, ["Y"], grad=["X"])
+    b.add("cross_entropy", {"X": probabilities, "Label": shares}, {"soft_label": True}, ["Y"], grad=["X"])
+    b.add("cross_entropy", {"X": probabilities, "Label": whole(2, 4, 1)}, {"ignore_index": 1}, ["Y"], grad=["X"])
+    b.add("cross_entropy", {"X": np.zeros((2, 2), np.float32), "Label": whole(2, 2, 1)}, {}, ["Y"])
+    label = whole(5, 4, 1)
+    b.add("cross_entropy2", {"X": probabilities, "Label": label}, {}, ["Y", "MatchX"], grad=["X"], slopes=["Y"])
+
+
+def elements(b: Batch) -> None:
+    """Functions of each element, and sums."""
+    x, n = real(3, 4), whole(9, 3, 4) - 4
+    for attrs in ({"scale": 2.5, "bias": 0.5}, {"scale": 2.0, "bias": 1.0, "bias_after_scale": False}):
+        b.add("scale", {"X": x}, attrs, grad=True)
+        b.add("scale", {"X": n}, attrs)
+        b.add("scale", {"X": x}, attrs, in_place=[("Out", "X")])
+    b.add("scale", {"X": x, "ScaleTensor": real(1)}, {"bias": 1.0})
+    b.add("increment", {"X": whole(9, 1)}, {"step": 2.0}, in_place=[("Out", "X")])
+    b.add("increment", {"X": real(1)}, {"step": 0.5})
+    b.add("sign", {"X": x}), b.add("sign", {"X": n}), b.add("sign", {"X": np.zeros((2,), np.float32)})
+    b.add("sum", {"X": [real(2, 3), real(2, 3), real(2, 3)]}, grad=True)
+    b.add("sum", {"X": [n, n]}), b.add("sum", {"X": [x]})
+    b.add("clip", {"X": x}, {"min": -0.5, "max": 0.25}, grad=True)
+    b.add("clip", {"X": x, "Min": real(1, high=-0.5)}, {"min": -0.5, "max": 0.25}, grad=["X"])
+    b.add("clip", {"X": n}, {"min": -2.0, "max": 2.0})
+    b.add("assign", {"X": x}, grad=True), b.add("assign", {"X": n > 0})
+    for array in (real(3, 4, low=-9, high=9), n, n > 0, whole(9, 3, 4, dtype="int32")):
+        for dtype in ("float32", "float64", "int32", "int64", "bool", "uint8"):
+            if dtype != "uint8" or array.dtype.kind != "f" and array.min() >= 0:
+                b.add("cast", {"X": array}, {"in_dtype": array.dtype.name, "out_dtype": dtype})
+    for dtype, value in (("float32", 0.1), ("int64", -7.0), ("bool", 1.0), ("float64", 0.1), ("float32", float("inf"))):
+        b.add("fill_constant", {}, {"shape": [2, 3], "dtype": dtype, "value": value})
+    b.add("fill_constant", {}, {"shape": [2], "dtype": "int64", "str_value": "9007199254740993"})
+    b.add("fill_constant", {"ValueTensor": real(1)}, {"shape": [2], "dtype": "float32"})
+    b.add("fill_constant_batch_size_like", {"Input": x}, {"shape": [-1, 2], "dtype": "float32", "value": 3.0})
+    b.add("fill_zeros_like", {"X": x}), b.add("fill_zeros_like", {"X": n})
+    b.add("fill_any_like", {"X": x}, {"value": 2.5}), b.add("fill_any_like", {"X": x}, {"value": 2.0, "dtype": 3})
+    for implementation in ("downgrade_in_infer", "upscale_in_train"):
+        attrs = {"dropout_prob": 0.3, "is_test": True, "dropout_implementation": implementation}
+        b.add("dropout", {"X": x}, attrs, ["Out", "Mask"], grad=True, slopes=["Out"])
+    for type in ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal"):
+        b.add(type, {"X": n, "Y": whole(5, 4)}), b.add(type, {"X": x, "Y": real(3)}, {"axis": 0})
+    for type in ("logical_and", "logical_or", "logical_xor"):
+        b.add(type, {"X": n > 0, "Y": x > 0})
+    b.add("logical_not", {"X": x > 0}, in_place=[("Out", "X")])
+    b.add("where", {"Condition": n > 0, "X": x, "Y": real(3, 4)}, grad=["X", "Y"])
+    b.add("where", {"Condition": n > 0, "X": n, "Y": n})
+
+
+def shapes(b: Batch) -> None:
+    """The same elements in another shape or order, parts of tensors, and tensors of parts."""
+    x, n = real(2, 3, 4), whole(9, 2, 3, 4)
+    flat = {"X": real(2, 1, 3, 1)}
+    for value in (x, n):
+        grad = value is x
+        b.add("reshape", {"X": value}, {"shape": [0, -1]}, grad=grad)
+        b.add("reshape2", {"X": value}, {"shape": [4, 6]}, grad=grad)
+        b.add("flatten", {"X": value}, {"axis": 2}, grad=grad), b.add("flatten2", {"X": value}, {"axis": 1}, grad=grad)
+        b.add("flatten_contiguous_range", {"X": value}, {"start_axis": 1, "stop_axis": 2}, grad=grad)
+        b.add("transpose", {"X": value}, {"axis": [1, 0, 2]}, grad=grad)
+        for axis in ([2, 1, 0], [0, 1, 2], [1, 2, 0]):
+            b.add("transpose2", {"X": value}, {"axis": axis}, grad=grad)
+        b.add("reverse", {"X": value}, {"axis": [0, 2]}, grad=grad), b.add("flip", {"X": value}, {"axis": [1]})
+        b.add("slice", {"Input": value}, {"axes": [0, 2], "starts": [1, -3], "ends": [9, -1]}, grad=grad)
+        b.add("slice", {"Input": value}, {"axes": [1], "starts": [1], "ends": [2], "decrease_axis": [1]}, grad=grad)
+        cut = {"axes": [1, 2], "starts": [2, 0], "ends": [-9, 4], "strides": [-1, 2]}
+        b.add("strided_slice", {"Input": value}, cut, grad=grad)
+        b.add("expand", {"X": value}, {"expand_times": [1, 2, 3]}, grad=grad)
+        b.add("tile", {"X": value}, {"repeat_times": [2, 1, 1, 2]}, grad=grad)
+        b.add("pad", {"X": value}, {"paddings": [1, 0, 0, 2, 1, 1], "pad_value": 2.0}, grad=grad)
+        for axis in (0, 1, -1):
+            parts = [value, value[:, :, :] + 1, value * 2]
+            b.add("concat", {"X": parts}, {"axis": axis}, grad=grad)
+            b.add("stack", {"X": parts}, {"axis": axis}, ["Y"], grad=grad)
+            b.add("unstack", {"X": value}, {"axis": axis, "num": value.shape[axis]}, [("Y", value.shape[axis])], grad=grad)
+        b.add("concat", {"X": [value, value[:, :2]]}, {"axis": 1}, grad=grad)
+        b.add("split", {"X": value}, {"num": 2, "axis": 2}, [("Out", 2)], grad=grad)
+        b.add("split", {"X": value}, {"sections": [1, -1], "axis": 1}, [("Out", 2)], grad=grad)
+    for axes in ([], [1], [1, -1]):
+        b.add("squeeze", flat, {"axes": axes}, grad=True), b.add("squeeze2", flat, {"axes": axes}, grad=True)
+    b.add("unsqueeze", {"X": x}, {"axes": [0, 2]}, grad=True), b.add("unsqueeze2", {"X": x}, {"axes": [-1]}, grad=True)
+    b.add("expand_v2", {"X": real(2, 1, 3)}, {"shape": [4, 2, 5, -1]}, grad=True)
+    b.add("expand_as_v2", {"X": real(1, 3)}, {"target_shape": [2, 4, 3]}, grad=True)
+
+
+def reductions(b: Batch) -> None:
+    """Reductions, classification and order."""
+    x = real(3, 4, 5)
+    for type in ("sum", "mean", "max", "min", "prod"):
+        for attrs in (
+            {"dim": [0]}, {"dim": [1]}, {"dim": [-1], "keep_dim": True}, {"dim": [0, 2]}, {"reduce_all": True}, {"dim": [0, 1]},
+        ):  # fmt: skip
+            b.add("reduce_" + type, {"X": x}, attrs, grad=True)
+        if type != "mean":
+            b.add("reduce_" + type, {"X": whole(9, 3, 4) - 4}, {"dim": [1]})
+            b.add("reduce_" + type, {"X": whole(9, 3, 4, dtype="int32") - 4}, {"dim": [0]})
+    b.add("reduce_sum", {"X": whole(9, 3, 4)}, {"dim": [0], "out_dtype": 5})
+    b.add("reduce_all", {"X": whole(9, 3, 4) > 1}, {"dim": [1]}), b.add("reduce_any", {"X": whole(9, 3, 4) > 7})
+    b.add("mean", {"X": x}, grad=True), b.add("mean", {"X": real(1000, 300, low=0)}, grad=True)
+    for k in (1, 3):
+        b.add("top_k", {"X": real(4, 5)}, {"k": k}, ["Out", "Indices"], grad=["X"], slopes=["Out"])
+    b.add("top_k", {"X": whole(3, 4, 9)}, {"k": 5}, ["Out", "Indices"])
+    for attrs in ({"k": 2, "axis": 1, "largest": False}, {"k": 3, "axis": 0}):
+        b.add("top_k_v2", {"X": x}, attrs, ["Out", "Indices"], grad=["X"], slopes=["Out"])
+    for type in ("arg_max", "arg_min"):
+        for attrs in ({"axis": 1}, {"axis": -1, "keepdims": True}, {"flatten": True}, {"axis": 0, "dtype": "int32"}):
+            b.add(type, {"X": np.round(x, 1)}, attrs)
+    indices, label = whole(5, 6, 2), whole(5, 6, 1)
+    b.add("accuracy", {"Out": real(6, 2), "Indices": indices, "Label": label}, {}, ["Accuracy", "Correct", "Total"])
+    for more in ({"Scale": real(20), "Bias": real(20)}, {"Bias": real(20)}, {}):
+        slots, outs = ["X", *more], ["Y", "Mean", "Variance"]
+        b.add("layer_norm", {"X": x, **more}, {"begin_norm_axis": 1}, outs, grad=slots, slopes=["Y"])
+    b.add("layer_norm", {"X": x, "Scale": real(5)}, {"begin_norm_axis": 2, "epsilon": 1e-3}, ["Y"], grad=True)
+    table = {"W": real(5, 3)}
+    b.add("lookup_table", {**table, "Ids": whole(5, 4, 1)}, {}, grad=["W"])
+    b.add("lookup_table", {**table, "Ids": whole(3, 6, 1)}, {"padding_idx": 1}, grad=["W"])
+    b.add("lookup_table_v2", {**table, "Ids": whole(5, 2, 3)}, {}, grad=["W"])
+
+
+GROUPS: list[Callable[[Batch], None]] = [
+    dense, convolution, pooling, normalization, losses, elements, shapes, reductions
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)

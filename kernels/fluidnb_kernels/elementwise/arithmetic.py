@@ -14,7 +14,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import of_dtype, wide_dtype
-from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, band, broadcast, joined, merged, operands, steps, summed
+from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, broadcast, joined, lines_in_c, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import formulas
@@ -167,18 +167,29 @@ def _number(b: Binder, name: str) -> Array:
     return b["Y"]
 
 
+#: Functions of the CUDA kernels that have another name in C for whole numbers.
+_WHOLE = {
+    "quotient": "whole_quotient", "power": "whole_power", "rounded_down": "whole_rounded_down",
+    "remainder_of": "whole_remainder",
+}  # fmt: skip
+
+
+def _of_whole_numbers(expression: str) -> str:
+    """An expression for whole numbers, which are never not a number."""
+    name, bracket, rest = expression.partition("(")
+    return (_WHOLE.get(name, name) + bracket + rest).replace(" || x != x", "")
+
+
 def _define_in_c(name: str) -> None:
     """Register C code of an operator and its gradient, with the expressions of the CUDA kernels."""
 
     def constants(c: Context, ats: tuple[int, ...]) -> dict[str, Constant]:
         file = Path(__file__).with_name("elementwise.cu")
         row = (rows_of(file, "WITH_SLOPES") | rows_of(file, "JOINED"))[name]
-        x, y, out = joined(c)
-        dims = merged(x, y, out)
-        sizes = [dim.size for dim in dims] or [1]
-        found: dict[str, Constant] = {"SIZES": sizes, "RANK": len(sizes), "COUNT": math.prod(sizes)}
-        found["X_STEPS"], found["Y_STEPS"] = (steps(dims, [d[k] for d in dims]) or [0] for k in (1, 2))
-        found["X_COUNT"], found["Y_COUNT"] = math.prod(x), math.prod(y)
+        if c["X"].dtype.kind in "iu":
+            row = [_of_whole_numbers(expression) for expression in row]
+        found: dict[str, Constant] = {"X_COUNT": math.prod(c["X"].shape), "Y_COUNT": math.prod(c["Y"].shape)}
+        found |= lines_in_c(c)
         return found | {n: row[at] for n, at in zip(("VALUE",) if ats == (0,) else ("DX", "DY"), ats, strict=True)}
 
     @c_code(f"elementwise_{name}", function="joined")

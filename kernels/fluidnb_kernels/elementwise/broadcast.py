@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim
+from fluidnb.op.c_code import Constant
 
 Shape = tuple[int, ...]
 
@@ -138,3 +139,16 @@ def six(dims: list[Dim], order: Sequence[int], *tensors: Iterable[bool]) -> list
         step = steps(dims, list(tensor))
         rows.append([0] * left + [step[i] for i in order])
     return [np.int64(n) for row in rows for n in row]
+
+
+def lines_in_c(c: Context) -> dict[str, Constant]:
+    """Constants of C code that goes over two operands in lines, which are their last merged dimension."""
+    x, y, out = joined(c)
+    dims = merged(x, y, out) or [Dim(1, True, True)]
+    sizes = [dim.size for dim in dims]
+    found: dict[str, Constant] = {"LINES": prod(sizes[:-1]), "LINE": sizes[-1], "SIZES": sizes[:-1]}
+    for k, letter in ((1, "X"), (2, "Y")):
+        *before, found[letter + "_STEP"] = steps(dims, [bool(d[k]) for d in dims])
+        found[letter + "_STEPS"] = before
+        found[letter + "_LINE"] = f"element(line, SIZES, {letter}_STEPS, {len(before)})" if any(before) else "0"
+    return found

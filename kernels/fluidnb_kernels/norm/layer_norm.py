@@ -1,6 +1,7 @@
 """layer_norm, group_norm and instance_norm: normalisation within each sample."""
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, normalise, normalise_grad
 from fluidnb_kernels.norm.launch import Lines
@@ -75,6 +76,11 @@ def layer_norm_grad(b: Binder) -> None:
 
 
 define("layer_norm", _layer_norm_view, "Mean", "Variance", inverted=False)
+
+
+@c_code("layer_norm", "layer_norm_grad")
+def _layer_norm_in_c(c: Context) -> dict[str, Constant]:
+    return {**dict(zip(("ROWS", "N"), _rows(c), strict=True)), "EPSILON": c.attr("epsilon", 1e-5)}
 
 
 def _group_norm_infer(c: Context) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import words_of
@@ -147,3 +148,22 @@ def _emit_test(b: Binder, x: Array, out: Array) -> None:
     factor = 1.0 if upscale else 1 - b.attr("dropout_prob", 0.5)
     wide = vector(x, out)
     each(b, CUDA, f"scaled<{ctype(x.dtype)}, {wide}>", x.size, x, out, np.float64(factor), per_thread=wide)
+
+
+@c_code("dropout")
+def _dropout_in_c(c: Context) -> dict[str, Constant]:
+    c.require(
+        c.attr("is_test"), "dropout of a training program draws random numbers, and has no C code.",
+        expected="is_test=True", received="is_test=False", hint="clone(for_test=True) sets is_test.",
+    )  # fmt: skip
+    upscale = c.attr("dropout_implementation") == UPSCALE
+    return {"COUNT": c["X"].size, "STAYS": 1.0 if upscale else 1.0 - c.attr("dropout_prob")}
+
+
+@c_code("dropout_grad")
+def _dropout_grad_in_c(c: Context) -> dict[str, Constant]:
+    stays = 1.0 - c.attr("dropout_prob", 0.5)
+    upscale = c.attr("dropout_implementation", DOWNGRADE) == UPSCALE
+    test = "Out_GRAD[i]" if upscale else "Out_GRAD[i] * STAYS"
+    train = "Out_GRAD[i] * (T)Mask[i]" + (" / STAYS" if upscale and stays > 0 else "")
+    return {"COUNT": c["Out@GRAD"].size, "STAYS": stays, "VALUE": test if c.attr("is_test", False) else train}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, no_slope, op, same, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.rules import Rule
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
@@ -26,14 +27,19 @@ VALUE = {
 
 def filling(b: Binder, dtype: Any) -> Any:
     """The value of an operator that fills, in the dtype of its output."""
-    text = b.attr("str_value", "")
+    return b.const(_value(b, dtype), dtype)
+
+
+def _value(c: Context, dtype: Any) -> float | int:
+    """The value of an operator that fills, as a number."""
+    text = c.attr("str_value", "")
     if not text:
-        value: float | int = b.attr("value", 0.0)
+        value: float | int = c.attr("value", 0.0)
     elif dtype.kind in "iu" and text.lstrip("+-").isdigit():
         value = int(text)
     else:
         value = float(text)
-    return b.const(np.asarray(value).astype(dtype).item() if dtype.kind in "iub" else value, dtype)
+    return np.asarray(value).astype(dtype).item() if dtype.kind in "iub" else value
 
 
 def _fixed(c: Context) -> tuple[tuple[int, ...], Any]:
@@ -185,6 +191,16 @@ _define_like(
     """, {"value": 7.0})["Out"]\n        array([7., 7.])""", "Paddle's fill_any_like", _any_like,
     value=Attr("float", 0.0, "the value"), dtype=Attr("int", -1, "VarType of Out; -1 for that of X"),
 )  # fmt: skip
+
+
+@c_code(
+    "fill_constant", "fill_constant_batch_size_like", "fill_zeros_like", "fill_zeros_like2", "fill_any_like",
+    function="fill",
+)  # fmt: skip
+def _fill_in_c(c: Context) -> dict[str, Constant]:
+    value = _value(c, c["Out"].dtype)
+    text: Constant = float(value) if c["Out"].dtype.kind == "f" else str(int(value))
+    return {"COUNT": c["Out"].size, "VALUE": "(T)ValueTensor[0]" if c.has("ValueTensor") else text}
 
 
 #: The attributes of assign_value of which one holds the values.
