@@ -162,9 +162,9 @@ def elements(b: Batch) -> None:
 
 def shapes(b: Batch) -> None:
     """The same elements in another shape or order, parts of tensors, and tensors of parts."""
-    x, n = real(2, 3, 4), whole(9, 2, 3, 4)
+    x, y = real(2, 3, 4), whole(9, 2, 3, 4)
     flat = {"X": real(2, 1, 3, 1)}
-    for value in (x, n):
+    for value in (x, y):
         grad = value is x
         b.add("reshape", {"X": value}, {"shape": [0, -1]}, grad=grad)
         b.add("reshape2", {"X": value}, {"shape": [4, 6]}, grad=grad)
@@ -185,7 +185,8 @@ def shapes(b: Batch) -> None:
             parts = [value, value[:, :, :] + 1, value * 2]
             b.add("concat", {"X": parts}, {"axis": axis}, grad=grad)
             b.add("stack", {"X": parts}, {"axis": axis}, ["Y"], grad=grad)
-            b.add("unstack", {"X": value}, {"axis": axis, "num": value.shape[axis]}, [("Y", value.shape[axis])], grad=grad)
+            n = value.shape[axis]
+            b.add("unstack", {"X": value}, {"axis": axis, "num": n}, [("Y", n)], grad=grad)
         b.add("concat", {"X": [value, value[:, :2]]}, {"axis": 1}, grad=grad)
         b.add("split", {"X": value}, {"num": 2, "axis": 2}, [("Out", 2)], grad=grad)
         b.add("split", {"X": value}, {"sections": [1, -1], "axis": 1}, [("Out", 2)], grad=grad)
@@ -201,7 +202,8 @@ def reductions(b: Batch) -> None:
     x = real(3, 4, 5)
     for type in ("sum", "mean", "max", "min", "prod"):
         for attrs in (
-            {"dim": [0]}, {"dim": [1]}, {"dim": [-1], "keep_dim": True}, {"dim": [0, 2]}, {"reduce_all": True}, {"dim": [0, 1]},
+            {"dim": [0]}, {"dim": [1]}, {"dim": [-1], "keep_dim": True}, {"dim": [0, 2]}, {"reduce_all": True},
+            {"dim": [0, 1]},
         ):  # fmt: skip
             b.add("reduce_" + type, {"X": x}, attrs, grad=True)
         if type != "mean":
@@ -224,14 +226,79 @@ def reductions(b: Batch) -> None:
         slots, outs = ["X", *more], ["Y", "Mean", "Variance"]
         b.add("layer_norm", {"X": x, **more}, {"begin_norm_axis": 1}, outs, grad=slots, slopes=["Y"])
     b.add("layer_norm", {"X": x, "Scale": real(5)}, {"begin_norm_axis": 2, "epsilon": 1e-3}, ["Y"], grad=True)
+    two = {"Scale": real(4), "Bias": real(4)}
+    for layout, image in (("NCHW", real(2, 4, 3, 2)), ("NHWC", real(2, 3, 2, 4))):
+        attrs = {"groups": 2, "data_layout": layout}
+        b.add("group_norm", {"X": image, **two}, attrs, ["Y", "Mean", "Variance"], grad=True, slopes=["Y"])
+    outs = ["Y", "SavedMean", "SavedVariance"]
+    b.add("instance_norm", {"X": real(2, 4, 3, 2), **two}, {}, outs, grad=True, slopes=["Y"])
     table = {"W": real(5, 3)}
     b.add("lookup_table", {**table, "Ids": whole(5, 4, 1)}, {}, grad=["W"])
     b.add("lookup_table", {**table, "Ids": whole(3, 6, 1)}, {"padding_idx": 1}, grad=["W"])
     b.add("lookup_table_v2", {**table, "Ids": whole(5, 2, 3)}, {}, grad=["W"])
 
 
+def products(b: Batch) -> None:
+    """Products of matrices and batches, and what rows of numbers give."""
+    for x, y, attrs in (
+        ((3, 4), (4, 5), {}), ((4, 3), (5, 4), {"transpose_X": True, "transpose_Y": True, "alpha": 0.5}),
+        ((2, 3, 4), (2, 5, 4), {"transpose_Y": True}), ((2, 3, 4), (4, 5), {}), ((4,), (4,), {}), ((4,), (4, 3), {}),
+        ((2, 3, 1, 4, 3), (3, 2, 4, 5), {"transpose_X": True}), ((2, 3, 4), (4,), {}),
+        ((4, 3), (2, 4, 5), {"transpose_X": True}),
+    ):  # fmt: skip
+        b.add("matmul", {"X": real(*x), "Y": real(*y)}, attrs, grad=True)
+    b.add("matmul_v2", {"X": real(2, 3, 4), "Y": real(2, 5, 4)}, {"trans_y": True}, grad=True)
+    b.add("matmul_v2", {"X": real(1, 4, 3), "Y": real(2, 4, 5)}, {"trans_x": True}, grad=["Y"])
+    b.add("matmul_v2", {"X": real(4), "Y": real(2, 4, 5)}, {"trans_x": True}, grad=["X"])
+    b.add("bmm", {"X": real(2, 3, 4), "Y": real(2, 4, 5)}, grad=True)
+    b.add("log_softmax", {"X": real(3, 4, high=9)}, grad=True)
+    b.add("log_softmax", {"X": real(3, 4, 2)}, {"axis": 1}, grad=True)
+    for mode, shape in (("all", (1,)), ("channel", (3,)), ("element", (1, 3, 4))):
+        b.add("prelu", {"X": real(2, 3, 4), "Alpha": real(*shape)}, {"mode": mode}, grad=True)
+    b.add("prelu", {"X": real(2, 4, 3), "Alpha": real(3)}, {"mode": "channel", "data_format": "NHWC"}, grad=True)
+    b.add("one_hot", {"X": whole(3, 4, 1)}, {"depth": 3}), b.add("one_hot_v2", {"X": whole(3, 4)}, {"depth": 5})
+    b.add("one_hot_v2", {"X": whole(9, 4)}, {"depth": 5, "allow_out_of_range": True, "dtype": "float32"})
+    b.add("gather", {"X": real(4, 3), "Index": whole(4, 6)}, grad=["X"])
+    b.add("gather", {"X": real(2, 4, 3), "Index": whole(4, 6, dtype="int32")}, {"axis": 1}, grad=["X"])
+    b.add("gather", {"X": whole(9, 4), "Index": np.array([[-1], [0]])})
+    for attrs in ({}, {"axis": 1}, {"flatten": True}, {"axis": 0, "reverse": True}, {"exclusive": True}):
+        b.add("cumsum", {"X": real(2, 3, 4)}, attrs, grad=True), b.add("cumsum", {"X": whole(9, 3, 4)}, attrs)
+    b.add("shape", {"Input": real(2, 3)}), b.add("size", {"Input": real(2, 3)})
+    b.add("squared_l2_norm", {"X": real(3, 4)}, grad=True)
+    for longest in (1.0, 9.0):
+        b.add("clip_by_norm", {"X": real(3, 4)}, {"max_norm": longest})
+    b.add("assign_value", {}, {"shape": [2, 2], "dtype": "float32", "fp32_values": [0.1, -2.0, 3.5, 1e-9]})
+    b.add("assign_value", {}, {"shape": [3], "dtype": "int64", "int64_values": [1, -2, 3]})
+    b.add("assign_value", {}, {"shape": [2], "dtype": "bool", "bool_values": [1, 0]})
+
+
+def steps(b: Batch) -> None:
+    """Steps of optimizers, out of place and in place."""
+    rows: list[tuple[str, list[str], dict[str, Any]]] = [
+        ("sgd", [], {}), ("momentum", ["Velocity"], {"mu": 0.9}),
+        ("momentum", ["Velocity"], {"mu": 0.5, "use_nesterov": True, "rescale_grad": 0.5}),
+        ("momentum", ["Velocity"], {"mu": 0.9, "regularization_method": "l2_decay", "regularization_coeff": 0.1}),
+        ("adam", ["Moment1", "Moment2", "Beta1Pow", "Beta2Pow"], {"beta1": 0.8}),
+        ("adamw", ["Moment1", "Moment2", "Beta1Pow", "Beta2Pow"], {"with_decay": True, "coeff": 0.1, "lr_ratio": 0.5}),
+        ("adamax", ["Moment", "InfNorm"], {}), ("adagrad", ["Moment"], {}),
+        ("decayed_adagrad", ["Moment"], {"decay": 0.9}), ("adadelta", ["AvgSquaredGrad", "AvgSquaredUpdate"], {}),
+        ("rmsprop", ["MeanSquare", "Moment"], {"momentum": 0.5}),
+        ("rmsprop", ["MeanSquare", "Moment", "MeanGrad"], {"centered": True}),
+    ]  # fmt: skip
+    for type, states, attrs in rows:
+        inputs = {"Param": real(3, 4), "Grad": real(3, 4), "LearningRate": real(1, low=0.1)}
+        inputs |= {slot: real(*((1,) if "Pow" in slot else (3, 4)), low=0.5, high=0.9) for slot in states}
+        if type == "adamax":
+            inputs["Beta1Pow"] = real(1, low=0.5, high=0.9)
+        if "centered" in attrs:
+            inputs["MeanSquare"] += 1
+        pairs = [(f"{slot}Out", slot) for slot in ("Param", *states)]
+        b.add(type, inputs, attrs, [out for out, _ in pairs])
+        b.add(type, inputs, attrs, [out for out, _ in pairs], in_place=pairs)
+
+
 GROUPS: list[Callable[[Batch], None]] = [
-    dense, convolution, pooling, normalization, losses, elements, shapes, reductions
+    dense, convolution, pooling, normalization, losses, elements, shapes, reductions, products, steps,
 ]  # fmt: skip
 
 
