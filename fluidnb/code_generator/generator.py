@@ -69,7 +69,7 @@ class CodeGenerator:
         names = [getattr(v, "name", v) for v in fetches]
         if not names:
             raise OpValueError("A generated program needs at least one fetch.", expected="fetches=[a variable]")
-        trains = any(role_of(op.desc) == "optimize" for op in program.global_block().ops)
+        trains = any(role_of(op.desc) == "optimizer" for op in program.global_block().ops)
         whole = program if trains else prune(program, names)
         shapes = _feed_shapes(whole, feeds, batch)
         self._plan = planned(whole, shapes, names)
