@@ -1,5 +1,6 @@
 """Whole models as C: inference and training steps, compared with the executor."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,28 @@ def test_five_training_steps_in_c(model: Callable[[], Any], tmp_path: Path) -> N
         for i, (one, other) in enumerate(zip(losses, want, strict=True)):
             for got, expected in zip(one, other, strict=True):
                 close(got, expected, f"{model.__name__}, step {i}", 1e-4)
+
+
+RECORDED = Path(__file__).parents[1] / "golden" / "models"
+#: Runs whose feeds have no sequences.
+NAMES = [
+    "digits_lenet", "digits_mlp", "fit_a_line", "opt_adagrad", "opt_adam", "opt_clip_gnorm", "opt_lamb", "opt_momentum",
+    "opt_rmsprop", "opt_sgd", "opt_sgd_l2", "word2vec",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_runs_of_paddle_in_c(name: str, tmp_path: Path) -> None:
+    """The losses of recorded runs of PaddlePaddle 2.6.2."""
+    folder = RECORDED / name
+    meta = json.loads((folder / "meta.json").read_text())
+    program = fluid.Program.parse_from_string((folder / "main.pb").read_bytes())
+    with np.load(folder / "feeds.npz") as file, np.load(folder / "init_params.npz") as start:
+        feeds = [{key: file[f"{step}/{key}"] for key in meta["feeds"]} for step in range(meta["steps"])]
+        scope = fluid.Scope()
+        for key, array in start.items():
+            scope.var(key).get_tensor().set(array, fluid.CPUPlace())
+    code = CodeGenerator(program, {n: a.shape for n, a in feeds[0].items()}, meta["fetches"], scope=scope)
+    program_in_c = CProgram(code, tmp_path)
+    got = [[float(value.ravel()[0]) for value in program_in_c.run(feed)] for feed in feeds]
+    np.testing.assert_allclose(got, meta["values"], 2e-3, 2e-3)
