@@ -116,6 +116,31 @@ def losses(b: Batch) -> None:
     b.add("cross_entropy", {"X": probabilities, "Label": shares}, {"soft_label": True}, ["Y"], grad=["X"])
     b.add("cross_entropy", {"X": probabilities, "Label": whole(2, 4, 1)}, {"ignore_index": 1}, ["Y"], grad=["X"])
     b.add("cross_entropy", {"X": np.zeros((2, 2), np.float32), "Label": whole(2, 2, 1)}, {}, ["Y"])
+    x, y, label = real(4, 5, low=0.05, high=0.95), real(4, 5, low=0.05), whole(2, 4, 5).astype(np.float32)
+    b.add("log_loss", {"Predicted": x[:, :1], "Labels": label[:, :1]}, {"epsilon": 1e-4}, ["Loss"], grad=["Predicted"])
+    b.add("hinge_loss", {"Logits": real(4, 1), "Labels": label[:, :1]}, {}, ["Loss"], grad=["Logits"])
+    b.add("bce_loss", {"X": x, "Label": label}, grad=["X"])
+    two = {"X": real(4, 1, high=3), "Y": real(4, 1)}
+    b.add("huber_loss", two, {"delta": 0.5}, ["Out", "Residual"], grad=True, slopes=["Out"])
+    b.add("huber_loss", two, {"delta": 0.5}, grad=["X"])
+    b.add("rank_loss", {"Left": real(4, 1), "Right": real(4, 1), "Label": label[:, :1]}, grad=["Left", "Right"])
+    b.add("label_smooth", {"X": label}, {"epsilon": 0.1}, grad=True)
+    b.add("label_smooth", {"X": label, "PriorDist": shares[:1]}, {"epsilon": 0.1}, in_place=[("Out", "X")])
+    for attrs in ({}, {"normalize": True, "ignore_index": 1}):
+        inputs = {"X": real(4, 5, low=-9, high=9), "Label": label}
+        b.add("sigmoid_cross_entropy_with_logits", inputs, attrs, grad=["X"])
+    both = {"X": real(4, 5, low=-3, high=3), "Y": real(4, 5)}
+    b.add("smooth_l1_loss", both, {"sigma": 1.5}, ["Out", "Diff"], grad=True, slopes=["Out"])
+    weights = {"InsideWeight": real(4, 5), "OutsideWeight": real(4, 5)}
+    b.add("smooth_l1_loss", {**both, **weights}, {}, ["Out"], grad=["X", "Y"])
+    for reduction in ("none", "mean", "sum", "batchmean"):
+        b.add("kldiv_loss", {"X": real(4, 5), "Target": shares}, {"reduction": reduction}, ["Loss"], grad=["X"])
+    for reduction in ("none", "mean", "sum"):
+        for inputs in (
+            {"X": real(4, 5), "Label": whole(5, 4)}, {"X": real(2, 5, 3, 2), "Label": whole(5, 2, 3, 2), "Weight": y[0]},
+        ):  # fmt: skip
+            attrs = {"reduction": reduction, "ignore_index": 2}
+            b.add("nll_loss", inputs, attrs, ["Out", "Total_weight"], grad=["X"], slopes=["Out"])
     label = whole(5, 4, 1)
     b.add("cross_entropy2", {"X": probabilities, "Label": label}, {}, ["Y", "MatchX"], grad=["X"], slopes=["Y"])
 
@@ -272,6 +297,39 @@ def products(b: Batch) -> None:
     b.add("assign_value", {}, {"shape": [2], "dtype": "bool", "bool_values": [1, 0]})
 
 
+def images(b: Batch) -> None:
+    """Images in another size, and with a border."""
+    for type in ("bilinear_interp", "nearest_interp", "bilinear_interp_v2", "nearest_interp_v2"):
+        for attrs in (
+            {"out_h": 7, "out_w": 5}, {"out_h": 3, "out_w": 9, "align_corners": False},
+            {"out_h": 8, "out_w": 3, "align_corners": False, "align_mode": 0}, {"out_h": 1, "out_w": 1},
+        ):  # fmt: skip
+            b.add(type, {"X": real(2, 3, 4, 5)}, attrs, grad=True)
+        b.add(type, {"X": real(2, 4, 5, 3)}, {"out_h": 7, "out_w": 5, "data_layout": "NHWC"}, grad=True)
+        scale: Any = [1.5, 2.5] if type.endswith("v2") else 1.5
+        b.add(type, {"X": real(2, 3, 4, 5)}, {"scale": scale, "align_corners": False}, grad=True)
+    for mode in ("constant", "reflect", "edge"):
+        attrs = {"paddings": [1, 2, 0, 3], "mode": mode, "pad_value": 0.5}
+        b.add("pad2d", {"X": real(2, 3, 4, 5)}, attrs, grad=True)
+        b.add("pad2d", {"X": real(2, 4, 5, 3)}, {**attrs, "data_format": "NHWC"}, grad=True)
+
+
+def random(b: Batch) -> None:
+    """Random numbers of operators with a seed."""
+    for dtype in ("float32", "float64"):
+        for shape in ([3, 7], [5]):
+            attrs = {"shape": shape, "dtype": dtype, "seed": 5}
+            b.add("uniform_random", {}, {**attrs, "min": -2.0, "max": 0.5}), b.add("gaussian_random", {}, attrs)
+            b.add("gaussian_random", {}, {**attrs, "seed": 6, "mean": 3.0, "std": 0.1})
+    b.add("uniform_random", {}, {"shape": [4, 9], "seed": 7, "diag_num": 3, "diag_step": 2, "diag_val": 4.0})
+    like = {"shape": [-1, 4], "seed": 7}
+    b.add("uniform_random_batch_size_like", {"Input": real(5, 2)}, like)
+    b.add("gaussian_random_batch_size_like", {"Input": real(5, 2)}, like)
+    for implementation in ("downgrade_in_infer", "upscale_in_train"):
+        attrs = {"dropout_prob": 0.3, "seed": 9, "fix_seed": True, "dropout_implementation": implementation}
+        b.add("dropout", {"X": real(6, 7)}, attrs, ["Out", "Mask"], grad=True, slopes=["Out"])
+
+
 def steps(b: Batch) -> None:
     """Steps of optimizers, out of place and in place."""
     rows: list[tuple[str, list[str], dict[str, Any]]] = [
@@ -284,6 +342,10 @@ def steps(b: Batch) -> None:
         ("decayed_adagrad", ["Moment"], {"decay": 0.9}), ("adadelta", ["AvgSquaredGrad", "AvgSquaredUpdate"], {}),
         ("rmsprop", ["MeanSquare", "Moment"], {"momentum": 0.5}),
         ("rmsprop", ["MeanSquare", "Moment", "MeanGrad"], {"centered": True}),
+        ("lamb", ["Moment1", "Moment2", "Beta1Pow", "Beta2Pow"], {"weight_decay": 0.1}),
+        ("proximal_gd", [], {"l1": 0.1, "l2": 0.1}), ("proximal_adagrad", ["Moment"], {"l1": 0.1, "l2": 0.1}),
+        ("ftrl", ["SquaredAccumulator", "LinearAccumulator"], {"l1": 0.1, "l2": 0.1}),
+        ("ftrl", ["SquaredAccumulator", "LinearAccumulator"], {"l1": 0.1, "lr_power": -0.7}),
     ]  # fmt: skip
     for type, states, attrs in rows:
         inputs = {"Param": real(3, 4), "Grad": real(3, 4), "LearningRate": real(1, low=0.1)}
@@ -292,13 +354,14 @@ def steps(b: Batch) -> None:
             inputs["Beta1Pow"] = real(1, low=0.5, high=0.9)
         if "centered" in attrs:
             inputs["MeanSquare"] += 1
-        pairs = [(f"{slot}Out", slot) for slot in ("Param", *states)]
+        pairs = [(f"{slot.replace('ulator', '')}Out", slot) for slot in ("Param", *states)]
         b.add(type, inputs, attrs, [out for out, _ in pairs])
         b.add(type, inputs, attrs, [out for out, _ in pairs], in_place=pairs)
 
 
 GROUPS: list[Callable[[Batch], None]] = [
-    dense, convolution, pooling, normalization, losses, elements, shapes, reductions, products, steps,
+    dense, convolution, pooling, normalization, losses, elements, shapes, reductions, products, images,
+    random, steps,
 ]  # fmt: skip
 
 

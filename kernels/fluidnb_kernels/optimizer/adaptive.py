@@ -233,3 +233,8 @@ def _adadelta_in_c(c: Context) -> dict[str, Constant]:
 def _rmsprop_in_c(c: Context) -> dict[str, Constant]:
     numbers = {name.upper(): c.attr(name) for name in ("decay", "momentum", "epsilon", "centered")}
     return {"COUNT": c["Param"].size, **numbers}
+
+
+@c_code("proximal_adagrad", file="update.c")
+def _proximal_adagrad_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Param"].size, "L1": c.attr("l1"), "L2": c.attr("l2")}
