@@ -95,7 +95,7 @@ class CodeGenerator:
         names = _names([fetch] if isinstance(fetch, str | Variable) else fetch)
         if not names:
             raise OpValueError("A generated program needs at least one fetch.", expected="fetches=[a variable]")
-        trains = any(role_of(op.desc) == "optimize" for op in program.global_block().ops)
+        trains = any(role_of(op.desc) == "optimizer" for op in program.global_block().ops)
         whole = program if trains else prune(program, names)
         shapes = _feed_shapes(whole, feed, self._batch)
         self._scope = global_scope() if scope is None else scope

@@ -17,16 +17,30 @@ WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic"]
 SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
-def run_in_c(code: CodeGenerator, feed: Mapping[str, Any], folder: Path, weights: str = "") -> list[np.ndarray]:
-    """Builds a program with warnings as errors and sanitizers, runs it, and gives its fetches."""
-    inside, outside = folder / "in", folder / "out"
-    program = code.build(folder / "code", flags=[*WARNINGS, *SANITIZERS])
-    inside.mkdir(), outside.mkdir()
-    write_feeds(code._text, feed, os.fspath(inside))
-    given = weights or os.fspath(folder / "code" / "weights.bin")
-    done = subprocess.run([program, given, inside, outside], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return read_fetches(code._text, os.fspath(outside))
+class CProgram:
+    """Generated code, compiled with warnings as errors and sanitizers.
+
+    Args:
+        code: the code.
+        folder: an empty folder.
+    """
+
+    def __init__(self, code: CodeGenerator, folder: Path) -> None:
+        self._code, self._folder = code, folder
+        self._program = code.build(folder / "code", flags=[*WARNINGS, *SANITIZERS])
+        self._weights = folder / "code" / "weights.bin"
+        self._inside, self._outside = folder / "in", folder / "out"
+        self._inside.mkdir(), self._outside.mkdir()
+
+    def run(self, feed: Mapping[str, Any]) -> list[np.ndarray]:
+        """Run it, with the parameters that the run before has written, and give its fetches."""
+        write_feeds(self._code._text, feed, os.fspath(self._inside))
+        command = [self._program, self._weights, self._inside, self._outside]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        written = self._outside / "weights.bin"
+        self._weights = written if written.exists() else self._weights
+        return read_fetches(self._code._text, os.fspath(self._outside))
 
 
 def close(got: np.ndarray, want: np.ndarray, name: str, rtol: float = 1e-5) -> None:
@@ -127,6 +141,6 @@ class Batch:
         with np.errstate(all="ignore"):
             want = fluid.Executor(fluid.CPUPlace()).run(self.program, feed=self.feed, fetch_list=self.fetches)
         feeds = {n: a.shape for n, a in self.feed.items()}
-        got = run_in_c(CodeGenerator(self.program, feeds, self.fetches), self.feed, folder)
+        got = CProgram(CodeGenerator(self.program, feeds, self.fetches), folder).run(self.feed)
         for name, one, other in zip(self.fetches, got, want, strict=True):
             close(one, np.asarray(other), name, rtol)

@@ -116,6 +116,31 @@ def losses(b: Batch) -> None:
     b.add("cross_entropy", {"X": probabilities, "Label": shares}, {"soft_label": True}, ["Y"], grad=["X"])
     b.add("cross_entropy", {"X": probabilities, "Label": whole(2, 4, 1)}, {"ignore_index": 1}, ["Y"], grad=["X"])
     b.add("cross_entropy", {"X": np.zeros((2, 2), np.float32), "Label": whole(2, 2, 1)}, {}, ["Y"])
+    x, y, label = real(4, 5, low=0.05, high=0.95), real(4, 5, low=0.05), whole(2, 4, 5).astype(np.float32)
+    b.add("log_loss", {"Predicted": x[:, :1], "Labels": label[:, :1]}, {"epsilon": 1e-4}, ["Loss"], grad=["Predicted"])
+    b.add("hinge_loss", {"Logits": real(4, 1), "Labels": label[:, :1]}, {}, ["Loss"], grad=["Logits"])
+    b.add("bce_loss", {"X": x, "Label": label}, grad=["X"])
+    two = {"X": real(4, 1, high=3), "Y": real(4, 1)}
+    b.add("huber_loss", two, {"delta": 0.5}, ["Out", "Residual"], grad=True, slopes=["Out"])
+    b.add("huber_loss", two, {"delta": 0.5}, grad=["X"])
+    b.add("rank_loss", {"Left": real(4, 1), "Right": real(4, 1), "Label": label[:, :1]}, grad=["Left", "Right"])
+    b.add("label_smooth", {"X": label}, {"epsilon": 0.1}, grad=True)
+    b.add("label_smooth", {"X": label, "PriorDist": shares[:1]}, {"epsilon": 0.1}, in_place=[("Out", "X")])
+    for attrs in ({}, {"normalize": True, "ignore_index": 1}):
+        inputs = {"X": real(4, 5, low=-9, high=9), "Label": label}
+        b.add("sigmoid_cross_entropy_with_logits", inputs, attrs, grad=["X"])
+    both = {"X": real(4, 5, low=-3, high=3), "Y": real(4, 5)}
+    b.add("smooth_l1_loss", both, {"sigma": 1.5}, ["Out", "Diff"], grad=True, slopes=["Out"])
+    weights = {"InsideWeight": real(4, 5), "OutsideWeight": real(4, 5)}
+    b.add("smooth_l1_loss", {**both, **weights}, {}, ["Out"], grad=["X", "Y"])
+    for reduction in ("none", "mean", "sum", "batchmean"):
+        b.add("kldiv_loss", {"X": real(4, 5), "Target": shares}, {"reduction": reduction}, ["Loss"], grad=["X"])
+    for reduction in ("none", "mean", "sum"):
+        for inputs in (
+            {"X": real(4, 5), "Label": whole(5, 4)}, {"X": real(2, 5, 3, 2), "Label": whole(5, 2, 3, 2), "Weight": y[0]},
+        ):  # fmt: skip
+            attrs = {"reduction": reduction, "ignore_index": 2}
+            b.add("nll_loss", inputs, attrs, ["Out", "Total_weight"], grad=["X"], slopes=["Out"])
     label = whole(5, 4, 1)
     b.add("cross_entropy2", {"X": probabilities, "Label": label}, {}, ["Y", "MatchX"], grad=["X"], slopes=["Y"])
 
@@ -162,9 +187,9 @@ def elements(b: Batch) -> None:
 
 def shapes(b: Batch) -> None:
     """The same elements in another shape or order, parts of tensors, and tensors of parts."""
-    x, n = real(2, 3, 4), whole(9, 2, 3, 4)
+    x, y = real(2, 3, 4), whole(9, 2, 3, 4)
     flat = {"X": real(2, 1, 3, 1)}
-    for value in (x, n):
+    for value in (x, y):
         grad = value is x
         b.add("reshape", {"X": value}, {"shape": [0, -1]}, grad=grad)
         b.add("reshape2", {"X": value}, {"shape": [4, 6]}, grad=grad)
@@ -185,7 +210,8 @@ def shapes(b: Batch) -> None:
             parts = [value, value[:, :, :] + 1, value * 2]
             b.add("concat", {"X": parts}, {"axis": axis}, grad=grad)
             b.add("stack", {"X": parts}, {"axis": axis}, ["Y"], grad=grad)
-            b.add("unstack", {"X": value}, {"axis": axis, "num": value.shape[axis]}, [("Y", value.shape[axis])], grad=grad)
+            n = value.shape[axis]
+            b.add("unstack", {"X": value}, {"axis": axis, "num": n}, [("Y", n)], grad=grad)
         b.add("concat", {"X": [value, value[:, :2]]}, {"axis": 1}, grad=grad)
         b.add("split", {"X": value}, {"num": 2, "axis": 2}, [("Out", 2)], grad=grad)
         b.add("split", {"X": value}, {"sections": [1, -1], "axis": 1}, [("Out", 2)], grad=grad)
@@ -201,7 +227,8 @@ def reductions(b: Batch) -> None:
     x = real(3, 4, 5)
     for type in ("sum", "mean", "max", "min", "prod"):
         for attrs in (
-            {"dim": [0]}, {"dim": [1]}, {"dim": [-1], "keep_dim": True}, {"dim": [0, 2]}, {"reduce_all": True}, {"dim": [0, 1]},
+            {"dim": [0]}, {"dim": [1]}, {"dim": [-1], "keep_dim": True}, {"dim": [0, 2]}, {"reduce_all": True},
+            {"dim": [0, 1]},
         ):  # fmt: skip
             b.add("reduce_" + type, {"X": x}, attrs, grad=True)
         if type != "mean":
@@ -224,14 +251,117 @@ def reductions(b: Batch) -> None:
         slots, outs = ["X", *more], ["Y", "Mean", "Variance"]
         b.add("layer_norm", {"X": x, **more}, {"begin_norm_axis": 1}, outs, grad=slots, slopes=["Y"])
     b.add("layer_norm", {"X": x, "Scale": real(5)}, {"begin_norm_axis": 2, "epsilon": 1e-3}, ["Y"], grad=True)
+    two = {"Scale": real(4), "Bias": real(4)}
+    for layout, image in (("NCHW", real(2, 4, 3, 2)), ("NHWC", real(2, 3, 2, 4))):
+        attrs = {"groups": 2, "data_layout": layout}
+        b.add("group_norm", {"X": image, **two}, attrs, ["Y", "Mean", "Variance"], grad=True, slopes=["Y"])
+    outs = ["Y", "SavedMean", "SavedVariance"]
+    b.add("instance_norm", {"X": real(2, 4, 3, 2), **two}, {}, outs, grad=True, slopes=["Y"])
     table = {"W": real(5, 3)}
     b.add("lookup_table", {**table, "Ids": whole(5, 4, 1)}, {}, grad=["W"])
     b.add("lookup_table", {**table, "Ids": whole(3, 6, 1)}, {"padding_idx": 1}, grad=["W"])
     b.add("lookup_table_v2", {**table, "Ids": whole(5, 2, 3)}, {}, grad=["W"])
 
 
+def products(b: Batch) -> None:
+    """Products of matrices and batches, and what rows of numbers give."""
+    for x, y, attrs in (
+        ((3, 4), (4, 5), {}), ((4, 3), (5, 4), {"transpose_X": True, "transpose_Y": True, "alpha": 0.5}),
+        ((2, 3, 4), (2, 5, 4), {"transpose_Y": True}), ((2, 3, 4), (4, 5), {}), ((4,), (4,), {}), ((4,), (4, 3), {}),
+        ((2, 3, 1, 4, 3), (3, 2, 4, 5), {"transpose_X": True}), ((2, 3, 4), (4,), {}),
+        ((4, 3), (2, 4, 5), {"transpose_X": True}),
+    ):  # fmt: skip
+        b.add("matmul", {"X": real(*x), "Y": real(*y)}, attrs, grad=True)
+    b.add("matmul_v2", {"X": real(2, 3, 4), "Y": real(2, 5, 4)}, {"trans_y": True}, grad=True)
+    b.add("matmul_v2", {"X": real(1, 4, 3), "Y": real(2, 4, 5)}, {"trans_x": True}, grad=["Y"])
+    b.add("matmul_v2", {"X": real(4), "Y": real(2, 4, 5)}, {"trans_x": True}, grad=["X"])
+    b.add("bmm", {"X": real(2, 3, 4), "Y": real(2, 4, 5)}, grad=True)
+    b.add("log_softmax", {"X": real(3, 4, high=9)}, grad=True)
+    b.add("log_softmax", {"X": real(3, 4, 2)}, {"axis": 1}, grad=True)
+    for mode, shape in (("all", (1,)), ("channel", (3,)), ("element", (1, 3, 4))):
+        b.add("prelu", {"X": real(2, 3, 4), "Alpha": real(*shape)}, {"mode": mode}, grad=True)
+    b.add("prelu", {"X": real(2, 4, 3), "Alpha": real(3)}, {"mode": "channel", "data_format": "NHWC"}, grad=True)
+    b.add("one_hot", {"X": whole(3, 4, 1)}, {"depth": 3}), b.add("one_hot_v2", {"X": whole(3, 4)}, {"depth": 5})
+    b.add("one_hot_v2", {"X": whole(9, 4)}, {"depth": 5, "allow_out_of_range": True, "dtype": "float32"})
+    b.add("gather", {"X": real(4, 3), "Index": whole(4, 6)}, grad=["X"])
+    b.add("gather", {"X": real(2, 4, 3), "Index": whole(4, 6, dtype="int32")}, {"axis": 1}, grad=["X"])
+    b.add("gather", {"X": whole(9, 4), "Index": np.array([[-1], [0]])})
+    for attrs in ({}, {"axis": 1}, {"flatten": True}, {"axis": 0, "reverse": True}, {"exclusive": True}):
+        b.add("cumsum", {"X": real(2, 3, 4)}, attrs, grad=True), b.add("cumsum", {"X": whole(9, 3, 4)}, attrs)
+    b.add("shape", {"Input": real(2, 3)}), b.add("size", {"Input": real(2, 3)})
+    b.add("squared_l2_norm", {"X": real(3, 4)}, grad=True)
+    for longest in (1.0, 9.0):
+        b.add("clip_by_norm", {"X": real(3, 4)}, {"max_norm": longest})
+    b.add("assign_value", {}, {"shape": [2, 2], "dtype": "float32", "fp32_values": [0.1, -2.0, 3.5, 1e-9]})
+    b.add("assign_value", {}, {"shape": [3], "dtype": "int64", "int64_values": [1, -2, 3]})
+    b.add("assign_value", {}, {"shape": [2], "dtype": "bool", "bool_values": [1, 0]})
+
+
+def images(b: Batch) -> None:
+    """Images in another size, and with a border."""
+    for type in ("bilinear_interp", "nearest_interp", "bilinear_interp_v2", "nearest_interp_v2"):
+        for attrs in (
+            {"out_h": 7, "out_w": 5}, {"out_h": 3, "out_w": 9, "align_corners": False},
+            {"out_h": 8, "out_w": 3, "align_corners": False, "align_mode": 0}, {"out_h": 1, "out_w": 1},
+        ):  # fmt: skip
+            b.add(type, {"X": real(2, 3, 4, 5)}, attrs, grad=True)
+        b.add(type, {"X": real(2, 4, 5, 3)}, {"out_h": 7, "out_w": 5, "data_layout": "NHWC"}, grad=True)
+        scale: Any = [1.5, 2.5] if type.endswith("v2") else 1.5
+        b.add(type, {"X": real(2, 3, 4, 5)}, {"scale": scale, "align_corners": False}, grad=True)
+    for mode in ("constant", "reflect", "edge"):
+        attrs = {"paddings": [1, 2, 0, 3], "mode": mode, "pad_value": 0.5}
+        b.add("pad2d", {"X": real(2, 3, 4, 5)}, attrs, grad=True)
+        b.add("pad2d", {"X": real(2, 4, 5, 3)}, {**attrs, "data_format": "NHWC"}, grad=True)
+
+
+def random(b: Batch) -> None:
+    """Random numbers of operators with a seed."""
+    for dtype in ("float32", "float64"):
+        for shape in ([3, 7], [5]):
+            attrs = {"shape": shape, "dtype": dtype, "seed": 5}
+            b.add("uniform_random", {}, {**attrs, "min": -2.0, "max": 0.5}), b.add("gaussian_random", {}, attrs)
+            b.add("gaussian_random", {}, {**attrs, "seed": 6, "mean": 3.0, "std": 0.1})
+    b.add("uniform_random", {}, {"shape": [4, 9], "seed": 7, "diag_num": 3, "diag_step": 2, "diag_val": 4.0})
+    like = {"shape": [-1, 4], "seed": 7}
+    b.add("uniform_random_batch_size_like", {"Input": real(5, 2)}, like)
+    b.add("gaussian_random_batch_size_like", {"Input": real(5, 2)}, like)
+    for implementation in ("downgrade_in_infer", "upscale_in_train"):
+        attrs = {"dropout_prob": 0.3, "seed": 9, "fix_seed": True, "dropout_implementation": implementation}
+        b.add("dropout", {"X": real(6, 7)}, attrs, ["Out", "Mask"], grad=True, slopes=["Out"])
+
+
+def steps(b: Batch) -> None:
+    """Steps of optimizers, out of place and in place."""
+    rows: list[tuple[str, list[str], dict[str, Any]]] = [
+        ("sgd", [], {}), ("momentum", ["Velocity"], {"mu": 0.9}),
+        ("momentum", ["Velocity"], {"mu": 0.5, "use_nesterov": True, "rescale_grad": 0.5}),
+        ("momentum", ["Velocity"], {"mu": 0.9, "regularization_method": "l2_decay", "regularization_coeff": 0.1}),
+        ("adam", ["Moment1", "Moment2", "Beta1Pow", "Beta2Pow"], {"beta1": 0.8}),
+        ("adamw", ["Moment1", "Moment2", "Beta1Pow", "Beta2Pow"], {"with_decay": True, "coeff": 0.1, "lr_ratio": 0.5}),
+        ("adamax", ["Moment", "InfNorm"], {}), ("adagrad", ["Moment"], {}),
+        ("decayed_adagrad", ["Moment"], {"decay": 0.9}), ("adadelta", ["AvgSquaredGrad", "AvgSquaredUpdate"], {}),
+        ("rmsprop", ["MeanSquare", "Moment"], {"momentum": 0.5}),
+        ("rmsprop", ["MeanSquare", "Moment", "MeanGrad"], {"centered": True}),
+        ("lamb", ["Moment1", "Moment2", "Beta1Pow", "Beta2Pow"], {"weight_decay": 0.1}),
+        ("proximal_gd", [], {"l1": 0.1, "l2": 0.1}), ("proximal_adagrad", ["Moment"], {"l1": 0.1, "l2": 0.1}),
+        ("ftrl", ["SquaredAccumulator", "LinearAccumulator"], {"l1": 0.1, "l2": 0.1}),
+        ("ftrl", ["SquaredAccumulator", "LinearAccumulator"], {"l1": 0.1, "lr_power": -0.7}),
+    ]  # fmt: skip
+    for type, states, attrs in rows:
+        inputs = {"Param": real(3, 4), "Grad": real(3, 4), "LearningRate": real(1, low=0.1)}
+        inputs |= {slot: real(*((1,) if "Pow" in slot else (3, 4)), low=0.5, high=0.9) for slot in states}
+        if type == "adamax":
+            inputs["Beta1Pow"] = real(1, low=0.5, high=0.9)
+        if "centered" in attrs:
+            inputs["MeanSquare"] += 1
+        pairs = [(f"{slot.replace('ulator', '')}Out", slot) for slot in ("Param", *states)]
+        b.add(type, inputs, attrs, [out for out, _ in pairs])
+        b.add(type, inputs, attrs, [out for out, _ in pairs], in_place=pairs)
+
+
 GROUPS: list[Callable[[Batch], None]] = [
-    dense, convolution, pooling, normalization, losses, elements, shapes, reductions
+    dense, convolution, pooling, normalization, losses, elements, shapes, reductions, products, images,
+    random, steps,
 ]  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def softmax_grad(b: Binder) -> None:
     (t * out).into(b["X@GRAD"])
 
 
-@c_code("softmax", "softmax_grad")
+@c_code("softmax", "softmax_grad", "log_softmax", "log_softmax_grad")
 def _softmax_in_c(c: Context) -> dict[str, Constant]:
     shape = c["X" if c.has("X") else "Out"].shape
     axis = c.attr("axis", -1) % len(shape)

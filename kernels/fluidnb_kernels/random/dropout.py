@@ -8,7 +8,7 @@ from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.random.launch import words_of
+from fluidnb_kernels.random.launch import stream_in_c, words_of
 
 DOWNGRADE, UPSCALE = "downgrade_in_infer", "upscale_in_train"
 
@@ -152,12 +152,11 @@ def _emit_test(b: Binder, x: Array, out: Array) -> None:
 
 @c_code("dropout")
 def _dropout_in_c(c: Context) -> dict[str, Constant]:
-    c.require(
-        c.attr("is_test"), "dropout of a training program draws random numbers, and has no C code.",
-        expected="is_test=True", received="is_test=False", hint="clone(for_test=True) sets is_test.",
-    )  # fmt: skip
-    upscale = c.attr("dropout_implementation") == UPSCALE
-    return {"COUNT": c["X"].size, "STAYS": 1.0 if upscale else 1.0 - c.attr("dropout_prob")}
+    rate, upscale = c.attr("dropout_prob"), c.attr("dropout_implementation") == UPSCALE
+    numbers = {"RATE": rate, "STAYS": 1.0 if upscale else 1.0 - rate}
+    numbers["DIVISOR"] = 1.0 - rate if upscale and rate < 1 else 1.0
+    seed = c.attr("seed") if c.attr("fix_seed") else 0
+    return {**stream_in_c(c, seed), "COUNT": c["X"].size, "TEST": bool(c.attr("is_test")), **numbers}
 
 
 @c_code("dropout_grad")

@@ -235,6 +235,15 @@ def assign_value(b: Binder) -> None:
     verbs.write(b, b["Out"], _list(b, next((b.attr(name) for name in _VALUES if b.attr(name)), [])))
 
 
+@c_code("assign_value", function="fill")
+def _values_in_c(c: Context) -> dict[str, Constant]:
+    out = c["Out"]
+    values = np.array(next((c.attr(name) for name in _VALUES if c.attr(name)), [])).astype(out.dtype)
+    real = out.dtype.kind == "f"
+    items = ", ".join(map(str, values.astype(np.float64 if real else np.int64).tolist()))
+    return {"COUNT": out.size, "VALUE": f"(T)((const {'double' if real else 'T'}[]){{{items}}})[i]"}
+
+
 def _list(b: Binder, values: list[Any]) -> Any:
     """A list of values as an array that looks like Out."""
     out, type = b["Out"], b.definition.type
