@@ -1,7 +1,10 @@
 """The state that cells change: programs, counters of names, and the default programs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from fluidnb.cells import saved_layer_objects
 from fluidnb.cells.saved_layer_objects import SavedObject
@@ -38,7 +41,8 @@ class BuildState:
     """Programs, counters of names and layer objects at one moment."""
 
     shots: dict[Program, Snapshot]
-    counters: dict[UniqueNameGenerator, dict[str, int]]  # generator -> its counters
+    # generator -> its counters; a state alone keeps no generator alive, else each guard of a cell would stay for ever
+    counters: WeakKeyDictionary[UniqueNameGenerator, dict[str, int]]
     settings: Settings
     saved: list[SavedObject]  # objects of layers, containers and records of the user's, as they were
 
@@ -48,7 +52,7 @@ def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> BuildS
     wanted = settings()
     created = [p for p in list(programs) if p.origin is not None and not p.origin.fate]
     tracked = dict.fromkeys([wanted.main, wanted.startup, *known, *created])
-    counters = {g: dict(g.ids) for g in list(names.generators)}
+    counters = WeakKeyDictionary({g: dict(g.ids) for g in list(names.generators)})
     return BuildState({p: snapshot.take(p) for p in tracked}, counters, wanted, saved_layer_objects.take(values))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -414,3 +415,20 @@ def test_a_task_says_whether_it_runs_again(programs: tuple[Program, Program]) ->
     log.run("a", data(width=5))
     assert seen == [("a", False), ("b", False), ("a", False), ("b", True)]
     assert not log.find("b").task.again
+
+
+def test_generators_of_names_that_a_cell_used_are_freed(log: CellLog, ns: dict[str, Any]) -> None:
+    def guarded(ns: dict[str, Any]) -> None:
+        with unique_name.guard():
+            data(unique_name.generate("x"))(ns)
+
+    def alive() -> int:
+        gc.collect()
+        return len(unique_name.generators)
+
+    for _ in range(60):  # the log keeps 50 changes
+        log.run("a", guarded)
+    before = alive()
+    for _ in range(60):
+        log.run("a", guarded)
+    assert alive() <= before

@@ -7,6 +7,7 @@ what they read.
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -123,6 +124,8 @@ class Front:
         extension.unload(self.shell)
         for name in [n for n in self.shell.user_ns if not n.startswith("_") or n.lstrip("_i").isdigit()]:
             self.shell.user_ns.pop(name)
+        self.shell.compile._filename_map.clear()
+        linecache.clearcache()  # IPython keeps the text of each cell, and looks through all of them at each traceback
         self.bench = extension.load(self.shell).bench
         self.shell.user_ns.update(size=3, interrupt=False, Config=SimpleNamespace)
 
