@@ -1,16 +1,24 @@
 // Products of matrices. Loops run along rows, so that compilers make vector instructions of the inner one.
 #include "../element.c"
 
-// Out[M, N] = X[M, K] · Y[K, N]
+// Out[M, N] = X[M, K] · Y[K, N], in tiles of 8 rows and 16 columns, which compilers keep in registers
 static void product(const T *x, const T *y, T *out, ptrdiff_t m, ptrdiff_t k, ptrdiff_t n) {
-    for (ptrdiff_t i = 0; i < m; ++i) {
-        T *row = out + i * n;
-        for (ptrdiff_t j = 0; j < n; ++j) row[j] = 0;
-        for (ptrdiff_t l = 0; l < k; ++l) {
-            const T a = x[i * k + l];
-            for (ptrdiff_t j = 0; j < n; ++j) row[j] += a * y[l * n + j];
+    enum { ROWS = 8, COLUMNS = 16 };
+    for (ptrdiff_t i = 0; i < m; i += ROWS)
+        for (ptrdiff_t j = 0; j < n; j += COLUMNS) {
+            const ptrdiff_t rows = m - i < ROWS ? m - i : ROWS, columns = n - j < COLUMNS ? n - j : COLUMNS;
+            T tile[ROWS][COLUMNS] = {{0}};
+            if (rows == ROWS && columns == COLUMNS)  // the same with fixed bounds, so that the loops are unrolled
+                for (ptrdiff_t l = 0; l < k; ++l)
+                    for (int r = 0; r < ROWS; ++r)
+                        for (int c = 0; c < COLUMNS; ++c) tile[r][c] += x[(i + r) * k + l] * y[l * n + j + c];
+            else
+                for (ptrdiff_t l = 0; l < k; ++l)
+                    for (ptrdiff_t r = 0; r < rows; ++r)
+                        for (ptrdiff_t c = 0; c < columns; ++c) tile[r][c] += x[(i + r) * k + l] * y[l * n + j + c];
+            for (ptrdiff_t r = 0; r < rows; ++r)
+                for (ptrdiff_t c = 0; c < columns; ++c) out[(i + r) * n + j + c] = tile[r][c];
         }
-    }
 }
 
 // Out[M, N] = X[M, K] · Yᵀ, Y[N, K]
