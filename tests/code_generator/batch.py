@@ -27,7 +27,7 @@ class CProgram:
 
     def __init__(self, code: CodeGenerator, folder: Path) -> None:
         self._code, self._folder = code, folder
-        self._program = code.build(folder / "code", flags=[*WARNINGS, *SANITIZERS])
+        self._program = code.build(dirname=folder / "code", flags=[*WARNINGS, *SANITIZERS])
         self._weights = folder / "code" / "weights.bin"
         self._inside, self._outside = folder / "in", folder / "out"
         self._inside.mkdir(), self._outside.mkdir()

@@ -1,5 +1,6 @@
 // Convolutions as loops over the elements of a filter, along rows of the image of windows. X_N, X_C, X_H and X_W are the
 // distances of images, channels, rows and elements of the image, Y_N, … those of the image of windows.
+#include "../math/matmul.c"
 
 // the first window whose element at an offset from its beginning is in the image
 static ptrdiff_t first_window(ptrdiff_t offset, ptrdiff_t stride) {
@@ -31,6 +32,38 @@ void conv2d(const T *Input, const T *Filter, T *Output) {
                                 y[ow * Y_W] += w * x[(ow * SW + offset) * X_W];
                         }
                     }
+            }
+}
+
+// The same as products: the elements of 16 windows are the columns of a matrix, which all filters of a group multiply.
+void conv2d_by_products(const T *Input, const T *Filter, T *Output) {
+    enum { MANY = 16, K = C * KH * KW, M = F / GROUPS };
+    static T columns[K * MANY], parts[M * MANY];
+    for (ptrdiff_t n = 0; n < N; ++n)
+        for (ptrdiff_t group = 0; group < GROUPS; ++group)
+            for (ptrdiff_t first = 0; first < OH * OW; first += MANY) {
+                const ptrdiff_t count = OH * OW - first < MANY ? OH * OW - first : MANY;
+                ptrdiff_t h[MANY], w[MANY];
+                for (ptrdiff_t i = 0; i < MANY; ++i) {
+                    h[i] = i < count ? (first + i) / OW * SH - PH : -(H + KH * DH);  // outside where there is no window
+                    w[i] = (first + i) % OW * SW - PW;
+                }
+                for (ptrdiff_t c = 0, k = 0; c < C; ++c) {
+                    const T *x = Input + n * X_N + (group * C + c) * X_C;
+                    for (ptrdiff_t kh = 0; kh < KH; ++kh)
+                        for (ptrdiff_t kw = 0; kw < KW; ++kw, ++k)
+                            for (ptrdiff_t i = 0; i < MANY; ++i) {
+                                const ptrdiff_t y = h[i] + kh * DH, z = w[i] + kw * DW;
+                                const bool is_inside = y >= 0 && y < H && z >= 0 && z < W;
+                                columns[k * MANY + i] = is_inside ? x[y * X_H + z * X_W] : 0;
+                            }
+                }
+                product(Filter + group * M * K, columns, parts, M, K, MANY);
+                for (ptrdiff_t m = 0; m < M; ++m) {
+                    T *y = Output + n * Y_N + (group * M + m) * Y_C;
+                    for (ptrdiff_t i = 0; i < count; ++i)
+                        y[(first + i) / OW * Y_H + (first + i) % OW * Y_W] = parts[m * MANY + i];
+                }
             }
 }
 

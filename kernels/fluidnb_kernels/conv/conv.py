@@ -207,7 +207,8 @@ def _define_in_c(type: str, transposed: bool) -> None:
         return found
 
     base = "conv2d_transpose" if transposed else "conv2d"
-    c_code(type, function=base)(constants)
+    # where each channel has separate filters, products would have one row
+    c_code(type, function="conv2d_by_products" if type == "conv2d" else base)(constants)
     c_code(type + "_grad", function=base + "_grad")(constants)
 
 
