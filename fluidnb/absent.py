@@ -16,14 +16,9 @@ MACHINES = (
     "this way of training on several machines is still to come",
     "fluid.DistributeTranspiler divides a program among trainers and parameter servers.",
 )
-_SOURCE = (
-    "writing a program as source code is still to come",
-    "fluid.io.save_inference_model writes what Paddle's own library runs; fluid.Executor runs it here.",
-)
 
 #: names of ``fluid.transpiler``
 TRANSPILERS = {
-    "CodeGenerator": _SOURCE,
     "SimpleDistributeTranspiler": MACHINES,
 }
 

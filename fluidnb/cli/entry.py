@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fluidnb.cli import (
     bench,
     check_op,
+    compile,
     convert,
     cost,
     debug,
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "cost": cost.COMMAND,
     "summary": summary.COMMAND,
     "diff": diff.COMMAND,
+    "compile": compile.COMMAND,
     "convert": convert.COMMAND,
     "run": run.COMMAND,
     "train": train.COMMAND,

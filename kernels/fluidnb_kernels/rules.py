@@ -173,3 +173,13 @@ def integer(c: Context, attr: str, whole: str) -> int:
         expected="shape [1]", received=list(c[whole].shape),
     )  # fmt: skip
     return int(on_host(c[whole]).reshape(-1)[0]) if c.runtime else -1
+
+
+def require_fixed(c: Context, *slots: str) -> None:
+    """Requires that no inputs with sizes or positions are given, for code whose sizes are fixed."""
+    for slot in filter(c.has, slots):
+        c.fail(
+            f"{c.definition.type} takes numbers from a variable, and sizes in C are fixed.",
+            expected="numbers as an attribute", received=f"{slot}: {c.name(slot)}",
+            hint="give the numbers as a list when the layer is called.",
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,17 @@ def split_shape(shape: Sequence[int], layout: str) -> tuple[int, int, tuple[int,
     """Batch size, channels and sizes of an image of a layout."""
     n, *rest = shape
     return (n, rest[-1], tuple(rest[:-1])) if layout in CHANNEL_LAST else (n, rest[0], tuple(rest[1:]))
+
+
+def steps_in(layout: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """The distances of images, channels and elements along each axis of an array in a layout.
+
+    Example:
+        >>> steps_in("NCHW", (2, 3, 4, 5)), steps_in("NHWC", (2, 4, 5, 3))
+        ((60, 20, 5, 1), (60, 1, 15, 3))
+    """
+    steps = [prod(shape[i + 1 :]) for i in range(len(shape))]
+    return (steps[0], steps[-1], *steps[1:-1]) if layout in CHANNEL_LAST else tuple(steps)
 
 
 def batch_inner(x: Array) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.memory import block as blocks
 from fluidnb.memory import flags, views
-from fluidnb.runtime.compile.arena import ALIGN, Life
+from fluidnb.memory.arena import ALIGN, Life
 from fluidnb.runtime.interpreter import interpreter as machine
 from fluidnb.runtime.replay import buffer_placement as placing
 from fluidnb.runtime.replay import replay_memory as bound

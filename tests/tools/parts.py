@@ -24,6 +24,7 @@ MORE: dict[str, str] = {
     "tests/browser": "Chromium and JupyterLab",
     "tests/cli/test_completion.py": "argcomplete",
     "tests/cli/test_terminal.py": "processes in terminals",
+    "tests/code_generator": "a C compiler",
     "tests/cuda": "g++ and NVRTC",
     "tests/dap": "node, processes",
     "tests/device": "g++",

@@ -14,7 +14,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.memory import Stats
-from fluidnb.runtime.compile.arena import place
+from fluidnb.memory.arena import place
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.replay import buffer_placement as placing
 from fluidnb.viz.memory.buffer_aliases import BufferGroups

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidnb import memory
+from fluidnb.memory.arena import ALIGN
 from fluidnb.program.constants import SHAPES_ONLY
 from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.runtime.compile.arena import ALIGN
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import DeviceContext, copy_of

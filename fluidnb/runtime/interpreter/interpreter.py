@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from fluidnb import memory
 from fluidnb.errors import FluidError
+from fluidnb.memory.arena import ALIGN
 from fluidnb.op import Binder, Clock, Control
 from fluidnb.op.memory_policy import UnsharedMemory
-from fluidnb.runtime.compile.arena import ALIGN
 from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.compile.saved_iterations import keep

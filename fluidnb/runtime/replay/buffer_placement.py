@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb import memory
-from fluidnb.runtime.compile.arena import fullest, place
+from fluidnb.memory.arena import fullest, place
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.kernel_errors import failed
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, root

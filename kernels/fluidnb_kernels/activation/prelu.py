@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
@@ -112,7 +113,7 @@ CUDA = Source(__file__, "prelu.cu", typed(
 _SLOPES = Fold("r::slope", then="r::total")
 
 
-def _lie(b: Binder) -> tuple[int, int]:
+def _lie(b: Context) -> tuple[int, int]:
     """The number of slopes, and of adjacent elements with one slope."""
     x, mode = b["X"], b.attr("mode", "all")
     if mode == "all":
@@ -129,3 +130,9 @@ def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
     width, of_rows = (inner, count) if inner > 1 or count == 1 else (count, 0)
     rows = x.size // max(width, 1)
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, width, *arrays, np.int64(of_rows), np.int64(width))
+
+
+@c_code("prelu", "prelu_grad")
+def _prelu_in_c(c: Context) -> dict[str, Constant]:
+    count, inner = _lie(c)
+    return {"OUTER": c["X"].size // max(count * inner, 1), "C": count, "INNER": inner}

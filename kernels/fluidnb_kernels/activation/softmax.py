@@ -1,10 +1,12 @@
 """softmax and log_softmax: elements along a dimension as shares of one."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, ctype, each_line, elements, lines_along, typed
 from fluidnb_kernels.cuda.register_rows import held_rows, held_types
@@ -84,6 +86,13 @@ def softmax_grad(b: Binder) -> None:
     t = out * g
     np.subtract(g, t.sum(b.attr("axis", -1)), out=t)
     (t * out).into(b["X@GRAD"])
+
+
+@c_code("softmax", "softmax_grad", "log_softmax", "log_softmax_grad")
+def _softmax_in_c(c: Context) -> dict[str, Constant]:
+    shape = c["X" if c.has("X") else "Out"].shape
+    axis = c.attr("axis", -1) % len(shape)
+    return {"OUTER": math.prod(shape[:axis]), "N": shape[axis], "INNER": math.prod(shape[axis + 1 :])}
 
 
 def along(b: Binder, name: str, axis: int, *operands: Any) -> None:

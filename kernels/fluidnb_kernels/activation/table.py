@@ -1,13 +1,17 @@
 """The rows of the tables of activations, and their registration as operators with gradients."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from fluidnb.op import GRAD, Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
+from fluidnb.op import GRAD, Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, same, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.grad import GradMaker
 from fluidnb_kernels.arithmetic import Operand, Value, values
+from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import Source, ctype, each, elements, elementwise, vector, widths
 from fluidnb_kernels.emit import FLOATS, zeros
 
@@ -47,7 +51,8 @@ class Row:
     source: str = ""  # who described it, where that is not Fluid alone
     again: Again | None = None  # the gradient of its gradient, where there is one
     # what its CUDA kernels get for a, b and c, where that is not its attributes in order
-    numbers: Callable[[Binder], tuple[float, ...]] | None = None
+    numbers: Callable[[Context], tuple[float, ...]] | None = None
+    is_series: bool = False  # whether it takes a series, which C code lacks
 
     def emit(self, b: Binder, x: Array, out: Array) -> None:
         """Emit the function."""
@@ -125,10 +130,24 @@ def define(type: str, row: Row) -> None:
     activation_grad.__doc__ = f"dX = {row.slope}."
     grad_op(type + "_grad", grad=None if row.again is None else _define_again(type, row, row.again))(activation_grad)
     _define_on_cuda(type, row)
+    if not row.is_series:
+        _define_in_c(type, row)
 
 
-def _numbers(row: Row, b: Binder) -> tuple[np.float64, ...]:
-    """a, b and c of its CUDA kernels."""
+def _define_in_c(type: str, row: Row) -> None:
+    """Register its C code and that of its gradient, with the expressions of the CUDA kernels."""
+    slot = row.needs[0] if row.needs else "none"
+    for name, function, at in ((type, "unary", 0), (f"{type}_grad", f"unary_grad_of_{slot.lower()}", 1)):
+
+        @c_code(name, function=function)
+        def constants(c: Context, at: int = at) -> dict[str, Constant]:
+            expression = rows_of(Path(__file__).with_name("activation.cu"), "FUNCTION")[type][at]
+            count = math.prod(c["X" if at == 0 else "Out@GRAD"].shape)
+            return {"COUNT": count, "VALUE": expression, **dict(zip("abc", map(float, _numbers(row, c)), strict=True))}
+
+
+def _numbers(row: Row, b: Context) -> tuple[np.float64, ...]:
+    """a, b and c of its CUDA kernels and its C code."""
     given = row.numbers(b) if row.numbers else [b.attr(name, a.default) for name, a in row.attrs.items()]
     a, b_, c = (*map(np.float64, given), *[np.float64(0)] * 3)[:3]
     return a, b_, c

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op, same
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype, each, of_dtype, typed, vector, wide_dtype, widths
-from fluidnb_kernels.elementwise.broadcast import AXIS, joined, operands
+from fluidnb_kernels.elementwise.broadcast import AXIS, joined, lines_in_c, operands
 from fluidnb_kernels.elementwise.launch import binary, function_kernels
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import same_shape
@@ -110,6 +111,22 @@ def logical_not(b: Binder) -> None:
         width = vector(b["X"], b["Out"])
         return each(b, CUDA, f"logical_not<{width}>", b["Out"].size, b["X"], b["Out"], per_thread=width)
     b(np.logical_not, b["X"], out=b["Out"])
+
+
+_OPERATORS = {
+    "less_than": "x < y", "less_equal": "x <= y", "greater_than": "x > y", "greater_equal": "x >= y", "equal": "x == y",
+    "not_equal": "x != y", "logical_and": "x && y", "logical_or": "x || y", "logical_xor": "x != y",
+}  # fmt: skip
+
+
+@c_code(*_OPERATORS, function="compared")
+def _compared_in_c(c: Context) -> dict[str, Constant]:
+    return {**lines_in_c(c), "VALUE": _OPERATORS[c.definition.type]}
+
+
+@c_code("logical_not")
+def _not_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["X"].size}
 
 
 #: Blocks at most: each leaves one element, which one block joins.

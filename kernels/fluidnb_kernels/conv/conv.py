@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, op, second_grad
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, op, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.conv import device_products, host_products
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of, transposed_axes, transposed_infer
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first, split_shape
+from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first, split_shape, steps_in
 
 #: Emits a product of a convolution: ``product(one, other, out)``.
 Product = Callable[[Array, Array, Array], None]
@@ -186,3 +187,31 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
 
 for _type, _row in ROWS.items():
     _define(_type, *_row)
+
+
+def _define_in_c(type: str, transposed: bool) -> None:
+    """Register C code of a convolution of images and its gradient."""
+
+    def constants(c: Context) -> dict[str, Constant]:
+        layout, w = layout_of(c), c["Filter"].shape
+        outside = "Output" if c["Output"] is not None else "Output@GRAD"
+        shapes = c["Input"].shape, c[outside].shape
+        image, windows = reversed(shapes) if transposed else shapes
+        axes = (transposed_axes if transposed else conv_axes)(c, split_shape(shapes[0], layout)[2], w[2:])
+        found: dict[str, Constant] = {"N": image[0], "F": w[0], "C": w[1], "GROUPS": c.attr("groups", 1) or 1}
+        for axis, name in zip(axes, "HW", strict=True):
+            found |= {name: axis.size, "O" + name: axis.out, "K" + name: axis.window}
+            found |= {"S" + name: axis.stride, "D" + name: axis.dilation, "P" + name: axis.low}
+        for letter, shape in (("X", image), ("Y", windows)):
+            found |= {f"{letter}_{name}": n for name, n in zip("NCHW", steps_in(layout, shape), strict=True)}
+        return found
+
+    base = "conv2d_transpose" if transposed else "conv2d"
+    # where each channel has separate filters, products would have one row
+    c_code(type, function="conv2d_by_products" if type == "conv2d" else base)(constants)
+    c_code(type + "_grad", function=base + "_grad")(constants)
+
+
+for _type, _row in ROWS.items():
+    if _row[1] == 2:
+        _define_in_c(_type, _row[0])

@@ -1,16 +1,20 @@
 """Arithmetic of two tensors with broadcasting, and the gradients of its gradients."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import OpValueError
-from fluidnb.op import Array, Binder, aliases, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op import Array, Binder, Context, aliases, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
+from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import of_dtype, wide_dtype
-from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, broadcast, joined, operands, summed
+from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, broadcast, joined, lines_in_c, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import formulas
@@ -171,8 +175,45 @@ def _number(b: Binder, name: str) -> Array:
     return b["Y"]
 
 
+#: Functions of the CUDA kernels that have another name in C for whole numbers.
+_WHOLE = {
+    "quotient": "whole_quotient", "power": "whole_power", "rounded_down": "whole_rounded_down",
+    "remainder_of": "whole_remainder",
+}  # fmt: skip
+
+
+def _of_whole_numbers(expression: str) -> str:
+    """An expression for whole numbers, which are never not a number."""
+    name, bracket, rest = expression.partition("(")
+    return (_WHOLE.get(name, name) + bracket + rest).replace(" || x != x", "")
+
+
+def _define_in_c(name: str) -> None:
+    """Register C code of an operator and its gradient, with the expressions of the CUDA kernels."""
+
+    def constants(c: Context, ats: tuple[int, ...]) -> dict[str, Constant]:
+        file = Path(__file__).with_name("elementwise.cu")
+        row = (rows_of(file, "WITH_SLOPES") | rows_of(file, "JOINED"))[name]
+        if c["X"].dtype.kind in "iu":
+            row = [_of_whole_numbers(expression) for expression in row]
+        found: dict[str, Constant] = {"X_COUNT": math.prod(c["X"].shape), "Y_COUNT": math.prod(c["Y"].shape)}
+        found |= lines_in_c(c)
+        return found | {n: row[at] for n, at in zip(("VALUE",) if ats == (0,) else ("DX", "DY"), ats, strict=True)}
+
+    @c_code(f"elementwise_{name}", function="joined")
+    def forward(c: Context) -> dict[str, Constant]:
+        return constants(c, (0,))
+
+    if name not in ("floordiv", "mod"):
+
+        @c_code(f"elementwise_{name}_grad", function="slopes_with_out" if ROWS[name].uses_out else "slopes")
+        def backward(c: Context) -> dict[str, Constant]:
+            return constants(c, (1, 2))
+
+
 for _name, _row in ROWS.items():
     _arithmetic_define(_name, _row)
+    _define_in_c(_name)
 
 
 @grad_op("elementwise_add_grad", infer=None, grad=_AGAIN["add"])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim
+from fluidnb.op.c_code import Constant
 
 Shape = tuple[int, ...]
 
@@ -121,14 +122,33 @@ def band(dims: list[Dim]) -> Band | None:
     return Band(*(prod(dim.size for dim in part) for part in (dims[:at], dims[at : at + 1], dims[at + 1 :])))
 
 
+def steps(dims: list[Dim], has: Sequence[bool]) -> list[int]:
+    """The distance of a tensor's elements along each dimension; 0 where it lacks the dimension."""
+    found, step = [0] * len(dims), 1
+    for i in reversed(range(len(dims))):
+        if has[i]:
+            found[i], step = step, step * dims[i].size
+    return found
+
+
 def six(dims: list[Dim], order: Sequence[int], *tensors: Iterable[bool]) -> list[Any]:
     """Dimensions as the kernels take them: six sizes, then the six steps of each tensor, as scalars."""
     left = MOST - len(dims)
     rows = [[1] * left + [dims[i].size for i in order]]
     for tensor in tensors:
-        has, steps, step = list(tensor), [0] * len(dims), 1
-        for i in reversed(range(len(dims))):
-            if has[i]:
-                steps[i], step = step, step * dims[i].size
-        rows.append([0] * left + [steps[i] for i in order])
+        step = steps(dims, list(tensor))
+        rows.append([0] * left + [step[i] for i in order])
     return [np.int64(n) for row in rows for n in row]
+
+
+def lines_in_c(c: Context) -> dict[str, Constant]:
+    """Constants of C code that goes over two operands in lines, which are their last merged dimension."""
+    x, y, out = joined(c)
+    dims = merged(x, y, out) or [Dim(1, True, True)]
+    sizes = [dim.size for dim in dims]
+    found: dict[str, Constant] = {"LINES": prod(sizes[:-1]), "LINE": sizes[-1], "SIZES": sizes[:-1]}
+    for k, letter in ((1, "X"), (2, "Y")):
+        *before, found[letter + "_STEP"] = steps(dims, [bool(d[k]) for d in dims])
+        found[letter + "_STEPS"] = before
+        found[letter + "_LINE"] = f"element(line, SIZES, {letter}_STEPS, {len(before)})" if any(before) else "0"
+    return found

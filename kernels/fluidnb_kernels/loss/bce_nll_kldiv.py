@@ -1,10 +1,12 @@
 """bce_loss, nll_loss and kldiv_loss: losses of probabilities, and of their logarithms."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import THREADS, by_rows, ctype, each, of_dtype, wide_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
@@ -164,9 +166,9 @@ def _infer(c: Context) -> None:
     c.set("Loss", x.shape if c.attr("reduction") == "none" else (1,), x.dtype)
 
 
-def _divisor(b: Binder, x: Array) -> int:
+def _divisor(b: Context, x: Any) -> int:
     """The divisor of the sum of all terms."""
-    return {"mean": x.size, "batchmean": len(x)}.get(b.attr("reduction", "mean"), 1)
+    return {"mean": x.size, "batchmean": x.shape[0] if x.shape else 1}.get(b.attr("reduction", "mean"), 1)
 
 
 @op(
@@ -216,3 +218,17 @@ def kldiv_loss_grad(b: Binder) -> None:
         return each(b, TERMS, f"kldiv_loss_grad<{ctype(dx.dtype)}>", dx.size, target, g, dx, *numbers)
     target, g = values(b, b["Target"], b["Loss@GRAD"])
     return (np.maximum(target, 0) * (-1 / _divisor(b, b["X@GRAD"])) * g).into(b["X@GRAD"])
+
+
+@c_code("kldiv_loss", "kldiv_loss_grad")
+def _kldiv_in_c(c: Context) -> dict[str, Constant]:
+    target = c["Target"]
+    return {"COUNT": target.size, "EACH": c.attr("reduction", "mean") == "none", "PARTS": max(_divisor(c, target), 1)}
+
+
+@c_code("nll_loss", "nll_loss_grad")
+def _nll_in_c(c: Context) -> dict[str, Constant]:
+    shape, reduction = c["X"].shape, c.attr("reduction", "mean")
+    sizes = {"ROWS": shape[0], "CLASSES": shape[1], "INNER": math.prod(shape[2:])}
+    ignored = c.attr("ignore_index", -100)
+    return {**sizes, "IGNORED": ignored, "EACH": reduction == "none", "MEAN": reduction == "mean"}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.activation.smooth import log_1p_exp, logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each, of_dtype
@@ -219,3 +220,9 @@ def _bounds(b: Binder) -> tuple[float, float]:
 
 launch("teacher_student_sigmoid_loss", "X Label", "Y", name="taught")
 launch("teacher_student_sigmoid_loss_grad", "X Label Y@GRAD", "X@GRAD", _bounds, "taught_grad")
+
+
+@c_code("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits_grad")
+def _sigmoid_loss_in_c(c: Context) -> dict[str, Constant]:
+    ignored = float(c.attr("ignore_index", -100))
+    return {"COUNT": c["X"].size, "IGNORED": ignored, "DIVIDED": bool(c.attr("normalize", False))}

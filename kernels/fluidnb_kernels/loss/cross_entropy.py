@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.activation.softmax import along, emit_softmax
 from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
@@ -403,3 +404,21 @@ def cross_entropy_grad2(b: Binder) -> None:
     zeros(b, target)
     b(put, target, at, t)
     written(b, dx, target)
+
+
+@c_code("softmax_with_cross_entropy", "softmax_with_cross_entropy_grad")
+def _softmax_loss_in_c(c: Context) -> dict[str, Constant]:
+    sizes = _split(c["Logits"] or c["Softmax"], c.attr("axis", -1))
+    return {**dict(zip(("OUTER", "N", "INNER"), sizes, strict=True)), **_labels_in_c(c)}
+
+
+def _labels_in_c(c: Context) -> dict[str, Constant]:
+    return {"SOFT": bool(c.attr("soft_label", False)), "IGNORED": c.attr("ignore_index", -100)}
+
+
+@c_code("cross_entropy", "cross_entropy_grad")
+@c_code("cross_entropy2", function="cross_entropy")
+@c_code("cross_entropy_grad2", function="cross_entropy_grad")
+def _cross_entropy_in_c(c: Context) -> dict[str, Constant]:
+    shape = (c["X"] or c["X@GRAD"]).shape
+    return {"OUTER": product(shape[:-1]), "N": shape[-1], **_labels_in_c(c)}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each, of_dtype
 from fluidnb_kernels.emit import FLOATS
@@ -68,3 +69,9 @@ def label_smooth(b: Binder) -> None:
 def label_smooth_grad(g: Operand) -> Operand:
     """dX = (1 - epsilon) · dOut."""
     return g * (1 - g.attr("epsilon", 0.0))
+
+
+@c_code("label_smooth")
+def _label_smooth_in_c(c: Context) -> dict[str, Constant]:
+    classes, epsilon = c["X"].shape[-1], c.attr("epsilon")
+    return {"COUNT": c["X"].size, "CLASSES": classes, "EPSILON": epsilon, "SAME": epsilon / max(classes, 1)}

@@ -1,12 +1,15 @@
 """The CUDA kernels of losses."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, grad_op, kernel, op
+from fluidnb.op import Array, Binder, Context, grad_op, kernel, op
+from fluidnb.op.c_code import Constant, c_code, functions_of
 from fluidnb_kernels.arithmetic import formula
+from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.cuda.axis_reduction import fold_types
 from fluidnb_kernels.emit import FLOATS
@@ -49,7 +52,7 @@ def wanted(b: Binder, slot: str) -> Array:
 
 
 #: The numbers that a function of `terms` gets.
-Numbers = Callable[[Binder], Sequence[float]]
+Numbers = Callable[[Any], Sequence[float]]
 
 
 def launch(type: str, operands: str, results: str, numbers: Numbers = lambda b: (), name: str = "") -> None:
@@ -73,6 +76,20 @@ def pointwise(
         else:
             grad_op(type, **declared)(emit)
         launch(type, operands, results, numbers, name)
+        _define_in_c(type, operands, numbers, name)
         return function
 
     return register
+
+
+def _define_in_c(type: str, operands: str, numbers: Numbers, name: str) -> None:
+    """Register C code of a loss of each element, where the file has a function for its slots."""
+    file = Path(__file__).with_name("elementwise_losses.c")
+    if type not in functions_of(file):
+        return
+
+    @c_code(type, file=file.name)
+    def constants(c: Context) -> dict[str, Constant]:
+        first, second = rows_of(file.with_suffix(".cu"), "TERMS")[name or type]
+        a, b = (*map(float, numbers(c)), 0.0, 0.0)[:2]
+        return {"COUNT": c[operands.split()[0]].size, "FIRST": first, "SECOND": second, "a": a, "b": b}

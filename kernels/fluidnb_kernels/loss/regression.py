@@ -1,11 +1,13 @@
 """huber_loss, modified_huber_loss and smooth_l1_loss: losses that grow like a square, then like a line."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS
@@ -181,3 +183,9 @@ def smooth_l1_loss_grad(b: Binder) -> None:
 
 def _weights_on_cuda(b: Binder, dtype: Any) -> list[Array]:
     return [of_dtype(b, b[s], dtype) if b.has(s) else NOTHING for s in ("InsideWeight", "OutsideWeight")]
+
+
+@c_code("smooth_l1_loss", "smooth_l1_loss_grad")
+def _smooth_l1_in_c(c: Context) -> dict[str, Constant]:
+    shape = c["X" if c.has("X") else "Diff"].shape
+    return {"ROWS": shape[0], "N": math.prod(shape[1:]), "SIGMA2": c.attr("sigma", 1.0) ** 2}

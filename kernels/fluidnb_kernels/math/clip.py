@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, same
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
@@ -64,3 +65,12 @@ def clip_grad(b: Binder) -> None:
     x, (low, high) = b["X"], _bounds(b)
     v, g = values(b, x, b["Out@GRAD"])
     (g * np.logical_and(v > low, v < high)).into(b["X@GRAD"])
+
+
+@c_code("clip", "clip_grad")
+def _clip_in_c(c: Context) -> dict[str, Constant]:
+    whole = c["X"].dtype.kind in "iu"
+    found: dict[str, Constant] = {"COUNT": c["X"].size}
+    for name, slot, attr in (("LOW", "Min", "min"), ("HIGH", "Max", "max")):
+        found[name] = f"{slot}[0]" if c.has(slot) else int(c.attr(attr)) if whole else float(c.attr(attr))
+    return found

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import Source, ctype, each_line, lines_along, typed
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rules import one_axis
@@ -88,3 +89,10 @@ def _on_cuda(b: Binder, x: Array, out: Array, reverse: bool) -> None:
     if x.size:
         how = np.bool_(b.attr("exclusive", False)), np.bool_(reverse)
         each_line(b, CUDA, f"cumsum<{ctype(x.dtype)}>", *lines, x, out, *how)
+
+
+@c_code("cumsum", "cumsum_grad")
+def _cumsum_in_c(c: Context) -> dict[str, Constant]:
+    lines, n, inner = (1, c["X"].size, 1) if c.attr("flatten", False) else lines_along(c["X"].shape, c.attr("axis", -1))
+    flags = {"BACKWARDS": bool(c.attr("reverse", False)), "EXCLUSIVE": bool(c.attr("exclusive", False))}
+    return {"OUTER": lines // inner, "N": n, "INNER": inner, **flags}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, product, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, is_view, reading, writing, written, zeros
 from fluidnb_kernels.math import matrix_products
@@ -115,10 +116,15 @@ def _emit(b: Binder, slot: str, shape: tuple[int, int], *pairs: tuple[Any, Any])
         written(b, b[slot], out)
 
 
-def _sizes(b: Binder) -> tuple[int, int, int]:
+def _sizes(b: Context) -> tuple[int, int, int]:
     """Rows of X, columns of X, columns of Y."""
     m, k = matrix(b["X"].shape, b.attr("x_num_col_dims", 1))
     return m, k, matrix(b["Y"].shape, b.attr("y_num_col_dims", 1))[1]
+
+
+@c_code("mul", "mul_grad")
+def _mul_in_c(c: Context) -> dict[str, Constant]:
+    return dict(zip("MKN", _sizes(c), strict=True))
 
 
 @grad_op("mul_grad", grad=second_grad("mul_grad_grad", *AGAIN), cuda=FLOATS)
@@ -431,3 +437,23 @@ def matmul_grad_grad(b: Binder) -> None:
 def matmul_v2_grad_grad(b: Binder) -> None:
     """As matmul_grad_grad, with other names of slots."""
     _again(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))
+
+
+@c_code("matmul", "matmul_v2", "bmm", function="matmul")
+@c_code("matmul_grad", "matmul_v2_grad", "bmm_grad", function="matmul_grad")
+def _matmul_in_c(c: Context) -> dict[str, Constant]:
+    x, y, out = _shapes(c)
+    batch = out[:-2] or (1,)
+    found: dict[str, Constant] = {"M": out[-2], "K": x[-1], "N": out[-1], "BATCHES": math.prod(batch)}
+    found |= {"ALPHA": float(c.attr("alpha", 1.0)), "SIZES": batch, "RANK": len(batch)}
+    for slot, shape in (("X", x), ("Y", y)):
+        rows, columns = shape[-2:]
+        flipped = c[slot].ndim > 1 and _matmul_transposed(c, slot)
+        found[slot + "_ROW"], found[slot + "_COLUMN"] = (1, rows) if flipped else (columns, 1)
+        sizes, step = (1,) * (len(batch) - len(shape) + 2) + shape[:-2], rows * columns
+        steps = [0] * len(batch)
+        for i in reversed(range(len(batch))):
+            if sizes[i] != 1:
+                steps[i], step = step, step * sizes[i]
+        found[slot + "_STEPS"], found[slot + "_COUNT"] = steps, c[slot].size
+    return found

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op, same
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import THREADS, Source, ctype, each, each_line, lines_along, typed, wide_dtype
@@ -404,3 +405,8 @@ def _gap_on_cuda(b: Binder) -> Array:
     gap = b.tmp(shapes[2], b["X"].dtype)
     elementwise.binary(b, elementwise.CUDA, "f::sub", b["X"], b["Y"], gap, shapes)
     return gap
+
+
+@c_code("squared_l2_norm", "squared_l2_norm_grad", "clip_by_norm")
+def _norms_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["X"].size, "LONGEST": c.attr("max_norm", 0.0)}

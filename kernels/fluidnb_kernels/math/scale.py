@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, op, same
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op, same
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import wide_dtype
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.same_shape import launch, scaled
@@ -142,3 +143,17 @@ def sign(b: Binder) -> None:
     if b.on_cuda:
         return launch(b, "sign", [b["X"], b["Out"]], [])
     return b(np.sign, b["X"], out=b["Out"])
+
+
+@c_code("scale", "increment", "sign", function="scale")
+def _scale_in_c(c: Context) -> dict[str, Constant]:
+    whole = c["X"].dtype.kind in "iu"
+    number = {"scale": ("scale", "bias"), "increment": ("", "step")}.get(c.definition.type, ("", ""))
+    factor, bias = (c.attr(name, default) for name, default in zip(number, (1.0, 0.0), strict=True))
+    found: dict[str, Constant] = {"COUNT": c["X"].size}
+    found |= {"FACTOR": int(factor), "BIAS": int(bias)} if whole else {"FACTOR": float(factor), "BIAS": float(bias)}
+    by = "ScaleTensor[0]" if c.has("ScaleTensor") else "FACTOR"
+    after = c.attr("bias_after_scale", True)
+    value = "x * FACTOR + BIAS" if after else "(x + BIAS) * FACTOR"
+    sign = c.definition.type == "sign"
+    return found | {"VALUE": "(x > (T)0) - (x < (T)0)" if sign else value.replace("FACTOR", by)}

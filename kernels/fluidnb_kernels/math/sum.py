@@ -4,6 +4,7 @@
 import numpy as np
 
 from fluidnb.op import Binder, Context, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
 from fluidnb_kernels.array.tensor_arrays import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.launch import NUMBERS
@@ -92,3 +93,8 @@ def sum(b: Binder) -> None:
     for x in xs[2:]:
         b(np.add, total, x, out=total)
     return None if total is out else b(np.copyto, out, total)
+
+
+@c_code("sum")
+def _sum_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Out"].size, "TERMS": len(c.all("X"))}

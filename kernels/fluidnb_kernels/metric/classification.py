@@ -6,6 +6,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.metric.counts import count_right
 from fluidnb_kernels.rules import agree, check_classes, fits, whole_numbers
@@ -59,6 +60,11 @@ def accuracy(b: Binder) -> None:
 
 
 CURVES = ("ROC", "PR")
+
+
+@c_code("accuracy")
+def _accuracy_in_c(c: Context) -> dict[str, Constant]:
+    return dict(zip(("ROWS", "K"), c["Indices"].shape, strict=True))
 
 
 def area(positive: Array, negative: Array, curve: str) -> float:

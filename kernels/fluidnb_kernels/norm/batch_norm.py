@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import allocate, ctype, each, settle, wide_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_inverse, emit_moments, emit_norm_grad
@@ -181,6 +182,13 @@ def _channels(b: Binder) -> Channels:
     """X as launches see it."""
     shape, axis = b["X"].shape, _channel(b)
     return Channels(product(shape[:axis]), shape[axis], product(shape[axis + 1 :]))
+
+
+@c_code("batch_norm", "batch_norm_grad")
+def _batch_norm_in_c(c: Context) -> dict[str, Constant]:
+    shape, axis = c["X"].shape, _channel(c)
+    sizes = zip(("OUTER", "C", "INNER"), (product(shape[:axis]), shape[axis], product(shape[axis + 1 :])), strict=True)
+    return {**dict(sizes), "EPSILON": c.attr("epsilon"), "MOMENTUM": c.attr("momentum"), "FIXED": uses_running(c)}
 
 
 @kernel("batch_norm", place="cuda", dtypes=FLOATS)

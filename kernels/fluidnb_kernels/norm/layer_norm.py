@@ -1,6 +1,7 @@
 """layer_norm, group_norm and instance_norm: normalisation within each sample."""
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, normalise, normalise_grad
 from fluidnb_kernels.norm.launch import Lines
@@ -216,3 +217,22 @@ def instance_norm_grad(b: Binder) -> None:
 
 
 define("instance_norm", _instance_norm_view)
+
+
+@c_code("layer_norm", "group_norm", "instance_norm", function="row_norm")
+@c_code("layer_norm_grad", "group_norm_grad", "instance_norm_grad", function="row_norm_grad")
+def _row_norm_in_c(c: Context) -> dict[str, Constant]:
+    type, shape = c.definition.type.removesuffix("_grad"), c["X"].shape
+    found: dict[str, Constant] = {"EPSILON": c.attr("epsilon", 1e-5), "AT": "row * N + i"}
+    if type == "layer_norm":
+        rows, n = _rows(c)
+        return {**found, "ROWS": rows, "N": n, "FACTORS": n, "FACTOR": "i"}
+    layout = c.attr("data_layout", "NCHW") if type == "group_norm" else "NCHW"
+    batch, channels, sizes = split_shape(shape, layout)
+    groups, pixels = c.attr("groups") if type == "group_norm" else channels, product(sizes)
+    size = channels // groups
+    found |= {"ROWS": batch * groups, "N": size * pixels, "FACTORS": channels, "GROUPS": groups, "PIXELS": pixels}
+    if layout in CHANNEL_LAST:
+        at = "(row / GROUPS * PIXELS + i / SIZE) * FACTORS + row % GROUPS * SIZE + i % SIZE"
+        return {**found, "SIZE": size, "AT": at, "FACTOR": "row % GROUPS * SIZE + i % SIZE"}
+    return {**found, "SIZE": size, "FACTOR": "row % GROUPS * SIZE + i / PIXELS"}

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, get_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, get_op, kernel, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import Operand
 from fluidnb_kernels.emit import FLOATS, apply, of_paddle2
@@ -240,3 +241,11 @@ def adamax_on_cuda(b: Binder) -> None:
     states = [(b[slot], b[slot + "Out"]) for slot in ("Moment", "InfNorm")]
     power = launch.one_number(b, "Beta1Pow")
     launch.emit_update(b, "adamax", states, (b.attr("beta1"), b.attr("beta2"), b.attr("epsilon")), (power, power))
+
+
+@c_code("adam", "adamw", function="adam", file="update.c")
+@c_code("adamax", file="update.c")
+def _adam_in_c(c: Context) -> dict[str, Constant]:
+    decay = c.attr("coeff", 0.0) if c.attr("with_decay", False) else 0.0
+    numbers = {name.upper(): c.attr(name) for name in ("beta1", "beta2", "epsilon")}
+    return {"COUNT": c["Param"].size, **numbers, "DECAY": decay, "RATIO": c.attr("lr_ratio", 1.0)}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.optimizer.common import (
@@ -215,3 +216,25 @@ def rmsprop(b: Binder) -> None:
     moment = moment * b.attr("momentum") + step
     moment.into(b["MomentOut"])
     (p - moment).into(b["ParamOut"])
+
+
+@c_code("adagrad", "decayed_adagrad", function="adagrad", file="update.c")
+def _adagrad_in_c(c: Context) -> dict[str, Constant]:
+    stays, comes = (1.0, 1.0) if c.definition.type == "adagrad" else (c.attr("decay"), 1 - c.attr("decay"))
+    return {"COUNT": c["Param"].size, "STAYS": stays, "COMES": comes, "EPSILON": c.attr("epsilon")}
+
+
+@c_code("adadelta", file="update.c")
+def _adadelta_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Param"].size, "RHO": c.attr("rho"), "EPSILON": c.attr("epsilon")}
+
+
+@c_code("rmsprop", file="update.c")
+def _rmsprop_in_c(c: Context) -> dict[str, Constant]:
+    numbers = {name.upper(): c.attr(name) for name in ("decay", "momentum", "epsilon", "centered")}
+    return {"COUNT": c["Param"].size, **numbers}
+
+
+@c_code("proximal_adagrad", file="update.c")
+def _proximal_adagrad_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Param"].size, "L1": c.attr("l1"), "L2": c.attr("l2")}

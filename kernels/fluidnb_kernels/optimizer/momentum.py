@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder
+from fluidnb.op import Attr, Binder, Context
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import GRAD, MULTI_PRECISION, PARAM, RATE, optimizer_op, scalar
 from fluidnb_kernels.optimizer.launch import emit_update, gradient
@@ -64,3 +65,10 @@ def momentum(b: Binder) -> None:
     else:
         b(np.multiply, new, rate, out=step)
     b(np.subtract, param, step, out=b["ParamOut"])
+
+
+@c_code("momentum", file="update.c")
+def _momentum_in_c(c: Context) -> dict[str, Constant]:
+    decay = c.attr("regularization_coeff") if c.attr("regularization_method") == "l2_decay" else 0.0
+    numbers = {"MU": c.attr("mu"), "FACTOR": c.attr("rescale_grad"), "DECAY": decay}
+    return {"COUNT": c["Param"].size, "NESTEROV": c.attr("use_nesterov"), **numbers}

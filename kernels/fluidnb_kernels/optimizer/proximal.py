@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder
+from fluidnb.op import Array, Attr, Binder, Context
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.emit import FLOATS
@@ -127,3 +128,11 @@ def ftrl(b: Binder) -> None:
     ((limited - z) / divisor).into(b["ParamOut"])
     b(np.copyto, b["SquaredAccumOut"], total.array)
     b(np.copyto, b["LinearAccumOut"], z.array)
+
+
+@c_code("proximal_gd", "ftrl", file="update.c")
+def _proximal_in_c(c: Context) -> dict[str, Constant]:
+    l1, l2 = c.attr("l1"), c.attr("l2")
+    if c.definition.type == "ftrl":
+        return {"COUNT": c["Param"].size, "L1": l1 + TINY, "L2": 2 * (l2 + TINY), "POWER": -c.attr("lr_power")}
+    return {"COUNT": c["Param"].size, "L1": l1, "L2": l2}

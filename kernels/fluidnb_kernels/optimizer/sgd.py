@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import GRAD, RATE, optimizer_op, scalar, updates
@@ -82,3 +83,8 @@ def sgd(b: Binder) -> None:
     step = b.like(param)
     b(np.multiply, grad, scalar(b, "LearningRate"), out=step)
     return b(np.subtract, param, step, out=b["ParamOut"])
+
+
+@c_code("sgd", file="update.c")
+def _sgd_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Param"].size}

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, normal, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import THREADS, Function, Source, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS, apply
@@ -271,3 +272,9 @@ def dpsgd(b: Binder) -> None:
         return emit_dpsgd(b, b.attr("clip"), b.attr("sigma") / b.attr("batch_size"))
     noise = b.attr("sigma") / b.attr("batch_size")
     b(step, b["Param"], b["Grad"], scalar(b, "LearningRate"), b.rng, b.attr("clip"), noise, b["ParamOut"])
+
+
+@c_code("lamb", file="update.c")
+def _lamb_in_c(c: Context) -> dict[str, Constant]:
+    numbers = {name.upper(): c.attr(name) for name in ("beta1", "beta2", "epsilon")}
+    return {"COUNT": c["Param"].size, **numbers, "DECAY": c.attr("weight_decay")}

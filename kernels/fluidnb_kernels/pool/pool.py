@@ -1,17 +1,29 @@
 """pool2d, pool3d and spp: the largest elements or the means of windows."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool import emit
 from fluidnb_kernels.pool.emit import emit_pool, emit_pool_grad
 from fluidnb_kernels.pool.launch import ADD, ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared, taken
-from fluidnb_kernels.pool.rules import pool_attrs, pool_axes, pool_cost, pool_infer, shares_out
-from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape
+from fluidnb_kernels.pool.rules import (
+    adaptive_bins,
+    clipped_bins,
+    counts_along,
+    lowest,
+    pool_attrs,
+    pool_axes,
+    pool_cost,
+    pool_infer,
+    shares_out,
+)
+from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape, steps_in
 from fluidnb_kernels.tensor.strided_copy import layout_of, move
 
 #: type -> (axes of the image, default layout)
@@ -141,6 +153,21 @@ def _define_on_cuda(type: str) -> None:
 
 for _type, (_rank, _layout) in ROWS.items():
     _define(_type, _rank, _layout)
+
+
+@c_code("pool2d", "pool2d_grad")
+def _pool_in_c(c: Context) -> dict[str, Constant]:
+    layout, x, out = c.attr("data_format", "NCHW"), c["X"].shape, c["Out"].shape
+    n, channels, sizes = split_shape(x, layout)
+    found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(x), "LOWEST": lowest(c["X"].dtype)}
+    found["LARGEST"] = c.attr("pooling_type") == "max"
+    for axis, name in zip(pool_axes(c, sizes), "HW", strict=True):
+        bins = adaptive_bins(axis.size, axis.out) if shares_out(c) else clipped_bins(axis)
+        counts = counts_along(axis, shares_out(c) or c.attr("exclusive", True), bins)
+        found |= {"O" + name: axis.out, name + "_FROM": bins.starts, name + "_TO": bins.ends, name + "_COUNT": counts}
+    for letter, shape in (("X", x), ("Y", out)):
+        found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
+    return found
 
 
 def _infer(c: Context) -> None:

@@ -94,16 +94,19 @@ def shares_out(c: Context) -> bool:
     return bool(c.attr("adaptive", False)) and c.attr("pooling_type") == "avg"
 
 
+def counts_along(axis: Axis, exclusive: bool, bins: Bins) -> list[int]:
+    """How many elements each window along an axis counts as; what is behind the padding does not count."""
+    if exclusive:
+        return [end - start for start, end in zip(bins.starts, bins.ends, strict=True)]
+    starts = [i * axis.stride - axis.low for i in range(axis.out)]
+    return [min(start + axis.window, axis.size + axis.low) - start for start in starts]
+
+
 def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, Any]:
     """The divisor of each mean, an array of the sizes of the output image; 0 for a window entirely in the padding."""
     total = np.ones((), np.int64)
     for i, axis in enumerate(axes):
-        if c.attr("exclusive", True):
-            bins = clipped_bins(axis)
-            count = np.subtract(bins.ends, bins.starts)
-        else:  # what hangs over the padding behind the image is not counted
-            starts = np.arange(axis.out) * axis.stride - axis.low
-            count = np.minimum(starts + axis.window, axis.size + axis.low) - starts
+        count = counts_along(axis, c.attr("exclusive", True), clipped_bins(axis))
         total = total * np.asarray(count).reshape([-1 if k == i else 1 for k in range(len(axes))])
     return total.astype(dtype)
 

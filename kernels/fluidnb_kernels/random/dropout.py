@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.random.launch import words_of
+from fluidnb_kernels.random.launch import stream_in_c, words_of
 
 DOWNGRADE, UPSCALE = "downgrade_in_infer", "upscale_in_train"
 
@@ -147,3 +148,21 @@ def _emit_test(b: Binder, x: Array, out: Array) -> None:
     factor = 1.0 if upscale else 1 - b.attr("dropout_prob", 0.5)
     wide = vector(x, out)
     each(b, CUDA, f"scaled<{ctype(x.dtype)}, {wide}>", x.size, x, out, np.float64(factor), per_thread=wide)
+
+
+@c_code("dropout")
+def _dropout_in_c(c: Context) -> dict[str, Constant]:
+    rate, upscale = c.attr("dropout_prob"), c.attr("dropout_implementation") == UPSCALE
+    numbers = {"RATE": rate, "STAYS": 1.0 if upscale else 1.0 - rate}
+    numbers["DIVISOR"] = 1.0 - rate if upscale and rate < 1 else 1.0
+    seed = c.attr("seed") if c.attr("fix_seed") else 0
+    return {**stream_in_c(c, seed), "COUNT": c["X"].size, "TEST": bool(c.attr("is_test")), **numbers}
+
+
+@c_code("dropout_grad")
+def _dropout_grad_in_c(c: Context) -> dict[str, Constant]:
+    stays = 1.0 - c.attr("dropout_prob", 0.5)
+    upscale = c.attr("dropout_implementation", DOWNGRADE) == UPSCALE
+    test = "Out_GRAD[i]" if upscale else "Out_GRAD[i] * STAYS"
+    train = "Out_GRAD[i] * (T)Mask[i]" + (" / STAYS" if upscale and stays > 0 else "")
+    return {"COUNT": c["Out@GRAD"].size, "STAYS": stays, "VALUE": test if c.attr("is_test", False) else train}

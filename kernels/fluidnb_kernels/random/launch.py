@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Stream, normal, uniform
+from fluidnb.op import Array, Attr, Binder, Clock, Context, Stream, normal, uniform
+from fluidnb.op.c_code import Constant
 from fluidnb.values import SelectedRows
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, ctype, typed, wide_dtype
@@ -94,3 +95,15 @@ def normal_numbers(b: Binder, out: Array, mean: float, deviation: float) -> None
     if not b.on_cuda or out.dtype.name not in FLOATS:
         return host_numbers(b, normal, out, mean, deviation)
     return _draw(b, "normal", out, 8, mean, deviation)
+
+
+def stream_in_c(c: Context, seed: int) -> dict[str, Constant]:
+    """Constants of C code that draws: with a seed the executor's numbers, else others in every run of the program."""
+    c.require(
+        not c.attr("slice_whole"), f"{c.definition.type} draws rows of a larger tensor, which has no C code.",
+        expected="a whole tensor", received=f"slice_whole {c.attr('slice_whole')}",
+    )  # fmt: skip
+    kind = c.definition.type if seed else f"{c.definition.type}/{c.name('Out')}"
+    state: Any = Stream("", Clock(), seed or 1, kind).rewind().bit_generator.state["state"]
+    keys = {f"KEY{i}": f"UINT64_C({int(word)})" for i, word in enumerate(state["key"])}
+    return {"SEEDED": bool(seed), **keys}

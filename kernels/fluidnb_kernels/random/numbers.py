@@ -4,11 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Stream, no_slope, op, uniform, values_of
+from fluidnb.op import Array, Attr, Binder, Context, Stream, no_slope, op, uniform, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda import BLOCKS, ctype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.random.launch import CUDA, SLICE, all_rows, host_numbers, launch, normal_numbers, uniform_numbers
+from fluidnb_kernels.random.launch import (
+    CUDA,
+    SLICE,
+    all_rows,
+    host_numbers,
+    launch,
+    normal_numbers,
+    stream_in_c,
+    uniform_numbers,
+)
 from fluidnb_kernels.rows.values import values_of_output
 from fluidnb_kernels.rules import SHAPE_SLOTS, checked
 from fluidnb_kernels.tensor.fill import LIKE, LIKE_INPUT, batch_size_like, fixed_shape, fixed_shape_or_rows
@@ -316,3 +326,14 @@ def sampling_id(b: Binder) -> None:
             b(launch, function, b.rng, blocks, (_SIDE, _ABOVE), x, b["Out"], *numbers, np.int64(count), np.int64(rows))
         return
     b(draw, b.rng, b["X"], b.attr("min"), b.attr("max"), b["Out"])
+
+
+@c_code("uniform_random", "uniform_random_batch_size_like", function="uniform_random")
+@c_code("gaussian_random", "gaussian_random_batch_size_like", function="gaussian_random")
+def _numbers_in_c(c: Context) -> dict[str, Constant]:
+    out, low, high = c["Out"], c.attr("min", 0.0), c.attr("max", 0.0)
+    uniform = {"LOW": low, "SPAN": high - low}
+    normal = {"CENTRE": c.attr("mean", 0.0), "SPREAD": c.attr("std", 0.0)}
+    diagonal = {"DIAGONAL": c.attr("diag_num", 0), "STEP": c.attr("diag_step", 0) + 1, "VALUE": c.attr("diag_val", 0.0)}
+    sizes = {"COUNT": out.size, "WIDTH": out.shape[1] if len(out.shape) > 1 else 1}
+    return {**stream_in_c(c, c.attr("seed", 0)), **uniform, **normal, **diagonal, **sizes}

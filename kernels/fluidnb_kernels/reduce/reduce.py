@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import dtypes
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import cast, of_dtype
@@ -311,3 +312,61 @@ def frobenius_norm_grad(b: Binder) -> None:
 # in one pass: sums of exponentials are rescaled where a larger element comes
 launch("logsumexp", LOGSUMEXP, "s::logsumexp", _gone)
 launch("frobenius_norm", LENGTH, "s::length", axes, numbers=lambda b: (_TINY, 0.0))
+
+
+#: What joins two elements in C, and what it begins with for floats and for whole numbers.
+_JOINS = {
+    "reduce_prod": ("a * b", "1"), "reduce_all": ("a && b", "1"), "reduce_any": ("a || b", "0"),
+    "reduce_max": ("a >= b || a != a ? a : b", "-INFINITY"), "reduce_min": ("a <= b || a != a ? a : b", "INFINITY"),
+}  # fmt: skip
+
+
+def _lines_in_c(c: Context, gone: tuple[int, ...]) -> dict[str, Constant]:
+    """Constants of C code that goes over X in lines."""
+    dims: list[tuple[int, bool]] = []  # neighbours that are reduced, or kept, count as one
+    for i, n in enumerate(c["X"].shape):
+        kept = i not in gone
+        if dims and dims[-1][1] == kept:
+            n *= dims.pop()[0]
+        dims.append((n, kept))
+    dims = dims or [(1, True)]
+    sizes, steps = [n for n, _ in dims], [0] * len(dims)
+    step = 1
+    for i in reversed(range(len(dims))):
+        if dims[i][1]:
+            steps[i], step = step, step * sizes[i]
+    place = f"element(line, SIZES, STEPS, {len(sizes) - 1})" if any(steps[:-1]) else "0"
+    found: dict[str, Constant] = {"LINES": product(sizes[:-1]), "LINE": sizes[-1], "OUT_STEP": steps[-1]}
+    return {**found, "OUT_LINE": place, "SIZES": sizes[:-1], "STEPS": steps[:-1]}
+
+
+def _gone_in_c(c: Context) -> tuple[int, ...]:
+    return tuple(range(c["X"].ndim)) if c.definition.type.startswith("mean") else axes(c)
+
+
+@c_code("mean", *ROWS, function="reduced")
+def _reduced_in_c(c: Context) -> dict[str, Constant]:
+    type, out, gone = c.definition.type, c["Out"], _gone_in_c(c)
+    join, start = _JOINS.get(type, ("a + b", "0"))
+    if "INFINITY" in start and out.dtype.kind in "iu":
+        join, limits = join.replace(" || a != a", ""), np.iinfo(out.dtype)
+        start = f"{limits.max}" if type == "reduce_min" else f"(-{limits.max} - 1)" if limits.min else "0"
+    parts = product([c["X"].shape[i] for i in gone]) if type in ("mean", "reduce_mean") else 1
+    wide = "double" if out.dtype.kind == "f" else "T"
+    return {
+        **_lines_in_c(c, gone), "JOIN": join, "START": start, "WIDE": wide, "PARTS": parts, "OUT_COUNT": out.size
+    }
+
+
+_SLOPES = {
+    "reduce_sum_grad": "Out_GRAD[of]", "reduce_max_grad": "X[at] == Out[of] ? Out_GRAD[of] : (T)0",
+    "reduce_min_grad": "X[at] == Out[of] ? Out_GRAD[of] : (T)0", "reduce_prod_grad": "Out_GRAD[of] * Out[of] / X[at]",
+    "reduce_mean_grad": "Out_GRAD[of] / (T)PARTS", "mean_grad": "Out_GRAD[of] / (T)PARTS",
+}  # fmt: skip
+
+
+@c_code(*_SLOPES, function="reduced_grad")
+def _reduced_grad_in_c(c: Context) -> dict[str, Constant]:
+    gone = _gone_in_c(c)
+    parts = product([c["X"].shape[i] for i in gone])
+    return {**_lines_in_c(c, gone), "VALUE": _SLOPES[c.definition.type], "PARTS": parts}

@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.array.tensor_arrays import copy_array_on_cuda
@@ -83,3 +84,8 @@ def cast(b: Binder) -> None:
     if not b.on_cuda:
         return b(np.copyto, out, x, casting="unsafe")
     return move(b, out, x) if x.dtype == out.dtype else emit_cast(b, x, out)
+
+
+@c_code("assign", "cast")
+def _copied_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Out"].size}

@@ -1,17 +1,19 @@
 """concat, split, partial_concat and partial_sum: tensors one after another along a dimension, and parts of them."""
 
 from collections.abc import Collection
+from itertools import accumulate
 from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import EMPTY, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, values_of
+from fluidnb.op import EMPTY, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, product, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.grad import default_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.axis_reduction import fold as reduced
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
-from fluidnb_kernels.rules import checked, integer, integers, one_axis
+from fluidnb_kernels.rules import checked, integer, integers, one_axis, require_fixed
 
 
 def _axis(c: Context) -> int:
@@ -208,6 +210,30 @@ def split(b: Binder) -> None:
     for i, part in enumerate(verbs.parts_along(*_sections(b))):
         if b.wants("Out", i):
             verbs.copy(b, b.all("Out")[i], b["X"], of=part)
+
+
+def _parts_in_c(c: Context, axis: int, shape: tuple[int, ...], sizes: list[int], slot: str) -> dict[str, Constant]:
+    """Constants of parts of a tensor; those without a consumer are left out."""
+    inner, ends = product(shape[axis + 1 :]), list(accumulate(sizes))
+    there = [i for i in range(len(sizes)) if not slot or c.wants(slot, i)]
+    return {
+        "ROWS": product(shape[:axis]), "WIDTH": ends[-1] * inner, "PARTS": len(there),
+        "STARTS": [(ends[i] - sizes[i]) * inner for i in there], "WIDTHS": [sizes[i] * inner for i in there],
+    }  # fmt: skip
+
+
+@c_code("concat", "concat_grad")
+def _concat_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "AxisTensor")
+    axis, xs = _axis(c), c.all("X")
+    sizes, slot = [x.shape[axis] for x in xs], "X@GRAD" if "X@GRAD" in c.outputs else ""
+    return _parts_in_c(c, axis, xs[0].shape, sizes, slot)
+
+
+@c_code("split")
+def _split_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "AxisTensor", "SectionsTensorList")
+    return _parts_in_c(c, *(lambda axis, sizes: (axis, c["X"].shape, sizes))(*_sections(c)), "Out")
 
 
 _ATTRS = {

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rules import integers
-from fluidnb_kernels.tensor.strided_copy import fold
+from fluidnb_kernels.tensor.strided_copy import fold, layout_of, parts_in_c
 
 #: The size of X along each dimension of Out, and how often it is repeated there.
 Repeats = list[tuple[int, int]]
@@ -130,12 +131,12 @@ def _define(type: str, row: Row) -> None:
         shape = [-1 if n < 0 or t < 0 else n * t for n, t in repeats]
         c.set("Out", shape, c["X"].dtype, c.lod("X") if rows_stay else ())
 
-    def apart(b: Binder) -> tuple[list[int], list[int]]:
+    def apart(b: Context) -> tuple[list[int], list[int]]:
         """The shape of Out with each repetition as a separate dimension, and that of X."""
         repeats = row.repeats(b)
         return [n for size, times in repeats for n in (times, size)], [n for size, _ in repeats for n in (1, size)]
 
-    def summed(b: Binder) -> list[int]:
+    def summed(b: Context) -> list[int]:
         """The shape of dOut with each repetition as a separate dimension."""
         g = b["Out@GRAD"]
         return [m for n, size in zip(g.shape, _filled(b, g.ndim), strict=True) for m in (n // max(size, 1), size)]
@@ -173,6 +174,19 @@ def _define(type: str, row: Row) -> None:
         dx = writing(b, b["X@GRAD"], [1 if d % 2 == 0 else size for d, size in enumerate(whole)])
         b(np.add.reduce, reading(b, g, whole), tuple(range(0, len(whole), 2)), None, dx, True)
         return written(b, b["X@GRAD"], dx)
+
+    @c_code(type, function="rearranged", file="strided_copy.c")
+    def in_c(c: Context) -> dict[str, Constant]:
+        x, out = c["X"], c["Out"]
+        shape = [m for n, size in zip(out.shape, _filled(c, out.ndim), strict=True) for m in (n // max(size, 1), size)]
+        part = [1 if d % 2 == 0 else size for d, size in enumerate(shape)]
+        return parts_in_c(out, x, layout_of(out, shape), layout_of(x, part))
+
+    @c_code(type + "_grad", function="repeated_grad", file="strided_copy.c")
+    def grad_in_c(c: Context) -> dict[str, Constant]:
+        g, dx, whole = c["Out@GRAD"], c["X@GRAD"], summed(c)
+        target = layout_of(dx, [1 if d % 2 == 0 else size for d, size in enumerate(whole)])
+        return parts_in_c(dx, g, np.broadcast_to(target, whole), layout_of(g, whole))
 
 
 for _type, _row in ROWS.items():

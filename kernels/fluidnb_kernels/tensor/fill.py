@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, no_slope, op, same, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.rules import Rule
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
@@ -26,14 +27,19 @@ VALUE = {
 
 def filling(b: Binder, dtype: Any) -> Any:
     """The value of an operator that fills, in the dtype of its output."""
-    text = b.attr("str_value", "")
+    return b.const(_value(b, dtype), dtype)
+
+
+def _value(c: Context, dtype: Any) -> float | int:
+    """The value of an operator that fills, as a number."""
+    text = c.attr("str_value", "")
     if not text:
-        value: float | int = b.attr("value", 0.0)
+        value: float | int = c.attr("value", 0.0)
     elif dtype.kind in "iu" and text.lstrip("+-").isdigit():
         value = int(text)
     else:
         value = float(text)
-    return b.const(np.asarray(value).astype(dtype).item() if dtype.kind in "iub" else value, dtype)
+    return np.asarray(value).astype(dtype).item() if dtype.kind in "iub" else value
 
 
 def _fixed(c: Context) -> tuple[tuple[int, ...], Any]:
@@ -187,6 +193,16 @@ _define_like(
 )  # fmt: skip
 
 
+@c_code(
+    "fill_constant", "fill_constant_batch_size_like", "fill_zeros_like", "fill_zeros_like2", "fill_any_like",
+    function="fill",
+)  # fmt: skip
+def _fill_in_c(c: Context) -> dict[str, Constant]:
+    value = _value(c, c["Out"].dtype)
+    text: Constant = float(value) if c["Out"].dtype.kind == "f" else str(int(value))
+    return {"COUNT": c["Out"].size, "VALUE": "(T)ValueTensor[0]" if c.has("ValueTensor") else text}
+
+
 #: The attributes of assign_value of which one holds the values.
 _VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
 
@@ -217,6 +233,15 @@ def assign_value(b: Binder) -> None:
     Source: Fluid's assign_value_op.
     """
     verbs.write(b, b["Out"], _list(b, next((b.attr(name) for name in _VALUES if b.attr(name)), [])))
+
+
+@c_code("assign_value", function="fill")
+def _values_in_c(c: Context) -> dict[str, Constant]:
+    out = c["Out"]
+    values = np.array(next((c.attr(name) for name in _VALUES if c.attr(name)), [])).astype(out.dtype)
+    real = out.dtype.kind == "f"
+    items = ", ".join(map(str, values.astype(np.float64 if real else np.int64).tolist()))
+    return {"COUNT": out.size, "VALUE": f"(T)((const {'double' if real else 'T'}[]){{{items}}})[i]"}
 
 
 def _list(b: Binder, values: list[Any]) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.define import forward_of
 from fluidnb.op.scalar_fast_path import copy_row
 from fluidnb_kernels import verbs
@@ -311,3 +312,9 @@ def scatter_nd_add_grad(b: Binder) -> None:
         verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])
     if b.wants("Updates@GRAD"):
         _take(b, b["Out@GRAD"], b["Updates@GRAD"])
+
+
+@c_code("gather", "gather_grad")
+def _gather_in_c(c: Context) -> dict[str, Constant]:
+    sizes = zip(("OUTER", "HEIGHT", "INNER"), sides(c["X"].shape, c.attr("axis", 0)), strict=True)
+    return {"COUNT": c["Index"].size, **dict(sizes)}

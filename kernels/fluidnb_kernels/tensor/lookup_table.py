@@ -6,6 +6,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
@@ -181,3 +182,10 @@ def _define(type: str, ids: str, example: str) -> None:
 
 _define("lookup_table", "[…, 1]", "[[1], [0]]")
 _define("lookup_table_v2", "of any shape", "[1, 0]")
+
+
+@c_code("lookup_table", "lookup_table_v2", function="lookup")
+@c_code("lookup_table_grad", "lookup_table_v2_grad", function="lookup_grad")
+def _lookup_in_c(c: Context) -> dict[str, Constant]:
+    height, width = c["W"].shape
+    return {"COUNT": c["Ids"].size, "HEIGHT": height, "WIDTH": width, "PADDING": c.attr("padding_idx", NO_PADDING)}

@@ -4,10 +4,11 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, op, same, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda import Source, ctype, each, typed
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.rules import checked, integer
+from fluidnb_kernels.rules import checked, integer, require_fixed
 from fluidnb_kernels.tensor import row_indexing
 
 
@@ -124,3 +125,9 @@ def shard_index(b: Binder) -> None:
     if b.on_cuda:
         return each(b, CUDA, f"shard<{ctype(x.dtype)}>", x.size, x, out, *map(np.int64, numbers))
     return b(shard, x, *numbers, out)
+
+
+@c_code("one_hot", "one_hot_v2", function="one_hot")
+def _one_hot_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "depth_tensor")
+    return {"COUNT": c["X"].size, "DEPTH": c["Out"].shape[-1]}

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda import CTYPES, Source, ctype, each_line, lines_along, typed
 from fluidnb_kernels.emit import FLOATS
@@ -301,3 +302,17 @@ def top_k_v2(b: Binder) -> None:
 def top_k_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
     put_back(b, b["Out@GRAD"], b["Indices"], b["X@GRAD"], _axis(b))
+
+
+@c_code("top_k", "top_k_v2", function="top")
+@c_code("top_k_grad", "top_k_v2_grad", function="top_grad")
+@c_code("arg_max", "arg_min", function="extreme")
+def _order_in_c(c: Context) -> dict[str, Constant]:
+    type, x = c.definition.type, c["X"]
+    axis = c.attr("axis", -1) % x.ndim
+    sizes = product(x.shape[:axis]), x.shape[axis], product(x.shape[axis + 1 :])
+    flat = bool(c.attr("flatten", False))
+    found: dict[str, Constant] = dict(zip(("OUTER", "N", "INNER"), (1, x.size, 1) if flat else sizes, strict=True))
+    if type.startswith("top_k"):
+        found["K"] = c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape[axis]
+    return {**found, "BEHIND": ">" if type == "arg_min" or not c.attr("largest", True) else "<"}

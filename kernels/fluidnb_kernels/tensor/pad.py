@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS, zeros
-from fluidnb_kernels.rules import integers
+from fluidnb_kernels.rules import integers, require_fixed
+from fluidnb_kernels.sliding import split_shape, steps_in
 from fluidnb_kernels.tensor.gather_scatter import add_rows
-from fluidnb_kernels.tensor.strided_copy import WORDS
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of, parts_in_c
 
 
 def window(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
@@ -79,6 +81,28 @@ def _pad_grad_infer(c: Context) -> None:
 def pad_grad(b: Binder) -> None:
     """dX = dOut without its border."""
     take_window(b, b["Out@GRAD"], b.attr("paddings")[::2], b["X@GRAD"])
+
+
+def _border_in_c(c: Context, starts: Sequence[int], value: float) -> dict[str, Constant]:
+    x, out = c["X"], c["Out"]
+    inner = layout_of(out)[window(starts, x.shape)]
+    text: Constant = float(value) if x.dtype.kind == "f" else str(int(value))
+    return {**parts_in_c(out, x, to=inner), "VALUE": text}
+
+
+def _piece_in_c(c: Context, starts: Sequence[int]) -> dict[str, Constant]:
+    g, dx = c["Out@GRAD"], c["X@GRAD"]
+    return parts_in_c(dx, g, of=layout_of(g)[window(starts, dx.shape)])
+
+
+@c_code("pad", function="bordered", file="strided_copy.c")
+def _pad_in_c(c: Context) -> dict[str, Constant]:
+    return _border_in_c(c, c.attr("paddings")[::2], c.attr("pad_value"))
+
+
+@c_code("pad_grad", function="rearranged_grad", file="strided_copy.c")
+def _pad_grad_in_c(c: Context) -> dict[str, Constant]:
+    return _piece_in_c(c, c.attr("paddings")[::2])
 
 
 def _like_infer(c: Context) -> None:
@@ -406,6 +430,24 @@ def _define(type: str, row: Row) -> None:
             b(add_rows, narrower, index, g, axis)
             g = narrower
         return b(np.copyto, dx, g)
+
+    def in_c(c: Context) -> dict[str, Constant]:
+        require_fixed(c, "Paddings")
+        layout = c.attr("data_format", "NCHW")
+        shapes = c["X"].shape, c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape
+        (n, channels, sizes), new = split_shape(shapes[0], layout), split_shape(shapes[1], layout)[2]
+        mode, around = c.attr("mode", "constant"), [sides for _, sides in sorted(borders(c).items())]
+        found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(shapes[0]), "OH": new[0], "OW": new[1]}
+        found["VALUE"] = float(c.attr(row.value, 0.0))
+        for letter, size, sides in zip("HW", sizes, around, strict=True):
+            more: Any = {"constant_values": -1} if mode == "constant" else {}
+            found[letter + "_AT"] = np.pad(np.arange(size), sides, _MODES[mode], **more).tolist()
+        for letter, shape in zip("XY", shapes, strict=True):
+            found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
+        return found
+
+    if len(row.axes) == 2:
+        c_code(type, type + "_grad")(in_c)
 
 
 for _type, _row in ROWS.items():

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Binder, op
+from fluidnb.op import Binder, Context, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS, apply
@@ -131,3 +132,10 @@ _define("isnan", np.isnan, np.logical_or, "whether an element of X is not a numb
 _define("isfinite_v2", np.isfinite, None, "whether X is finite, element by element", " True, False")
 _define("isinf_v2", np.isinf, None, "whether X is infinite, element by element", "False,  True")
 _define("isnan_v2", np.isnan, None, "whether X is not a number, element by element", "False, False")
+
+
+@c_code("shape", "size", function="property")
+def _property_in_c(c: Context) -> dict[str, Constant]:
+    x = c["Input"]
+    numbers = list(x.shape) if c.definition.type == "shape" else [x.size]
+    return {"COUNT": len(numbers), "NUMBERS": numbers}

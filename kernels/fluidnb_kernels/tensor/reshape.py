@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, second_grad, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import is_view, writing, written
 from fluidnb_kernels.rules import integers, one_axis
 
@@ -290,3 +291,13 @@ def _squeeze_flatten_define(type: str, row: Row) -> None:
 
 for _type, _row in ROWS.items():
     _squeeze_flatten_define(_type, _row)
+
+
+@c_code("reshape", "reshape2", *ROWS, function="reshaped")
+def _reshaped_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Out"].size}
+
+
+@c_code("reshape_grad", "reshape2_grad", *(f"{type}_grad" for type in ROWS), function="reshaped_grad")
+def _reshaped_grad_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Out@GRAD"].size}

@@ -3,8 +3,10 @@
 from functools import partial
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import integers, one_axis
+from fluidnb_kernels.rules import integers, one_axis, require_fixed
+from fluidnb_kernels.tensor.strided_copy import layout_of, parts_in_c
 
 _TENSORS = ("StartsTensor", "EndsTensor", "StridesTensor")
 _LISTS = ("StartsTensorList", "EndsTensorList", "StridesTensorList")
@@ -51,13 +53,13 @@ def _infer(c: Context) -> None:
     c.set("Out", out or (1,), x.dtype, () if 0 in index else c.lod("Input"))
 
 
-def _part(b: Binder, whole: Array) -> Array:
+def _part(b: Context, whole: Array) -> Array:
     """The part of the whole that is taken, a view."""
     index = _index(b)
     return whole[tuple(index.get(i, slice(None)) for i in range(whole.ndim))]
 
 
-def _undropped(b: Binder, out: Array) -> Array:
+def _undropped(b: Context, out: Array) -> Array:
     """Out with the dimensions that decrease_axis dropped, a view."""
     rank = b["Input"].ndim
     gone = {a % rank for a in b.attr("decrease_axis", [])}
@@ -122,3 +124,17 @@ _define(
     {"strides": Attr("ints", [], "the step along each; negative ones go backwards")},
     ('{"axes": [0], "starts": [3], "ends": [0], "strides": [-2]}', "[4., 2.]"),
 )  # fmt: skip
+
+
+@c_code("slice", "strided_slice", function="part", file="strided_copy.c")
+def _part_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, *_TENSORS, *_LISTS)
+    x, out = c["Input"], c["Out"]
+    return parts_in_c(out, x, _undropped(c, layout_of(out)), _part(c, layout_of(x)))
+
+
+@c_code("slice_grad", "strided_slice_grad", function="part_grad", file="strided_copy.c")
+def _part_grad_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, *_TENSORS, *_LISTS)
+    g, dx = c["Out@GRAD"], c["Input@GRAD"]
+    return parts_in_c(dx, g, _part(c, layout_of(dx)), _undropped(c, layout_of(g)))

@@ -2,7 +2,8 @@
 
 from operator import itemgetter
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree, joint, one_axis
 
@@ -118,3 +119,14 @@ def _unstack_grad_infer(c: Context) -> None:
 def unstack_grad(b: Binder) -> None:
     """dX = the dY as its layers."""
     _join(b, "X@GRAD", "Y@GRAD")
+
+
+@c_code("stack", "stack_grad", "unstack", "unstack_grad")
+def _stack_in_c(c: Context) -> dict[str, Constant]:
+    type = c.definition.type
+    part, outputs = {"stack": ("X", ""), "stack_grad": ("X", "X@GRAD"), "unstack": ("Y", "Y")}.get(type, ("Y@GRAD", ""))
+    parts, axis = c.all(part), c.attr("axis", 0)
+    shape, axis = parts[0].shape, axis % (len(parts[0].shape) + 1)
+    there = [i for i in range(len(parts)) if not outputs or c.wants(outputs, i)]
+    sizes = {"ROWS": product(shape[:axis]), "WIDTH": product(shape[axis:]), "LAYERS": len(parts), "PARTS": len(there)}
+    return {**sizes, "LAYER": there}

@@ -13,6 +13,8 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Reserve
 from fluidnb.op import Array, Binder
+from fluidnb.op.c_code import Constant
+from fluidnb.op.compile_context import Spec
 from fluidnb_kernels.cuda import Source, ctype, each, vector
 
 #: A dimension: its size, its step in the source, its step in the target.
@@ -67,7 +69,7 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
         _emit(b, out, x, _begin(of, x), _begin(to, out), dims)
 
 
-def _begin(view: Array, tensor: Array) -> int:
+def _begin(view: Array, tensor: Array | Spec) -> int:
     """The number of the first element of a view of `layout_of`, which must be of a tensor of that size."""
     whole = view
     while isinstance(whole.base, np.ndarray):
@@ -175,3 +177,13 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
         numbers = (np.int64(length), np.int64(parts), np.int64(inner))
         each(b, CUDA, f"folded<{ctype(x.dtype)}, {ctype(y.dtype)}>", count, x, y, *numbers)
         x = y
+
+
+def parts_in_c(out: Spec, x: Spec, to: Array | None = None, of: Array | None = None) -> dict[str, Constant]:
+    """Constants of C code that copies a part of a tensor to a part of another; arguments as for `move`."""
+    to = layout_of(out) if to is None else to
+    of = np.broadcast_to(layout_of(x) if of is None else of, to.shape)
+    dims = _merged(list(zip(to.shape, of.strides, to.strides, strict=True))) or [(1, 1, 1)]
+    sizes, from_steps, to_steps = (list(row) for row in zip(*dims, strict=True))
+    numbers = {"COUNT": math.prod(sizes), "RANK": len(dims), "FROM": _begin(of, x), "TO": _begin(to, out)}
+    return {**numbers, "WHOLE": out.size, "SIZES": sizes, "FROM_STEPS": from_steps, "TO_STEPS": to_steps}

@@ -5,9 +5,11 @@ from functools import partial
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, grad_op, op, same
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.grad import default_grad, linear_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor.strided_copy import layout_of, parts_in_c
 
 _ATTRS = {
     "axis": Attr("ints", doc="a permutation of the dimensions of X"),
@@ -94,9 +96,20 @@ def _reverse_infer(c: Context) -> None:
     same()(c)
 
 
-def _reversed(b: Binder, x: np.ndarray) -> np.ndarray:
+@c_code("transpose", "transpose2", function="rearranged", file="strided_copy.c")
+def _transpose_in_c(c: Context) -> dict[str, Constant]:
+    return parts_in_c(c["Out"], c["X"], of=layout_of(c["X"]).transpose(c.attr("axis")))
+
+
+@c_code("transpose_grad", "transpose2_grad", function="rearranged_grad", file="strided_copy.c")
+def _transpose_grad_in_c(c: Context) -> dict[str, Constant]:
+    dx = c["X@GRAD"]
+    return parts_in_c(dx, c["Out@GRAD"], to=layout_of(dx).transpose(c.attr("axis")))
+
+
+def _reversed(c: Context, x: np.ndarray) -> np.ndarray:
     """A tensor with dimensions the other way round, a view."""
-    axes = {a % x.ndim for a in b.attr("axis")}
+    axes = {a % x.ndim for a in c.attr("axis")}
     return x[tuple(slice(None, None, -1 if i in axes else 1) for i in range(x.ndim))]
 
 
@@ -125,3 +138,8 @@ def _reverse_define(type: str, source: str) -> None:
 
 _reverse_define("reverse", "Fluid")
 _reverse_define("flip", "Paddle")
+
+
+@c_code("reverse", "flip", function="rearranged", file="strided_copy.c")
+def _reverse_in_c(c: Context) -> dict[str, Constant]:
+    return parts_in_c(c["Out"], c["X"], of=_reversed(c, layout_of(c["X"])))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import apply, zeros
@@ -84,6 +85,11 @@ def where_grad(b: Binder) -> None:
         elif b.wants(slot):
             zeros(b, b[slot])
             b(np.copyto, b[slot], g, where=condition if value else apply(b, np.logical_not, condition))
+
+
+@c_code("where", "where_grad")
+def _where_in_c(c: Context) -> dict[str, Constant]:
+    return {"COUNT": c["Condition"].size}
 
 
 @op(

@@ -1,5 +1,6 @@
 """bilinear_interp, nearest_interp and their second versions: images made larger or smaller."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import CTYPES, Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sliding import channel_first, shape_in, split_shape
+from fluidnb_kernels.rules import require_fixed
+from fluidnb_kernels.sliding import channel_first, shape_in, split_shape, steps_in
 from fluidnb_kernels.tensor.strided_copy import WORDS
 
 
@@ -130,14 +133,14 @@ def infer(c: Context) -> None:
     c.set("Out", shape_in(layout, n, channels, new), x.dtype, c.lod("X"))
 
 
-def _is_nearest(b: Binder) -> bool:
-    return b.op.desc.optype.startswith("nearest")
+def _is_nearest(b: Context) -> bool:
+    return b.definition.type.startswith("nearest")
 
 
-def _axes(b: Binder, sizes: Sequence[int], new: Sequence[int]) -> list[Taps]:
+def _axes(b: Context, sizes: Sequence[int], new: Sequence[int]) -> list[Taps]:
     corners, mode = b.attr("align_corners", True), b.attr("align_mode", 1)
     given = [0.0, 0.0]
-    if "_v2" in b.op.desc.optype and not (b.has("OutSize") or b.has("SizeTensor")):
+    if "_v2" in b.definition.type and not (b.has("OutSize") or b.has("SizeTensor")):
         given = scales(b)
     return [
         taps(m, n, _is_nearest(b), corners, mode, scale) for m, n, scale in zip(sizes, new, given, strict=True)
@@ -280,3 +283,20 @@ def _define(type: str, what: str, result: str) -> None:
 
 for _type, _row in ROWS.items():
     _define(_type, *_row)
+
+
+@c_code(*ROWS, function="interpolated")
+@c_code(*(f"{type}_grad" for type in ROWS), function="interpolated_grad")
+def _interp_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "Scale")
+    layout, grad = c.attr("data_layout", "NCHW"), "X@GRAD" in c.outputs
+    x, out = c["X"].shape, c["Out@GRAD" if grad else "Out"].shape
+    (n, channels, sizes), new = split_shape(x, layout), split_shape(out, layout)[2]
+    found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(x), "OH": new[0], "OW": new[1]}
+    for letter, t in zip("HW", _axes(c, sizes, new), strict=True):
+        share = np.zeros(len(t.low)) if t.share is None else t.share
+        found |= {letter + "_LOW": t.low.tolist(), letter + "_HIGH": t.high.tolist()}
+        found[letter + "_SHARE"] = np.round(share.astype(np.float64) * 2**30).astype(np.int64).tolist()
+    for letter, shape in (("X", x), ("Y", out)):
+        found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
+    return found

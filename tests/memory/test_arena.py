@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidnb.runtime.compile import arena
+from fluidnb.memory import arena
 
 lives = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 10), st.integers(1, 1000)), max_size=60).map(
     lambda rows: [(first, first + length, size, key) for key, (first, length, size) in enumerate(rows)]

@@ -1,0 +1,209 @@
+"""The code of a program as data: functions, calls in their blocks, and places of variables in memory."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fluidnb.code_generator.functions import TYPES, Argument, Functions
+from fluidnb.errors import OpValueError, near
+from fluidnb.memory import arena
+from fluidnb.op.c_code import all_c_code, has_c_code
+from fluidnb.program import Program
+from fluidnb.program.shapes import with_shapes
+from fluidnb.program.sub_blocks import each_op, own_blocks
+from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from fluidnb.values.dtypes import VarType, np_dtype
+
+#: Operators that become statements of C, and those that move feeds and fetches.
+CONTROL = ("while", "conditional_block")
+_ENDS = ("feed", "fetch")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the generated code.
+
+    Attributes:
+        name: its name in the program.
+        shape: its sizes.
+        dtype: its dtype.
+        kind: ``fed``, ``fetched``, ``parameter`` or ``temporary``.
+        offset: its first byte in the arena, for temporaries.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    kind: str
+    offset: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of its elements."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its bytes."""
+        return self.count * self.dtype.itemsize
+
+    @property
+    def type(self) -> str:
+        """The type of C of its elements."""
+        return TYPES[self.dtype.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of an operator's function, or a statement that runs a block.
+
+    Attributes:
+        op: the operator.
+        function: name of the function; empty for control flow.
+        arguments: what it is called with.
+        block: index of the block that it runs, for control flow.
+        condition: name of its condition.
+    """
+
+    op: OpDesc
+    function: str = ""
+    arguments: tuple[Argument, ...] = ()
+    block: int = -1
+    condition: str = ""
+
+
+@dataclass(slots=True)
+class Plan:
+    """The code of a program as data.
+
+    Attributes:
+        functions: the functions of operators.
+        calls: block -> its calls in order.
+        variables: name -> variable, in the order of their first use.
+        homes: name -> the block that declares it.
+        feeds: names of the fed variables.
+        fetches: names of the fetched ones.
+        arena_size: bytes of the temporaries together.
+        trains: whether the program writes parameters.
+    """
+
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    functions: Functions = field(default_factory=Functions)
+    calls: dict[int, list[Call]] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    homes: dict[str, int] = field(default_factory=dict)
+    arena_size: int = 0
+    trains: bool = False
+
+    @property
+    def parameters(self) -> list[Variable]:
+        """The variables that outlive a run, by name."""
+        return sorted((v for v in self.variables.values() if v.kind == "parameter"), key=lambda v: v.name)
+
+
+def planned(program: Program, feed_shapes: Mapping[str, Sequence[int]], fetches: Sequence[str]) -> Plan:
+    """Plans the code of a program for fixed sizes of its feeds.
+
+    Raises:
+        OpValueError: operators without C code, all listed with their counts; or a size that is not known.
+    """
+    sized = with_shapes(program, {name: tuple(shape) for name, shape in feed_shapes.items()})
+    desc = sized.desc
+    plan = Plan(tuple(feed_shapes), tuple(fetches))
+    _refuse_missing(desc)
+    for home in _blocks(desc, 0):
+        plan.calls[home.idx] = [_call(plan, op) for op in home.ops if op.optype not in _ENDS]
+    _place(plan, desc)
+    return plan
+
+
+def _blocks(desc: ProgramDesc, index: int) -> Iterator[BlockDesc]:
+    """A block and those that it runs."""
+    home = desc.blocks[index]
+    yield home
+    for op in home.ops:
+        for inner in own_blocks(op):
+            yield from _blocks(desc, inner)
+
+
+def _refuse_missing(desc: ProgramDesc) -> None:
+    """Raises an error that lists all operators without C code."""
+    missing = Counter(op.optype for _, _, op in each_op(desc) if op.optype not in (*CONTROL, *_ENDS))
+    missing = Counter({type: n for type, n in missing.items() if not has_c_code(type)})
+    if missing:
+        listed = ", ".join(f"{type} ({n})" for type, n in missing.most_common())
+        first = missing.most_common(1)[0][0]
+        raise OpValueError(
+            f"{len(missing)} types of operators have no C code: {listed}.", expected="operators with C code",
+            received=f"{sum(missing.values())} operators without",
+            hint=near(first, all_c_code()) or "clone(for_test=True) and prune drop what inference does not need.",
+        )  # fmt: skip
+
+
+def _call(plan: Plan, op: OpDesc) -> Call:
+    """The call of an operator."""
+    if op.optype in CONTROL:
+        slot = "Condition" if op.optype == "while" else "Cond"
+        [condition, *more] = op.ins.get(slot, [])
+        if more or (op.optype == "conditional_block" and not op.attrs.get("is_scalar_condition", False)):
+            raise OpValueError(
+                f"{op.optype} with other than one condition of one element has no C code.",
+                expected="one condition", received=", ".join(op.ins.get(slot, [])),
+            )  # fmt: skip
+        return Call(op, block=own_blocks(op)[0], condition=condition)
+    function, arguments = plan.functions.add(op)
+    return Call(op, function, tuple(arguments))
+
+
+def _place(plan: Plan, desc: ProgramDesc) -> None:
+    """Find the variables that calls use, and give temporaries a place in the arena."""
+    lives: dict[str, list[int]] = {}
+    written = {n for _, _, op in each_op(desc) for names in op.outs.values() for n in names}
+
+    def visit(index: int, time: int | None) -> None:
+        for i, call in enumerate(plan.calls[index]):
+            now = i if time is None else time
+            used = [call.condition] if call.condition else [n for a in call.arguments for n in a.names]
+            for name in used:
+                lives.setdefault(name, [now, now])[1] = now
+            if call.block >= 0:
+                visit(call.block, now)
+
+    visit(0, None)
+    end = len(plan.calls[0])
+    for name in plan.fetches:
+        lives.setdefault(name, [0, end])[1] = end
+    for name in lives:
+        home, var = _declared(desc, name)
+        plan.homes[name] = home
+        shape, dtype = tuple(var.shape()), np_dtype(var.dtype())
+        if any(n < 0 for n in shape) or var.type() != VarType.LOD_TENSOR or dtype.name not in TYPES:
+            raise OpValueError(
+                f"{name} has no fixed size in C.", expected="a tensor whose sizes follow from the feeds",
+                received=f"shape {list(shape)}, {dtype}", hint="give the feeds' sizes: feeds={'x': [1, 3, 224, 224]}.",
+            )  # fmt: skip
+        kind = "fed" if name in plan.feeds else "parameter" if var.persistable() else "temporary"
+        plan.variables[name] = Variable(name, shape, dtype, kind)
+        plan.trains |= kind == "parameter" and name in written
+    rows = [
+        (lives[v.name][0], lives[v.name][1], v.size, i)
+        for i, v in enumerate(plan.variables.values())
+        if v.kind == "temporary"
+    ]
+    offsets, plan.arena_size = arena.place(rows)
+    for i, v in enumerate(list(plan.variables.values())):
+        if i in offsets:
+            plan.variables[v.name] = replace(v, offset=offsets[i])
+
+
+def _declared(desc: ProgramDesc, name: str) -> tuple[int, VarDesc]:
+    """The block that declares a variable, and its description."""
+    for block in desc.blocks:
+        if name in block.vars:
+            return block.idx, block.vars[name]
+    raise OpValueError(f"{name} is no variable of the program.", received=name)

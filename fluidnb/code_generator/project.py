@@ -1,0 +1,143 @@
+"""The files around a generated model: ``main.c``, ``Makefile`` and ``README.md``."""
+
+import struct
+
+import numpy as np
+
+from fluidnb.code_generator.model_text import ModelText, dtype_number
+from fluidnb.code_generator.plan import Variable
+
+MAKEFILE = """# make builds the program; make CC=clang with another compiler; make check runs it under sanitizers.
+CC ?= cc
+CFLAGS ?= -O3 -march=native
+WARNINGS = -std=c11 -Wall -Wextra -Wconversion
+
+model: main.c model.c model.h
+\t$(CC) $(WARNINGS) $(CFLAGS) main.c model.c -o $@ -lm
+
+checked: main.c model.c model.h
+\t$(CC) $(WARNINGS) -g -fsanitize=address,undefined main.c model.c -o $@ -lm
+
+clean:
+\trm -f model checked
+"""
+
+_MAIN = """// Runs the model on tensors in files: model WEIGHTS IN OUT [TIMES]
+//
+// IN has a file NAME.tensor for each feed, in Paddle's format; OUT gets one for each fetch. With TIMES the model runs
+// so often, and the time of a run is printed.
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void fail(const char *what, const char *path) {
+    fprintf(stderr, "%s %s\\n", what, path);
+    exit(1);
+}
+
+static void read_values(const char *folder, const char *name, void *values, size_t size) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.tensor", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (!file) fail("cannot open", path);
+    uint64_t levels = 0;
+    int32_t length = 0;
+    if (fseek(file, 4, SEEK_SET) || fread(&levels, 8, 1, file) != 1) fail("no tensor in", path);
+    for (uint64_t i = 0; i < levels; ++i) {
+        uint64_t bytes;
+        if (fread(&bytes, 8, 1, file) != 1 || bytes > 1u << 30 || fseek(file, (long)bytes, SEEK_CUR))
+            fail("no tensor in", path);
+    }
+    if (fseek(file, 4, SEEK_CUR) || fread(&length, 4, 1, file) != 1 || fseek(file, length, SEEK_CUR))
+        fail("no tensor in", path);
+    if (fread(values, 1, size, file) != size || fgetc(file) != EOF) fail("another number of values in", path);
+    fclose(file);
+}
+
+static void write_values(const char *folder, const char *name, const void *values, size_t size,
+                         const unsigned char *description, size_t length) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.tensor", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (!file) fail("cannot open", path);
+    const unsigned char zeros[16] = {0};
+    const int32_t bytes = (int32_t)length;
+    if (fwrite(zeros, 1, 16, file) != 16 || fwrite(&bytes, 4, 1, file) != 1 ||
+        fwrite(description, 1, length, file) != length || fwrite(values, 1, size, file) != size || fclose(file))
+        fail("cannot write", path);
+}
+
+"""
+
+
+def main_file(text: ModelText) -> str:
+    """``main.c`` of a model."""
+    plan, names = text.plan, text.names
+    feeds = [plan.variables[n] for n in plan.feeds if n in plan.variables]
+    fetches = [plan.variables[n] for n in plan.fetches if n in plan.variables]
+    lines = [_MAIN]
+    lines += [f"static {v.type} in_{names[v.name]}[{max(v.count, 1)}];\n" for v in feeds]
+    lines += [f"static {v.type} out_{names[v.name]}[{max(v.count, 1)}];\n" for v in fetches]
+    arguments = [f"in_{names[v.name]}" for v in feeds] + [f"out_{names[v.name]}" for v in fetches]
+    lines.append("\nint main(int count, char **words) {\n")
+    lines.append('    if (count < 4) fail("usage: model WEIGHTS IN OUT [TIMES]", "");\n')
+    if plan.parameters and text.embedded is None:
+        lines.append('    if (model_load(words[1])) fail("parameters do not fit:", words[1]);\n')
+    lines += [f'    read_values(words[2], "{names[v.name]}", in_{names[v.name]}, {v.size});\n' for v in feeds]
+    lines.append("    const int times = count > 4 ? atoi(words[4]) : 1;\n    const clock_t start = clock();\n")
+    lines.append(f"    for (int i = 0; i < times; ++i) {text.entry}({', '.join(arguments)});\n")
+    lines.append("    const double ms = (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC / times;\n")
+    lines.append('    if (count > 4) printf("%.3f ms\\n", ms);\n')
+    for v in fetches:
+        code = _description(v)
+        listed = ", ".join(str(byte) for byte in code)
+        lines.append(f"    const unsigned char of_{names[v.name]}[] = {{{listed}}};\n")
+        name = names[v.name]
+        lines.append(f'    write_values(words[3], "{name}", out_{name}, {v.size}, of_{name}, {len(code)});\n')
+    if plan.trains:
+        lines.append("    char path[4096];\n    snprintf(path, sizeof path, \"%s/weights.bin\", words[3]);\n")
+        lines.append('    if (model_save(path)) fail("cannot write", path);\n')
+    lines.append("    return 0;\n}\n")
+    return "".join(lines)
+
+
+def _description(v: Variable) -> bytes:
+    """A tensor's description in Paddle's files: dtype and sizes."""
+    return bytes([8, dtype_number(v)]) + b"".join(b"\x10" + _varint(n) for n in v.shape)
+
+
+def tensor_bytes(v: Variable, array: np.ndarray) -> bytes:
+    """An array as a tensor in Paddle's files."""
+    description = _description(v)
+    return struct.pack("<IQIi", 0, 0, 0, len(description)) + description + array.tobytes()
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def readme(text: ModelText) -> str:
+    """``README.md`` of a model."""
+    plan = text.plan
+    parameters = sum(v.size for v in plan.parameters)
+    lines = [
+        f"# {text.title}\n\n",
+        "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n",
+        "    make\n    ./model weights.bin IN OUT 100\n\n",
+        "`IN` has a file `NAME.tensor` for each feed, in Paddle's tensor format; `OUT` gets one for each fetch.\n\n",
+        "| | name in C | shape | dtype |\n|---|---|---|---|\n",
+    ]
+    for kind, names in (("feed", plan.feeds), ("fetch", plan.fetches)):
+        for v in (plan.variables[n] for n in names if n in plan.variables):
+            lines.append(f"| {kind} | `{text.names[v.name]}` | {list(v.shape)} | {v.dtype.name} |\n")
+    lines.append(
+        f"\nParameters: {len(plan.parameters)}, {parameters:,} bytes. Temporary variables: {plan.arena_size:,} bytes.\n"
+    )
+    return "".join(lines)
