@@ -1,7 +1,5 @@
 """The state that cells change: programs, counters of names, and the default programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary

@@ -33,6 +33,7 @@ _TYPES = {
     "array.tensor_array_to_tensor": "tensor_array_to_tensor tensor_array_to_tensor_grad",
     "array.tensor_arrays": "lod_array_length read_from_array write_to_array",
     "beam.search": "beam_search beam_search_decode gather_tree",
+    "compare.bitwise": "bitwise_and bitwise_not bitwise_or bitwise_xor",
     "compare.compare": (
         "allclose equal equal_all greater_equal greater_than less_equal less_than logical_and logical_not "
         "logical_or logical_xor not_equal "
@@ -67,10 +68,12 @@ _TYPES = {
     "distributed.transfer": "fetch_barrier recv send send_barrier",
     "elementwise.arithmetic": (
         "elementwise_add elementwise_add_grad elementwise_add_grad_grad elementwise_div elementwise_div_grad "
-        "elementwise_div_grad_grad elementwise_floordiv elementwise_max elementwise_max_grad elementwise_min "
-        "elementwise_min_grad elementwise_mod elementwise_mul elementwise_mul_grad elementwise_mul_grad_grad "
-        "elementwise_pow elementwise_pow_grad elementwise_sub elementwise_sub_grad elementwise_sub_grad_grad "
+        "elementwise_div_grad_grad elementwise_floordiv elementwise_fmax elementwise_fmax_grad elementwise_fmin "
+        "elementwise_fmin_grad elementwise_max elementwise_max_grad elementwise_min elementwise_min_grad "
+        "elementwise_mod elementwise_mul elementwise_mul_grad elementwise_mul_grad_grad elementwise_pow "
+        "elementwise_pow_grad elementwise_sub elementwise_sub_grad elementwise_sub_grad_grad "
     ),
+    "elementwise.atan2": "atan2 atan2_grad",
     "io.feed_fetch": "feed fetch",
     "io.print": "print",
     "io.save_load": "load load_combine save save_combine",
