@@ -110,6 +110,9 @@ def normalization(b: Batch) -> None:
         shared = [("MeanOut", "Mean"), ("VarianceOut", "Variance")]
         attrs = {"data_layout": layout, **more}
         b.add("batch_norm", inputs, attrs, outs, grad=["X", "Scale", "Bias"], in_place=shared, slopes=["Y"])
+    attrs, outs = {"n": 4, "alpha": 0.3}, ["Out", "MidOut"]
+    b.add("lrn", {"X": real(2, 6, 2, 3)}, attrs, outs, grad=True, slopes=["Out"])
+    b.add("lrn", {"X": real(2, 2, 3, 6)}, {**attrs, "data_format": "NHWC"}, outs, grad=True, slopes=["Out"])
     b.add("batch_norm", {"X": real(2, 3), **moments}, {}, ["Y", "SavedMean"])
 
 
@@ -305,6 +308,13 @@ def products(b: Batch) -> None:
         b.add("cumsum", {"X": real(2, 3, 4)}, attrs, grad=True), b.add("cumsum", {"X": whole(9, 3, 4)}, attrs)
     b.add("shape", {"Input": real(2, 3)}), b.add("size", {"Input": real(2, 3)})
     b.add("squared_l2_norm", {"X": real(3, 4)}, grad=True)
+    b.add("norm", {"X": real(2, 3, 4)}, {"axis": 1}, ["Out", "Norm"], grad=True, slopes=["Out"])
+    for factor in (2.0, 0.0, -1.5):
+        b.add("pow", {"X": real(3, 4, low=0.1)}, {"factor": factor}, grad=True)
+    b.add("pow", {"X": real(3, 4, low=0.1), "FactorTensor": real(1)}, grad=["X"])
+    unit = {"X": real(3, 8), "C_prev": real(3, 2)}
+    b.add("lstm_unit", unit, {"forget_bias": 0.5}, ["C", "H"], grad=True)
+    b.add("lstm_unit", unit, {}, ["C", "H"], grad=["X"], slopes=["H"])
     for longest in (1.0, 9.0):
         b.add("clip_by_norm", {"X": real(3, 4)}, {"max_norm": longest})
     b.add("assign_value", {}, {"shape": [2, 2], "dtype": "float32", "fp32_values": [0.1, -2.0, 3.5, 1e-9]})
