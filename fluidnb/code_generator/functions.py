@@ -79,7 +79,8 @@ class Functions:
         for name, helper in functions_of(code.file).items():
             if not re.search(rf"\b{name}\(", body) or name == code.function:
                 continue
-            generic = any(re.search(rf"\b{t}\b", helper.result + helper.parameters + helper.body) for t in types)
+            whole = f"{helper.result} {helper.parameters} {helper.body}"
+            generic = any(re.search(rf"\b{t}\b", whole) for t in types)
             typed = f"{name}_{types.get('T', 'float')}" if generic else name
             body = re.sub(rf"\b{name}\(", f"{typed}(", body)
             if typed in self.texts:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Binder
+from fluidnb.op import Array, Binder, Context
+from fluidnb.op.compile_context import CompileContext
 
 #: The dtypes of operators that compute with real numbers.
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -43,9 +44,9 @@ def zeros(b: Binder, out: Array) -> None:
     b(np.copyto, out, b.const(0, out.dtype))
 
 
-def of_paddle2(b: Binder) -> bool:
+def of_paddle2(c: Context) -> bool:
     """Whether an operator is in a program of version 2.0.0 on, where semantics changed; our own say version 0."""
-    block = b.op.desc.block
+    block = c.op.desc.block if isinstance(c, Binder) else c.block if isinstance(c, CompileContext) else None
     return block is not None and block.program.pb.version.version >= 2_000_000
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluidnb.op.c_code import all_c_code, c_code_of
 from tests.code_generator.batch import Batch
 
 _rng = np.random.default_rng(3)
@@ -36,6 +37,18 @@ def dense(b: Batch) -> None:
         b.add("elementwise_" + name, {"X": x, "Y": real(1, low=0.5)}, grad=True)
     for name in ("add", "sub", "mul", "div", "max", "min", "floordiv", "mod"):
         b.add("elementwise_" + name, {"X": whole(20, 3, 4) - 9, "Y": whole(5, 4) + 1})
+    x, y = real(2, 3), real(2, 3)
+    b.add("elementwise_sub", {"X": x, "Y": y}, in_place=[("Out", "X")])
+    b.add("elementwise_mul", {"X": x, "Y": y}, in_place=[("Out", "Y")])
+
+
+def activations(b: Batch) -> None:
+    """Functions of each element that are rows of the table."""
+    table = [type for type in all_c_code() if c_code_of(type).file.name == "table.c" and not type.endswith("_grad")]
+    assert len(table) > 40
+    for type in table:
+        b.add(type, {"X": real(3, 5, low=0.1, high=0.9)}, grad=True)
+        b.add(type, {"X": real(3, 5, low=-4, high=4).astype(np.float64)}, in_place=[("Out", "X")])
 
 
 def convolution(b: Batch) -> None:
@@ -44,7 +57,7 @@ def convolution(b: Batch) -> None:
         ((2, 3, 7, 8), (4, 3, 3, 3), {"paddings": [1, 1]}),
         ((2, 4, 7, 8), (6, 2, 3, 2), {"strides": [2, 1], "paddings": [0, 2], "groups": 2}),
         ((1, 2, 9, 9), (3, 2, 3, 3), {"dilations": [2, 3], "paddings": [1, 2, 3, 0]}),
-        ((1, 2, 6, 5), (3, 2, 1, 1), {"strides": [2, 3]}),
+        ((1, 2, 6, 5), (3, 2, 1, 1), {"strides": [2, 3]}), ((2, 4, 3, 5), (6, 2, 1, 1), {"groups": 2}),
         ((1, 2, 7, 6), (3, 2, 3, 3), {"strides": [2, 2], "padding_algorithm": "SAME"}),
         ((1, 2, 7, 6), (3, 2, 3, 3), {"padding_algorithm": "VALID", "paddings": [1, 1]}),
         ((2, 5, 6, 4), (3, 4, 3, 3), {"data_format": "NHWC", "paddings": [1, 0]}),
@@ -97,6 +110,9 @@ def normalization(b: Batch) -> None:
         shared = [("MeanOut", "Mean"), ("VarianceOut", "Variance")]
         attrs = {"data_layout": layout, **more}
         b.add("batch_norm", inputs, attrs, outs, grad=["X", "Scale", "Bias"], in_place=shared, slopes=["Y"])
+    attrs, outs = {"n": 4, "alpha": 0.3}, ["Out", "MidOut"]
+    b.add("lrn", {"X": real(2, 6, 2, 3)}, attrs, outs, grad=True, slopes=["Out"])
+    b.add("lrn", {"X": real(2, 2, 3, 6)}, {**attrs, "data_format": "NHWC"}, outs, grad=True, slopes=["Out"])
     b.add("batch_norm", {"X": real(2, 3), **moments}, {}, ["Y", "SavedMean"])
 
 
@@ -137,7 +153,8 @@ def losses(b: Batch) -> None:
         b.add("kldiv_loss", {"X": real(4, 5), "Target": shares}, {"reduction": reduction}, ["Loss"], grad=["X"])
     for reduction in ("none", "mean", "sum"):
         for inputs in (
-            {"X": real(4, 5), "Label": whole(5, 4)}, {"X": real(2, 5, 3, 2), "Label": whole(5, 2, 3, 2), "Weight": y[0]},
+            {"X": real(4, 5), "Label": whole(5, 4)},
+            {"X": real(2, 5, 3, 2), "Label": whole(5, 2, 3, 2), "Weight": y[0]},
         ):  # fmt: skip
             attrs = {"reduction": reduction, "ignore_index": 2}
             b.add("nll_loss", inputs, attrs, ["Out", "Total_weight"], grad=["X"], slopes=["Out"])
@@ -275,6 +292,7 @@ def products(b: Batch) -> None:
     b.add("matmul_v2", {"X": real(2, 3, 4), "Y": real(2, 5, 4)}, {"trans_y": True}, grad=True)
     b.add("matmul_v2", {"X": real(1, 4, 3), "Y": real(2, 4, 5)}, {"trans_x": True}, grad=["Y"])
     b.add("matmul_v2", {"X": real(4), "Y": real(2, 4, 5)}, {"trans_x": True}, grad=["X"])
+    b.add("matmul_v2", {"X": real(3, 19), "Y": real(5, 19)}, {"trans_y": True}, grad=True)
     b.add("bmm", {"X": real(2, 3, 4), "Y": real(2, 4, 5)}, grad=True)
     b.add("log_softmax", {"X": real(3, 4, high=9)}, grad=True)
     b.add("log_softmax", {"X": real(3, 4, 2)}, {"axis": 1}, grad=True)
@@ -290,6 +308,13 @@ def products(b: Batch) -> None:
         b.add("cumsum", {"X": real(2, 3, 4)}, attrs, grad=True), b.add("cumsum", {"X": whole(9, 3, 4)}, attrs)
     b.add("shape", {"Input": real(2, 3)}), b.add("size", {"Input": real(2, 3)})
     b.add("squared_l2_norm", {"X": real(3, 4)}, grad=True)
+    b.add("norm", {"X": real(2, 3, 4)}, {"axis": 1}, ["Out", "Norm"], grad=True, slopes=["Out"])
+    for factor in (2.0, 0.0, -1.5):
+        b.add("pow", {"X": real(3, 4, low=0.1)}, {"factor": factor}, grad=True)
+    b.add("pow", {"X": real(3, 4, low=0.1), "FactorTensor": real(1)}, grad=["X"])
+    unit = {"X": real(3, 8), "C_prev": real(3, 2)}
+    b.add("lstm_unit", unit, {"forget_bias": 0.5}, ["C", "H"], grad=True)
+    b.add("lstm_unit", unit, {}, ["C", "H"], grad=["X"], slopes=["H"])
     for longest in (1.0, 9.0):
         b.add("clip_by_norm", {"X": real(3, 4)}, {"max_norm": longest})
     b.add("assign_value", {}, {"shape": [2, 2], "dtype": "float32", "fp32_values": [0.1, -2.0, 3.5, 1e-9]})
@@ -360,7 +385,7 @@ def steps(b: Batch) -> None:
 
 
 GROUPS: list[Callable[[Batch], None]] = [
-    dense, convolution, pooling, normalization, losses, elements, shapes, reductions, products, images,
+    dense, activations, convolution, pooling, normalization, losses, elements, shapes, reductions, products, images,
     random, steps,
 ]  # fmt: skip
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, same, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.emit import FLOATS, apply, zeros
@@ -125,3 +126,11 @@ def _grad_grad_on_cuda(b: Binder) -> None:
     g = f.mul(f.mul(ddx, b["grad_out"]), f.number(factor) if given is None else given.reshape(1))
     less = None if given is None else f.sub(given.reshape(1), f.number(1))
     _slopes(b, g, b["X@GRAD"], less, np.float64(factor - 1))
+
+
+@c_code("pow", function="pow_of_each")
+@c_code("pow_grad", function="pow_of_each_grad")
+def _pow_in_c(c: Context) -> dict[str, Constant]:
+    given, factor = c.has("FactorTensor"), c.attr("factor", 1.0)
+    found: dict[str, Constant] = {"COUNT": c["X"].size, "FACTOR": "FactorTensor[0]" if given else float(factor)}
+    return {**found, "SQUARE": not given and factor == 2, "NOTHING": not given and factor == 0}

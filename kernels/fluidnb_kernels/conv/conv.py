@@ -5,6 +5,7 @@ has already, of a gradient that arrives and one of the operands. A transposed co
 convolution's images.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -204,6 +205,9 @@ def _define_in_c(type: str, transposed: bool) -> None:
             found |= {"S" + name: axis.stride, "D" + name: axis.dilation, "P" + name: axis.low}
         for letter, shape in (("X", image), ("Y", windows)):
             found |= {f"{letter}_{name}": n for name, n in zip("NCHW", steps_in(layout, shape), strict=True)}
+        if layout not in CHANNEL_LAST and all((a.window, a.stride, a.low, a.out) == (1, 1, 0, a.size) for a in axes):
+            size = math.prod(a.size for a in axes)  # windows of one element: the image as one row
+            found |= {"H": 1, "OH": 1, "W": size, "OW": size}
         return found
 
     base = "conv2d_transpose" if transposed else "conv2d"

@@ -21,14 +21,21 @@ static void product(const T *x, const T *y, T *out, ptrdiff_t m, ptrdiff_t k, pt
         }
 }
 
+// the sum of x · y over n elements; in eight parts, so that compilers make vector instructions of it
+static T dot_of(const T *x, ptrdiff_t x_step, const T *y, ptrdiff_t y_step, ptrdiff_t n) {
+    const ptrdiff_t whole = x_step == 1 && y_step == 1 ? n / 8 * 8 : 0;
+    T parts[8] = {0}, total = 0;
+    for (ptrdiff_t i = 0; i < whole; i += 8)
+        for (ptrdiff_t k = 0; k < 8; ++k) parts[k] += x[i + k] * y[i + k];
+    for (ptrdiff_t k = 0; k < 8; ++k) total += parts[k];
+    for (ptrdiff_t i = whole; i < n; ++i) total += x[i * x_step] * y[i * y_step];
+    return total;
+}
+
 // Out[M, N] = X[M, K] · Yᵀ, Y[N, K]
 static void product_with_rows(const T *x, const T *y, T *out, ptrdiff_t m, ptrdiff_t k, ptrdiff_t n) {
     for (ptrdiff_t i = 0; i < m; ++i)
-        for (ptrdiff_t j = 0; j < n; ++j) {
-            T total = 0;
-            for (ptrdiff_t l = 0; l < k; ++l) total += x[i * k + l] * y[j * k + l];
-            out[i * n + j] = total;
-        }
+        for (ptrdiff_t j = 0; j < n; ++j) out[i * n + j] = dot_of(x + i * k, 1, y + j * k, 1, k);
 }
 
 // Out[M, N] = Xᵀ · Y, X[K, M], Y[K, N]
@@ -63,11 +70,9 @@ static void add_product(T factor, const T *x, ptrdiff_t x_row, ptrdiff_t x_colum
                 for (ptrdiff_t j = 0; j < n; ++j) out[i * out_row + j] += a * y[l * y_row + j];
             }
         } else {
-            for (ptrdiff_t j = 0; j < n; ++j) {
-                T total = 0;
-                for (ptrdiff_t l = 0; l < k; ++l) total += x[i * x_row + l * x_column] * y[l * y_row + j * y_column];
-                out[i * out_row + j * out_column] += factor * total;
-            }
+            for (ptrdiff_t j = 0; j < n; ++j)
+                out[i * out_row + j * out_column] +=
+                    factor * dot_of(x + i * x_row, x_column, y + j * y_column, y_row, k);
         }
 }
 

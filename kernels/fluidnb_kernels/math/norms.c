@@ -22,3 +22,31 @@ void clip_by_norm(const T *X, T *Out) {
     const T length = (T)sqrt(squares_of(X, COUNT)), factor = length > LONGEST ? LONGEST / length : (T)1;
     for (ptrdiff_t i = 0; i < COUNT; ++i) Out[i] = X[i] * factor;
 }
+
+// Norm = √(ΣX² + EPSILON) along lines of N elements that are INNER apart; Out = X / Norm
+void norm(const T *X, T *Norm, T *Out) {
+    for (ptrdiff_t o = 0; o < OUTER; ++o)
+        for (ptrdiff_t j = 0; j < INNER; ++j) {
+            const ptrdiff_t from = o * N * INNER + j;
+            T total = 0;
+            for (ptrdiff_t k = 0; k < N; ++k) total += X[from + k * INNER] * X[from + k * INNER];
+            const T length = sqrt(total + EPSILON);
+            for (ptrdiff_t k = 0; k < N; ++k) Out[from + k * INNER] = X[from + k * INNER] / length;
+            if (Norm) Norm[o * INNER + j] = length;
+        }
+}
+
+// dX = (dOut - X · Σ(X · dOut) / Norm²) / Norm
+void norm_grad(const T *X, const T *Norm, const T *Out_GRAD, T *X_GRAD) {
+    for (ptrdiff_t o = 0; o < OUTER; ++o)
+        for (ptrdiff_t j = 0; j < INNER; ++j) {
+            const ptrdiff_t from = o * N * INNER + j;
+            const T length = Norm[o * INNER + j];
+            T total = 0;
+            for (ptrdiff_t k = 0; k < N; ++k) total += X[from + k * INNER] * Out_GRAD[from + k * INNER];
+            for (ptrdiff_t k = 0; k < N; ++k) {
+                const ptrdiff_t at = from + k * INNER;
+                X_GRAD[at] = (Out_GRAD[at] - X[at] * total / (length * length)) / length;
+            }
+        }
+}

@@ -410,3 +410,9 @@ def _gap_on_cuda(b: Binder) -> Array:
 @c_code("squared_l2_norm", "squared_l2_norm_grad", "clip_by_norm")
 def _norms_in_c(c: Context) -> dict[str, Constant]:
     return {"COUNT": c["X"].size, "LONGEST": c.attr("max_norm", 0.0)}
+
+
+@c_code("norm", "norm_grad")
+def _norm_in_c(c: Context) -> dict[str, Constant]:
+    lines, n, inner = lines_along(c["X"].shape, c.attr("axis"))
+    return {"OUTER": lines // max(inner, 1), "N": n, "INNER": inner, "EPSILON": c.attr("epsilon", 1e-10)}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import Source, ctype, each, lines_along, typed
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
@@ -102,3 +103,12 @@ def _launch(b: Binder, name: str, operands: tuple[Array, ...], window: tuple[int
     sizes = map(np.int64, lines_along(x.shape, -1 if last else 1)[1:])
     constants = (*map(np.int64, window), *map(np.float64, numbers), *sizes)
     each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size, *operands, *constants)
+
+
+@c_code("lrn", "lrn_grad")
+def _lrn_in_c(c: Context) -> dict[str, Constant]:
+    x = c["X"]
+    lines, channels, inner = lines_along(x.shape, -1 if c.attr("data_format", "AnyLayout") in CHANNEL_LAST else 1)
+    sizes = {"OUTER": lines // max(inner, 1), "C": channels, "INNER": inner}
+    numbers = {name.upper(): float(c.attr(name)) for name in ("k", "alpha", "beta")}
+    return {**sizes, **numbers, **dict(zip(("BEFORE", "BEHIND"), _window(c), strict=True))}

@@ -95,7 +95,7 @@ def shares_out(c: Context) -> bool:
 
 
 def counts_along(axis: Axis, exclusive: bool, bins: Bins) -> list[int]:
-    """How many elements each window along an axis counts as; what is behind the padding does not count."""
+    """The number of elements that each window along an axis counts as, without those behind the padding."""
     if exclusive:
         return [end - start for start, end in zip(bins.starts, bins.ends, strict=True)]
     starts = [i * axis.stride - axis.low for i in range(axis.out)]

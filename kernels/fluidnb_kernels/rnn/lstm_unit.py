@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import by_rows, ctype
@@ -100,3 +101,9 @@ def _launch(b: Binder, name: str, *arrays: Array) -> None:
     rows, width = b["C_prev"].shape
     settings = np.float64(b.attr("forget_bias", 0.0)), np.int64(width)
     by_rows(b, CUDA, f"{name}<{ctype(b['X'].dtype)}>", rows, width, b["X"], b["C_prev"], *arrays, *settings)
+
+
+@c_code("lstm_unit", "lstm_unit_grad")
+def _lstm_unit_in_c(c: Context) -> dict[str, Constant]:
+    rows, width = c["C_prev"].shape
+    return {"ROWS": rows, "WIDTH": width, "BIAS": c.attr("forget_bias", 0.0)}

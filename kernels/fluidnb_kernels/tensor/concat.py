@@ -233,7 +233,8 @@ def _concat_in_c(c: Context) -> dict[str, Constant]:
 @c_code("split")
 def _split_in_c(c: Context) -> dict[str, Constant]:
     require_fixed(c, "AxisTensor", "SectionsTensorList")
-    return _parts_in_c(c, *(lambda axis, sizes: (axis, c["X"].shape, sizes))(*_sections(c)), "Out")
+    axis, sizes = _sections(c)
+    return _parts_in_c(c, axis, c["X"].shape, sizes, "Out")
 
 
 _ATTRS = {

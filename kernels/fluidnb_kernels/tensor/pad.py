@@ -436,12 +436,13 @@ def _define(type: str, row: Row) -> None:
         layout = c.attr("data_format", "NCHW")
         shapes = c["X"].shape, c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape
         (n, channels, sizes), new = split_shape(shapes[0], layout), split_shape(shapes[1], layout)[2]
-        mode, around = c.attr("mode", "constant"), [sides for _, sides in sorted(borders(c).items())]
+        around = [sides for _, sides in sorted(borders(c).items())]
+        mode: Any = _MODES[c.attr("mode", "constant")]
         found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(shapes[0]), "OH": new[0], "OW": new[1]}
         found["VALUE"] = float(c.attr(row.value, 0.0))
         for letter, size, sides in zip("HW", sizes, around, strict=True):
             more: Any = {"constant_values": -1} if mode == "constant" else {}
-            found[letter + "_AT"] = np.pad(np.arange(size), sides, _MODES[mode], **more).tolist()
+            found[letter + "_AT"] = np.pad(np.arange(size), sides, mode, **more).tolist()
         for letter, shape in zip("XY", shapes, strict=True):
             found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
         return found
