@@ -190,7 +190,7 @@ class CodeGenerator:
             save_vars(Executor(CPUPlace()), folder, program, variables, filename="weights.bin")
 
     def build(
-        self, cc: str | None = None, dirname: str | os.PathLike[str] | None = None, flags: Sequence[str] = ("-O2",)
+        self, cc: str | None = None, dirname: str | os.PathLike[str] | None = None, flags: Sequence[str] = ("-O3",)
     ) -> str:
         """Compiles the program.
 

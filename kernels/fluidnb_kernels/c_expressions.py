@@ -17,7 +17,7 @@ def rows_of(file: Path, macro: str) -> dict[str, list[str]]:
         name -> its expressions, in which ``T`` is the dtype.
     """
     text = file.read_text(encoding="utf-8")
-    found = {}
+    found: dict[str, list[str]] = {}
     for match in re.finditer(rf"^{macro}\(", text, re.MULTILINE):
         name, *expressions = _arguments(text, match.end())
         found[name] = [in_c(each) for each in expressions]

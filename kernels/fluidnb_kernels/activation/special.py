@@ -189,7 +189,8 @@ def _gelu_grad(x: Operand, g: Operand) -> Operand:
 
 ROWS = {
     "lgamma": Row("the logarithm of |Γ(X)|", lambda x: x.through(lgamma), "dOut · digamma(X)", ("X",),
-                  lambda x, g: g * x.through(digamma), ("[0.5, 5.0]", "[0.5724, 3.1781]"), source="Paddle's lgamma_op", is_series=True),
+                  lambda x, g: g * x.through(digamma), ("[0.5, 5.0]", "[0.5724, 3.1781]"), source="Paddle's lgamma_op",
+                  is_series=True),
     "digamma": Row("the slope of the logarithm of Γ(X)", lambda x: x.through(digamma),
                    "dOut times the slope of digamma at X", ("X",),
                    lambda x, g: g * x.through(trigamma), ("[0.5, 5.0]", "[-1.9635,  1.5061]"),
