@@ -37,7 +37,8 @@ def in_c(expression: str) -> str:
 
 def _arguments(text: str, at: int) -> list[str]:
     """The arguments of a call from behind its opening parenthesis on."""
-    found, depth, start = [], 0, at
+    found: list[str] = []
+    depth, start = 0, at
     while True:
         char = text[at]
         if char == "(":
