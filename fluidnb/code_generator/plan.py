@@ -139,7 +139,7 @@ def _refuse_missing(desc: ProgramDesc) -> None:
         listed = ", ".join(f"{type} ({n})" for type, n in missing.most_common())
         first = missing.most_common(1)[0][0]
         raise OpValueError(
-            f"{len(missing)} types of operators have no C code: {listed}.", expected="operators with C code",
+            f"Operators without C code: {listed}.", expected="operators with C code",
             received=f"{sum(missing.values())} operators without",
             hint=near(first, all_c_code()) or "clone(for_test=True) and prune drop what inference does not need.",
         )  # fmt: skip
