@@ -265,6 +265,7 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
             return re.sub(rf'\b{other}\b(?!",? ?\{{)', name, text)
         return re.sub(rf"\b{other}", name, text)
     if kind == "op":
+        text = _without_c_code(text)
         return _renamed_op(_op_part(text, other) or text, other, name)
     lines = text.splitlines(keepends=True)
     return "".join(
@@ -301,6 +302,23 @@ def _renamed_op(text: str, other: str, name: str) -> str:
     text = "".join(renamed(line, i in bodies) for i, line in enumerate(text.splitlines(keepends=True), 1))
     source = _template("op").split("    Source: ")[1].splitlines()[0]
     return re.sub(r'(?<=\n    Source: )(?:(?!\n\n|\n    """).)*', source, text, flags=re.DOTALL)
+
+
+def _without_c_code(text: str) -> str:
+    """The file of an operator without the registration of C code, whose ``.c`` file the copy lacks."""
+    lines = text.splitlines(keepends=True)
+    for node in reversed(ast.parse(text).body):
+        names = [d.func.id for d in getattr(node, "decorator_list", []) if isinstance(d, ast.Call)
+                 and isinstance(d.func, ast.Name)]  # fmt: skip
+        start, end = node.lineno, node.end_lineno or 0
+        if isinstance(node, ast.FunctionDef) and "c_code" in names:
+            start = min(d.lineno for d in node.decorator_list)
+            del lines[start - 1 : end]
+            while start <= len(lines) and not lines[start - 1].strip():
+                del lines[start - 1]
+        elif isinstance(node, ast.ImportFrom) and node.module == "fluidnb.op.c_code":
+            del lines[start - 1 : end]
+    return "".join(lines)
 
 
 def _op_part(text: str, name: str) -> str:
