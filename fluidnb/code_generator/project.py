@@ -91,7 +91,8 @@ def main_file(text: ModelText) -> str:
     lines += [f"static {v.type} in_{names[v.name]}[{max(v.count, 1)}];\n" for v in feeds]
     lines += [f"static int64_t lod_{names[v.name]}[{plan.sequences + 1}];\n" for v in feeds if v.lod]
     lines += [f"static {v.type} out_{names[v.name]}[{max(v.count, 1)}];\n" for v in fetches]
-    arguments = [f"{kind}_{names[v.name]}" for v in feeds for kind in (("in", "lod") if v.lod else ("in",))] + [f"out_{names[v.name]}" for v in fetches]
+    arguments = [f"{kind}_{names[v.name]}" for v in feeds for kind in (("in", "lod") if v.lod else ("in",))]
+    arguments += [f"out_{names[v.name]}" for v in fetches]
     lines.append("\nint main(int count, char **words) {\n")
     lines.append('    if (count < 4) fail("usage: model WEIGHTS IN OUT [TIMES]", "");\n')
     if plan.parameters and text.embedded is None:
