@@ -46,8 +46,11 @@ class Functions:
     _names: dict[str, str] = field(default_factory=dict)  # text without its name -> name
     _counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, op: OpDesc) -> tuple[str, list[Argument]]:
+    def add(self, op: OpDesc, sequences: int) -> tuple[str, list[Argument]]:
         """The function of an operator and what it is called with.
+
+        Args:
+            sequences: the number of sequences in a variable that has any.
 
         Returns:
             The name, and an argument for each parameter.
@@ -61,7 +64,7 @@ class Functions:
         text = code.text
         arguments = _arguments(op, context, text)
         types = _types(op, context, arguments)
-        constants = code.constants(context)
+        constants = {**code.constants(context), "SEQUENCES": sequences}
         body = self._with_helpers(code, _typed(text.body, types), types)
         lines = [*_declared(constants, body, types.get("T", "float"))]
         body = self._with_helpers(code, _typed(_spelled(body, constants), types), types)
@@ -108,6 +111,8 @@ def _types(op: OpDesc, context: CompileContext, arguments: list[Argument]) -> di
     for argument in arguments:
         parameter = argument.parameter
         stated = types.get(parameter.type, parameter.type)
+        if parameter.is_lod:
+            continue
         for name in argument.names:
             dtype = context._spec(context._var(name)).dtype
             actual = TYPES.get(np.dtype(dtype).name if dtype is not None else "", "")

@@ -26,6 +26,7 @@ from fluidnb.runtime.native.compiler import compiler
 from fluidnb.runtime.save_load import save_vars
 from fluidnb.runtime.scope import global_scope, scope_guard
 from fluidnb.values.place import CPUPlace
+from fluidnb.values.tensor import LoDTensor
 
 #: Names of fed variables, the variables, or name -> sizes.
 Feeds = str | Variable | Sequence[str | Variable] | Mapping[str, Sequence[int]]
@@ -45,7 +46,8 @@ class CodeGenerator:
         fetches: the variables to compute, or their names.
         target: ``c``.
         scope: has the parameters; default the global scope.
-        batch: the size of a declared -1.
+        batch: the size of a declared -1; the number of sequences in feeds that have any. Such a feed needs sizes, its
+            most rows first: ``feeds={"words": [40, 1]}``.
         embed_weights: whether the parameters are written into the source; else they are in ``weights.bin``.
 
     Raises:
@@ -99,7 +101,7 @@ class CodeGenerator:
         whole = program if trains else prune(program, names)
         shapes = _feed_shapes(whole, feed, self._batch)
         self._scope = global_scope() if scope is None else scope
-        plan = planned(whole, shapes, names)
+        plan = planned(whole, shapes, names, self._batch)
         values = self._values(plan) if self._embeds else None
         title = f"{comment(', '.join(names))} of {comment(', '.join(shapes)) or 'nothing'}"
         self._ready = ModelText(plan, title, values)
@@ -233,7 +235,7 @@ class CodeGenerator:
             cc: the compiler, as for `build`.
 
         Returns:
-            The fetched arrays.
+            The fetched arrays; of one with sequences all rows, those behind the last sequence too.
         """
         with tempfile.TemporaryDirectory() as folder:
             again, self._folder = self._folder, None
@@ -289,6 +291,11 @@ def _feed_shapes(
                 f"The program has no variable {name}.", expected="a variable that is fed", received=name,
                 hint=near(name, known),
             )  # fmt: skip
+        if var.lod_level() and sizes is None:
+            raise OpValueError(
+                f"The feed {name} has sequences, and needs its most rows.", expected=f"feeds={{'{name}': [rows, ...]}}",
+                received="no sizes", hint=f"feeds={{'{name}': [100, ...]}} has room for 100 rows in {batch} sequences.",
+            )  # fmt: skip
         shape = tuple(var.shape()) if sizes is None else tuple(sizes)
         shapes[name] = tuple(batch if n < 0 else n for n in shape)
     return shapes
@@ -302,14 +309,22 @@ def write_feeds(text: ModelText, feed: Mapping[str, Any], folder: str) -> None:
             continue
         if name not in feed:
             raise NotFound(f"{name} is not fed.", expected=", ".join(text.plan.feeds), received=", ".join(feed))
-        array = np.ascontiguousarray(feed[name], var.dtype)
-        if array.shape != var.shape:
+        value = feed[name]
+        array = np.ascontiguousarray(value, var.dtype)
+        offsets = value.lod()[0] if var.lod and isinstance(value, LoDTensor) and value.lod() else []
+        fits = array.shape == var.shape
+        if var.lod:
+            fits = array.shape[1:] == var.shape[1:] and len(array) <= var.shape[0]
+            fits = fits and len(offsets) == text.plan.sequences + 1
+        if not fits:
+            wanted = f", {text.plan.sequences} sequences" if var.lod else ""
             raise OpValueError(
-                f"The feed {name} has another shape.", expected=str(list(var.shape)), received=str(list(array.shape)),
+                f"The feed {name} has another shape.", expected=f"{list(var.shape)}{wanted}",
+                received=f"{list(array.shape)}" + (f", {max(len(offsets) - 1, 0)} sequences" if var.lod else ""),
                 hint="sizes are fixed in generated code; generate it for this batch size.",
             )  # fmt: skip
         with atomic_write(os.path.join(folder, f"{text.names[name]}.tensor")) as file:
-            file.write(tensor_bytes(var, array))
+            file.write(tensor_bytes(var, array, offsets))
 
 
 def read_fetches(text: ModelText, folder: str) -> list[np.ndarray]:

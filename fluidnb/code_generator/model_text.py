@@ -42,7 +42,10 @@ class ModelText:
 
     def signature(self) -> str:
         """The declaration of the function that runs the program."""
-        feeds = [f"const {v.type} *{self.names[v.name]}" for v in self._of(self.plan.feeds)]
+        feeds = []
+        for v in self._of(self.plan.feeds):
+            feeds.append(f"const {v.type} *{self.names[v.name]}")
+            feeds += [f"const int64_t *{self.names[v.name]}_lod"] * (v.lod == v.name)
         fetches = [f"{v.type} *{self.names[v.name]}_out" for v in self._of(self.plan.fetches)]
         return f"void {self.entry}({', '.join(feeds + fetches) or 'void'})"
 
@@ -54,7 +57,11 @@ class ModelText:
         lines = [f"// {comment(self.title)}\n", _HEADER]
         verb = "Runs the program once and updates its parameters" if self.plan.trains else "Runs the program once"
         lines.append(f"// {verb}.\n")
-        lines += [f"//   {self._described(v)}, read\n" for v in self._of(self.plan.feeds)]
+        for v in self._of(self.plan.feeds):
+            lines.append(f"//   {self._described(v)}, read\n")
+            if v.lod:
+                lines.append(f"//   {self.names[v.name]}_lod: the {self.plan.sequences + 1} offsets of its sequences;")
+                lines.append(" rows behind the last one are zero\n")
         lines += [f"//   {self._described(v, '_out')}, written\n" for v in self._of(self.plan.fetches)]
         lines.append(self.signature() + ";\n\n")
         if self.plan.parameters:
@@ -117,6 +124,8 @@ class ModelText:
                 continue
             yield f"\n// Variables of block {index}.\nstatic struct {{\n"
             for v in there:
+                if v.lod == v.name:
+                    yield f"    const int64_t *{self.names[v.name]}_lod;  // the offsets of its sequences\n"
                 const = "const " if v.kind == "fed" else ""
                 yield f"    {const}{v.type} *{self.names[v.name]};  // {self._described(v)}, {v.kind}\n"
             yield f"}} scope_{index} = {{\n"
@@ -143,7 +152,10 @@ class ModelText:
         yield f"    // {comment(op_code(call.op))}\n"
         arguments = []
         for argument in call.arguments:
-            if argument.parameter.is_list:
+            if argument.parameter.is_lod:
+                source = self.plan.lods.get(argument.names[0], "") if argument.names else ""
+                arguments.append(f"{self._at(source)}_lod" if source else "NULL")
+            elif argument.parameter.is_list:
                 const = "const " if argument.parameter.is_input else ""
                 items = ", ".join(self._at(n) for n in argument.names)
                 arguments.append(f"({const}{argument.type} *const[]){{{items}}}")
@@ -155,6 +167,8 @@ class ModelText:
         yield f"\n{self.signature()} {{\n"
         for v in self._of(self.plan.feeds):
             yield f"    scope_0.{self.names[v.name]} = {self.names[v.name]};\n"
+            if v.lod:
+                yield f"    scope_0.{self.names[v.name]}_lod = {self.names[v.name]}_lod;\n"
         yield "    block_0();\n"
         for v in self._of(self.plan.fetches):
             yield f"    memcpy({self.names[v.name]}_out, {self._at(v.name)}, {v.size});\n"

@@ -11,8 +11,10 @@ import numpy as np
 from fluidnb.code_generator.functions import TYPES, Argument, Functions
 from fluidnb.errors import OpValueError, near
 from fluidnb.memory import arena
-from fluidnb.op.c_code import all_c_code, has_c_code
+from fluidnb.op import get_op
+from fluidnb.op.c_code import all_c_code, c_code_of, has_c_code
 from fluidnb.program import Program
+from fluidnb.program.pseudo_code import op_code
 from fluidnb.program.shapes import with_shapes
 from fluidnb.program.sub_blocks import each_op, own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -33,6 +35,7 @@ class Variable:
         dtype: its dtype.
         kind: ``fed``, ``fetched``, ``parameter`` or ``temporary``.
         offset: its first byte in the arena, for temporaries.
+        lod: the feed whose offsets of sequences it has; empty without sequences.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Variable:
     dtype: np.dtype[Any]
     kind: str
     offset: int = 0
+    lod: str = ""
 
     @property
     def count(self) -> int:
@@ -89,6 +93,8 @@ class Plan:
         fetches: names of the fetched ones.
         arena_size: bytes of the temporaries together.
         trains: whether the program writes parameters.
+        sequences: the number of sequences in each variable that has any.
+        lods: name of a variable with sequences -> the feed whose offsets it has.
     """
 
     feeds: tuple[str, ...]
@@ -99,6 +105,8 @@ class Plan:
     homes: dict[str, int] = field(default_factory=dict)
     arena_size: int = 0
     trains: bool = False
+    sequences: int = 0
+    lods: dict[str, str] = field(default_factory=dict)
 
     @property
     def parameters(self) -> list[Variable]:
@@ -106,16 +114,22 @@ class Plan:
         return sorted((v for v in self.variables.values() if v.kind == "parameter"), key=lambda v: v.name)
 
 
-def planned(program: Program, feed_shapes: Mapping[str, Sequence[int]], fetches: Sequence[str]) -> Plan:
+def planned(
+    program: Program, feed_shapes: Mapping[str, Sequence[int]], fetches: Sequence[str], sequences: int = 1
+) -> Plan:
     """Plans the code of a program for fixed sizes of its feeds.
+
+    Args:
+        sequences: the number of sequences in feeds that have any; the size of such a feed is its most rows.
 
     Raises:
         OpValueError: operators without C code, all listed with their counts; or a size that is not known.
     """
     sized = with_shapes(program, {name: tuple(shape) for name, shape in feed_shapes.items()})
     desc = sized.desc
-    plan = Plan(tuple(feed_shapes), tuple(fetches))
+    plan = Plan(tuple(feed_shapes), tuple(fetches), sequences=sequences)
     _refuse_missing(desc)
+    _follow_sequences(plan, desc)
     for home in _blocks(desc, 0):
         plan.calls[home.idx] = [_call(plan, op) for op in home.ops if op.optype not in _ENDS]
     _place(plan, desc)
@@ -145,6 +159,40 @@ def _refuse_missing(desc: ProgramDesc) -> None:
         )  # fmt: skip
 
 
+def _follow_sequences(plan: Plan, desc: ProgramDesc) -> None:
+    """Find which feed's sequences each variable has, and give open sizes their number.
+
+    A feed with sequences has a fixed number of rows, those behind its last sequence zero. Operators on rows compute
+    them all; operators on sequences, which get the offsets, write zeros there. What joins rows otherwise is refused.
+    """
+    top = desc.blocks[0].vars
+    plan.lods = {name: name for name in plan.feeds if name in top and top[name].lod_level()}
+    if any(top[name].lod_level() > 1 for name in plan.lods):
+        raise OpValueError("Sequences of sequences have no C code.", expected="lod_level 1", received="more levels")
+    if not plan.lods:
+        return
+    most = {name: top[name].shape()[0] for name in plan.lods}
+    for home, _, op in each_op(desc):
+        source = next((plan.lods[n] for names in op.ins.values() for n in names if n in plan.lods), "")
+        for name in (n for names in op.outs.values() for n in names):
+            var = home.find_var_recursive(name)
+            if var is None or var.type() != VarType.LOD_TENSOR or not var.shape():
+                continue
+            if source and var.lod_level():
+                plan.lods[name] = source
+            if var.shape()[0] < 0:
+                var.set_shape([most[plan.lods[name]] if name in plan.lods else plan.sequences, *var.shape()[1:]])
+        if source and op.optype not in (*CONTROL, *_ENDS) and not get_op(op.optype).is_grad:
+            slots = c_code_of(op.optype).text.slots
+            outs = [n for p in slots if not p.is_input for n in op.outs.get(p.slot, ())]
+            if not any(p.is_lod for p in slots) and not any(n in plan.lods for n in outs):
+                raise OpValueError(
+                    f"The C code of {op.optype} would join the rows of sequences with those behind the last one.",
+                    expected="operators that keep rows apart, or sequence operators", received=op_code(op),
+                    hint="sequence_pool makes a row of each sequence first.",
+                )  # fmt: skip
+
+
 def _call(plan: Plan, op: OpDesc) -> Call:
     """The call of an operator."""
     if op.optype in CONTROL:
@@ -156,7 +204,7 @@ def _call(plan: Plan, op: OpDesc) -> Call:
                 expected="one condition", received=", ".join(op.ins.get(slot, [])),
             )  # fmt: skip
         return Call(op, block=own_blocks(op)[0], condition=condition)
-    function, arguments = plan.functions.add(op)
+    function, arguments = plan.functions.add(op, plan.sequences)
     return Call(op, function, tuple(arguments))
 
 
@@ -168,7 +216,8 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
     def visit(index: int, time: int | None) -> None:
         for i, call in enumerate(plan.calls[index]):
             now = i if time is None else time
-            used = [call.condition] if call.condition else [n for a in call.arguments for n in a.names]
+            used = [call.condition] if call.condition else []
+            used += [n for a in call.arguments if not a.parameter.is_lod for n in a.names]
             for name in used:
                 lives.setdefault(name, [now, now])[1] = now
             if call.block >= 0:
@@ -188,7 +237,7 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
                 received=f"shape {list(shape)}, {dtype}", hint="give the feeds' sizes: feeds={'x': [1, 3, 224, 224]}.",
             )  # fmt: skip
         kind = "fed" if name in plan.feeds else "parameter" if var.persistable() else "temporary"
-        plan.variables[name] = Variable(name, shape, dtype, kind)
+        plan.variables[name] = Variable(name, shape, dtype, kind, lod=plan.lods.get(name, ""))
         plan.trains |= kind == "parameter" and name in written
     rows = [
         (lives[v.name][0], lives[v.name][1], v.size, i)

@@ -1,6 +1,8 @@
 """The files around a generated model: ``main.c``, ``Makefile`` and ``README.md``."""
 
 import struct
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +40,9 @@ static void fail(const char *what, const char *path) {
     exit(1);
 }
 
-static void read_values(const char *folder, const char *name, void *values, size_t size) {
+// Reads a tensor of a known number of bytes; with offsets of sequences it may have fewer, and the rest stays zero.
+static void read_values(const char *folder, const char *name, void *values, size_t size, int64_t *offsets,
+                        size_t sequences, size_t row) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.tensor", folder, name);
     FILE *file = fopen(path, "rb");
@@ -46,10 +50,15 @@ static void read_values(const char *folder, const char *name, void *values, size
     uint64_t levels = 0;
     int32_t length = 0;
     if (fseek(file, 4, SEEK_SET) || fread(&levels, 8, 1, file) != 1) fail("no tensor in", path);
-    for (uint64_t i = 0; i < levels; ++i) {
+    if (levels != (offsets ? 1 : 0)) fail("another number of levels of sequences in", path);
+    if (offsets) {
         uint64_t bytes;
-        if (fread(&bytes, 8, 1, file) != 1 || bytes > 1u << 30 || fseek(file, (long)bytes, SEEK_CUR))
-            fail("no tensor in", path);
+        if (fread(&bytes, 8, 1, file) != 1 || bytes != 8 * (sequences + 1) || fread(offsets, 1, bytes, file) != bytes)
+            fail("another number of sequences in", path);
+        for (size_t i = 0; i < sequences; ++i)
+            if (offsets[0] || offsets[i] > offsets[i + 1]) fail("no offsets of sequences in", path);
+        if (offsets[sequences] > (int64_t)(size / row)) fail("too many rows in", path);
+        size = (size_t)offsets[sequences] * row;
     }
     if (fseek(file, 4, SEEK_CUR) || fread(&length, 4, 1, file) != 1 || fseek(file, length, SEEK_CUR))
         fail("no tensor in", path);
@@ -80,13 +89,18 @@ def main_file(text: ModelText) -> str:
     fetches = [plan.variables[n] for n in plan.fetches if n in plan.variables]
     lines = [_MAIN]
     lines += [f"static {v.type} in_{names[v.name]}[{max(v.count, 1)}];\n" for v in feeds]
+    lines += [f"static int64_t lod_{names[v.name]}[{plan.sequences + 1}];\n" for v in feeds if v.lod]
     lines += [f"static {v.type} out_{names[v.name]}[{max(v.count, 1)}];\n" for v in fetches]
-    arguments = [f"in_{names[v.name]}" for v in feeds] + [f"out_{names[v.name]}" for v in fetches]
+    arguments = [f"{kind}_{names[v.name]}" for v in feeds for kind in (("in", "lod") if v.lod else ("in",))]
+    arguments += [f"out_{names[v.name]}" for v in fetches]
     lines.append("\nint main(int count, char **words) {\n")
     lines.append('    if (count < 4) fail("usage: model WEIGHTS IN OUT [TIMES]", "");\n')
     if plan.parameters and text.embedded is None:
         lines.append('    if (model_load(words[1])) fail("parameters do not fit:", words[1]);\n')
-    lines += [f'    read_values(words[2], "{names[v.name]}", in_{names[v.name]}, {v.size});\n' for v in feeds]
+    for v in feeds:
+        name, row = names[v.name], v.size // max(v.shape[0], 1) if v.shape else v.size
+        lod = f"lod_{name}, {plan.sequences}, {row}" if v.lod else "NULL, 0, 0"
+        lines.append(f'    read_values(words[2], "{name}", in_{name}, {v.size}, {lod});\n')
     lines.append("    const int times = count > 4 ? atoi(words[4]) : 1;\n    const clock_t start = clock();\n")
     lines.append(f"    for (int i = 0; i < times; ++i) {text.entry}({', '.join(arguments)});\n")
     lines.append("    const double ms = (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC / times;\n")
@@ -109,10 +123,12 @@ def _description(v: Variable) -> bytes:
     return bytes([8, dtype_number(v)]) + b"".join(b"\x10" + _varint(n) for n in v.shape)
 
 
-def tensor_bytes(v: Variable, array: np.ndarray) -> bytes:
-    """An array as a tensor in Paddle's files."""
-    description = _description(v)
-    return struct.pack("<IQIi", 0, 0, 0, len(description)) + description + array.tobytes()
+def tensor_bytes(v: Variable, array: np.ndarray, offsets: Sequence[int] = ()) -> bytes:
+    """An array as a tensor in Paddle's files, with the offsets of its sequences."""
+    description = _description(replace(v, shape=array.shape))
+    level = struct.pack(f"<Q{len(offsets)}Q", 8 * len(offsets), *offsets) if offsets else b""
+    start = struct.pack("<IQ", 0, 1 if offsets else 0) + level + struct.pack("<Ii", 0, len(description))
+    return start + description + array.tobytes()
 
 
 def _varint(number: int) -> bytes:

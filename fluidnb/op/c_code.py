@@ -2,8 +2,9 @@
 
 The file stands beside the Python file with the kernels. A function takes a pointer for each slot that it uses, named
 like the slot (``Out@GRAD`` is ``Out_GRAD``); a list slot is a pointer to pointers, an output without a consumer is
-NULL. Sizes and attributes are constants in capitals, which a rule computes from the operands. In the text, ``T`` and
-``I`` stand for the dtypes of the operands that are declared with them.
+NULL. ``X_LOD`` is the offsets of the sequences in X, of which there are ``SEQUENCES``; such a function writes zeros
+into the rows behind the last one. Sizes and attributes are constants in capitals, which a rule computes from the
+operands. In the text, ``T`` and ``I`` stand for the dtypes of the operands that are declared with them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Parameter:
         type: type of its elements in the text: ``T``, ``I`` or a type of C.
         is_input: whether the function only reads it.
         is_list: whether it is a pointer for each variable of the slot.
+        is_lod: whether it is the offsets of the slot's sequences.
     """
 
     slot: str
@@ -45,6 +47,7 @@ class Parameter:
     type: str
     is_input: bool
     is_list: bool
+    is_lod: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,10 @@ class CText:
             if not words or words == ["void"]:
                 continue
             type = next(word for word in words if word not in ("const", "*"))
-            slot = re.sub(r"_GRAD$", "@GRAD", words[-1])
-            found.append(Parameter(slot, words[-1], type, words[0] == "const", words.count("*") == 2))
+            name = words[-1]
+            is_lod = name.endswith("_LOD")
+            slot = re.sub(r"_GRAD$", "@GRAD", name.removesuffix("_LOD"))
+            found.append(Parameter(slot, name, type, words[0] == "const", words.count("*") == 2, is_lod))
         return found
 
 

@@ -38,6 +38,9 @@ ACTIVATIONS = {
     "identity": Activation(_identity, lambda y, out: out.fill(1)),
 }
 
+#: The same as expressions of x in C.
+IN_C = {"sigmoid": "(T)1 / ((T)1 + exp(-x))", "tanh": "tanh(x)", "relu": "x > (T)0 ? x : (T)0", "identity": "x"}
+
 #: The names in the order of the numbers that gru_unit gives them.
 BY_NUMBER = ("identity", "sigmoid", "tanh", "relu")
 

@@ -11,10 +11,11 @@ from functools import partial
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
-from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, Activation
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, Activation
 from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rules import agree, fits
@@ -348,6 +349,16 @@ def gru(b: Binder) -> None:
     Source: Fluid's gru_op (Chung et al. 2014; with origin_mode Cho et al. 2014).
     """
     _emit(b, _network(b), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "H0", "Hidden")
+
+
+@c_code("gru")
+def _gru_in_c(c: Context) -> dict[str, Constant]:
+    rows, width = c["Hidden"].shape
+    return {
+        "COUNT": rows * width, "WIDTH": width, "REVERSE": int(c.attr("is_reverse")),
+        "ORIGIN": int(c.attr("origin_mode")), "GATE": IN_C[c.attr("gate_activation")],
+        "CANDIDATE": IN_C[c.attr("activation")],
+    }  # fmt: skip
 
 
 @grad_op("gru_grad", dtype_slot="Input", cuda=FLOATS)

@@ -1,8 +1,9 @@
 """lstm and lstmp: a long short-term memory over sequences, without and with a projection."""
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rnn.activations import ACTIVATIONS
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, IN_C
 from fluidnb_kernels.rnn.lstm_run import Lstm, emit, emit_back, network
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import one_dtype, require_lod
@@ -106,6 +107,16 @@ def lstm(b: Binder) -> None:
     Source: Fluid's lstm_op (Hochreiter and Schmidhuber 1997; peepholes of Gers and Schmidhuber 2000).
     """
     emit(b, network(b), "Hidden")
+
+
+@c_code("lstm")
+def _lstm_in_c(c: Context) -> dict[str, Constant]:
+    rows, width = c["Hidden"].shape
+    return {
+        "COUNT": rows * width, "WIDTH": width, "REVERSE": int(c.attr("is_reverse")),
+        "PEEPHOLES": int(c.attr("use_peepholes")), "GATE": IN_C[c.attr("gate_activation")],
+        "CELL": IN_C[c.attr("cell_activation")], "CANDIDATE": IN_C[c.attr("candidate_activation")],
+    }  # fmt: skip
 
 
 @grad_op("lstm_grad", dtype_slot="Input", cuda=FLOATS)

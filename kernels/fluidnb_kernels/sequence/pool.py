@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written, zeros
@@ -101,6 +102,16 @@ def sequence_pool(b: Binder) -> None:
     emit_reduce(b, np.add, x, offsets, out, pad)
     if kind != "SUM":
         b(np.divide, out, column(_divisor(lengths, kind), out), out=out)
+
+
+@c_code("sequence_pool", "sequence_pool_grad", "sequence_softmax")
+def _in_c(c: Context) -> dict[str, Constant]:
+    shape, kind = c["X"].shape, c.attr("pooltype", "AVERAGE")
+    return {
+        "COUNT": product(shape), "WIDTH": product(shape[1:]), "PAD": float(c.attr("pad_value", 0.0)),
+        "IS_SUM": int(kind in _DIVIDED), "IS_AVERAGE": int(kind == "AVERAGE"), "IS_ROOT": int(kind == "SQRT"),
+        "IS_MAX": int(kind == "MAX"), "IS_LAST": int(kind == "LAST"),
+    }  # fmt: skip
 
 
 def _ends(offsets: Array, kind: str) -> Array:
