@@ -37,6 +37,7 @@ NOT_RUN = {
     "attach": "it needs a training by several roles; tests/magics/test_roles.py runs it",
     "roles": "it needs a program with an optimizer; tests/magics/test_roles.py runs it",
     "serve": "it opens a port that another process may have; tests/magics/test_serve.py runs it",
+    "compile": "it writes a folder; tests/magics/test_compile.py runs it",
     "compat": "it changes the modules of the process; tests/magics/test_old_names.py runs it",
     "open": "it needs a saved model; tests/magics/test_open.py runs it",
     "block": "it leaves a block open; tests/magics/test_blocks.py runs it",
@@ -100,16 +101,20 @@ def test_similar_commands_are_commands_and_differ() -> None:
 
 
 def test_an_option_is_the_same_wherever_it_is() -> None:
-    """Takes a value or not, and what it is called, are the same in all commands of %fluid and of fluidnb."""
+    """Takes a value or not, and what it is called, are the same in all commands of %fluid and of fluidnb.
+
+    ``--feed`` has expressions in a notebook, and a file in a shell.
+    """
     actions = defaultdict(set)
     words = make_parser()._subparsers._group_actions[0].choices
-    parsers = [*(c.parser for c in COMMANDS.values() if c.parser is not None), *words.values()]
-    assert len(parsers) > 40 and set(words) == set(CLI)
-    for parser in parsers:
+    magics = [c.parser for c in COMMANDS.values() if c.parser is not None]
+    assert len(magics) + len(words) > 40 and set(words) == set(CLI)
+    for parser in (*magics, *words.values()):
         for action in parser._actions:
             for name in action.option_strings:
                 flag = isinstance(action, argparse._StoreTrueAction | argparse._HelpAction)
-                actions[name].add((flag, action.metavar or (None if flag else action.dest.upper())))
+                where = name if name != "--feed" else f"{name} of {'%fluid' if parser in magics else 'fluidnb'}"
+                actions[where].add((flag, action.metavar or (None if flag else action.dest.upper())))
     assert {name: kinds for name, kinds in actions.items() if len(kinds) > 1} == {}
 
 

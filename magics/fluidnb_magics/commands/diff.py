@@ -14,7 +14,7 @@ from fluidnb_magics.session.workbench import Workbench
 
 @command(Section.INSPECT, "diff before after")
 @argument("programs", nargs="*", help="two of: a program of the session, an expression, a file")
-@argument("--around", type=int, default=2, help="operators shown before and after one that differs (2)")
+@argument("--around", type=int, metavar="N", default=2, help="operators shown before and after one that differs (2)")
 @program_option("the program of this session that others are compared with (main)")
 def diff(bench: Workbench, args: Namespace) -> None:
     """Show the differences between two programs, or those of the last change.
