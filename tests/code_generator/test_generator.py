@@ -45,7 +45,7 @@ def test_numbers_of_the_executor(tmp_path: Path) -> None:
     generator.build(None, tmp_path / "strict", STRICT)
 
 
-@pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
+@pytest.mark.skipif(shutil.which("clang") is None, reason="no clang")
 def test_clang_builds_it(tmp_path: Path) -> None:
     y = classifier()
     started()
