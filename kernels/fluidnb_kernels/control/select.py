@@ -1,7 +1,9 @@
 """select_input, select_output: one of several ways, by a number."""
 
+import math
 
 from fluidnb.op import Binder, Context, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.gradients import gradient_by
@@ -80,6 +82,15 @@ def select_input(b: Binder) -> None:
     Source: Paddle's select_input_op.
     """
     _take(b)
+
+
+@c_code("select_input")
+def _select_in_c(c: Context) -> dict[str, Constant]:
+    c.require(
+        all(x.shape == c["Out"].shape for x in c.all("X")), "The C code of select_input takes tensors of one shape.",
+        expected=list(c["Out"].shape), received=[list(x.shape) for x in c.all("X")],
+    )  # fmt: skip
+    return {"COUNT": math.prod(c["Out"].shape), "WAYS": len(c.inputs["X"])}
 
 
 def _output_infer(c: Context) -> None:

@@ -1,8 +1,11 @@
 """quantize_linear, dequantize_linear: numbers to whole ones of a few bits by a scale, and back."""
 
+import math
+
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.rules import checked, one_axis
 
 _ATTRS = {
@@ -102,3 +105,15 @@ def dequantize_linear(b: Binder) -> None:
     if b.attr("only_observer", False):
         return b(np.copyto, b["Y"], b["X"])
     b(dequantize, b["X"], b["Scale"], _shape(b), _largest(b), b["Y"])
+
+
+@c_code("quantize_linear", "dequantize_linear")
+def _in_c(c: Context) -> dict[str, Constant]:
+    x, shape = c["X"], _shape(c)
+    axis = shape.index(-1) if shape else 0
+    return {
+        "COUNT": math.prod(x.shape), "CHANNELS": x.shape[axis] if shape else 1,
+        "INNER": math.prod(x.shape[axis + 1 :]) if shape else 1, "LARGEST": _largest(c),
+        "AWAY": int(c.attr("round_type", 0) == 1), "ONLY_OBSERVED": int(c.attr("only_observer", False)),
+        "TINY": float(np.finfo(x.dtype).tiny),
+    }  # fmt: skip

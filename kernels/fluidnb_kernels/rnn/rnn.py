@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.random.dropout import check_rate
 from fluidnb_kernels.rules import checked, fits
 
@@ -252,6 +253,16 @@ def _infer(c: Context) -> None:
         c.set("State", shape, x.dtype, (), i)
     c.set("DropoutState", (0,), np.uint8)
     c.set("Reserve", (0,), x.dtype)
+
+
+@c_code("rnn")
+def _rnn_in_c(c: Context) -> dict[str, Constant]:
+    sizes, (time, batch, features) = _sizes(c), c["Input"].shape
+    return {
+        "TIME": time, "BATCH": batch, "FEATURES": features, "WIDTH": sizes.width, "LAYERS": sizes.layers,
+        "SIDES": sizes.sides, "GATES": GATES[sizes.mode], "STATES": sizes.states, "IS_LSTM": int(sizes.mode == "LSTM"),
+        "IS_GRU": int(sizes.mode == "GRU"), "IS_RELU": int(sizes.mode == "RNN_RELU"),
+    }  # fmt: skip
 
 
 def _arrays(b: Binder) -> list[Array]:
