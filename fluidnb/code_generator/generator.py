@@ -18,6 +18,7 @@ from fluidnb.code_generator.project import MAKEFILE, main_file, readme, tensor_b
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.extras import command as install_command
 from fluidnb.files.atomic_write import atomic_write
+from fluidnb.passes.shape_folding import fold_shapes
 from fluidnb.program import Program, Variable, default_main_program, program_guard
 from fluidnb.program.constants import role_of
 from fluidnb.program.prune import prune
@@ -100,6 +101,8 @@ class CodeGenerator:
         trains = any(role_of(op.desc) == "optimizer" for op in program.global_block().ops)
         whole = program if trains else prune(program, names)
         shapes = _feed_shapes(whole, feed, self._batch)
+        whole = fold_shapes(whole, shapes)
+        whole = whole if trains else prune(whole, names)
         self._scope = global_scope() if scope is None else scope
         plan = planned(whole, shapes, names, self._batch)
         values = self._values(plan) if self._embeds else None
@@ -310,7 +313,7 @@ def write_feeds(text: ModelText, feed: Mapping[str, Any], folder: str) -> None:
         if name not in feed:
             raise NotFound(f"{name} is not fed.", expected=", ".join(text.plan.feeds), received=", ".join(feed))
         value = feed[name]
-        array = np.ascontiguousarray(value, var.dtype)
+        array = np.asarray(value, var.dtype, order="C")
         offsets = value.lod()[0] if var.lod and isinstance(value, LoDTensor) and value.lod() else []
         fits = array.shape == var.shape
         if var.lod:
