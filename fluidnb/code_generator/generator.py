@@ -297,7 +297,7 @@ def _feed_shapes(
         if var.lod_level() and sizes is None:
             raise OpValueError(
                 f"The feed {name} has sequences, and needs its most rows.", expected=f"feeds={{'{name}': [rows, ...]}}",
-                received="no sizes", hint=f"feeds={{'{name}': [100, ...]}} has room for 100 rows in {batch} sequences.",
+                received="no sizes", hint=f"feeds={{'{name}': [100, ...]}} takes up to 100 rows in {batch} sequences.",
             )  # fmt: skip
         shape = tuple(var.shape()) if sizes is None else tuple(sizes)
         shapes[name] = tuple(batch if n < 0 else n for n in shape)
