@@ -36,6 +36,7 @@ from fluidnb_kernels.emulator import CompileError
 from tests.cuda.mutants import Mutant, affected, changed, touches
 from tests.cuda.twins import has_kernel, run_twins
 
+fluidnb_kernels.import_all()  # so that all sources are known
 ROOT = Path(fluidnb_kernels.__file__).parent
 #: How a process ends in which a case failed, and one whose text did not compile.
 NOTICED, REFUSED = 3, 4
