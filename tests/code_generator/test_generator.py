@@ -17,9 +17,11 @@ from fluidnb.cli.entry import main
 from fluidnb.code_generator import CodeGenerator
 from fluidnb.code_generator.names import Names, comment, identifier
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError
+from tests.code_generator.batch import SANITIZERS, WARNINGS
 
 layers = fluid.layers
-STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-g", "-fsanitize=address,undefined")
+#: Flags of the strictest build: all warnings are errors, and sanitizers end the program at the first finding.
+STRICT = (*WARNINGS, "-Wshadow", *SANITIZERS)
 
 
 def started(*fetches: Any) -> Any:
@@ -35,21 +37,23 @@ def classifier() -> Any:
     return layers.fc(layers.fc(x, 5, act="tanh"), 3, act="softmax")
 
 
-def test_numbers_of_the_executor(tmp_path: Path) -> None:
+def test_numbers_of_the_executor() -> None:
     y = classifier()
     x = np.random.RandomState(0).randn(2, 4).astype("float32")
     [expected] = started().run(feed={"x": x}, fetch_list=[y])
     generator = CodeGenerator(feeds=["x"], fetches=[y], batch=2)
-    [got] = generator.run({"x": x})
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
-    generator.build(None, tmp_path / "strict", STRICT)
+    for cc in (None, " ".join(("gcc", *STRICT))):
+        [got] = generator.run({"x": x}, cc)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="no clang")
-def test_clang_builds_it(tmp_path: Path) -> None:
+def test_clang_builds_it() -> None:
     y = classifier()
-    started()
-    CodeGenerator(feeds=["x"], fetches=[y]).build("clang", tmp_path / "code", STRICT)
+    x = np.ones((1, 4), "float32")
+    [expected] = started().run(feed={"x": x}, fetch_list=[y])
+    [got] = CodeGenerator(feeds=["x"], fetches=[y]).run({"x": x}, " ".join(("clang", *STRICT)))
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 def test_embedded_parameters(tmp_path: Path) -> None:
@@ -103,7 +107,7 @@ def test_the_makefile_and_the_program_by_themselves(tmp_path: Path) -> None:
     assert done.returncode == 1 and "parameters do not fit" in done.stderr
 
 
-def test_hostile_names(tmp_path: Path) -> None:
+def test_hostile_names() -> None:
     names = ["int", "a.b", "a_b", "*/ int main(void) { } /*", "\u202etxt", "x" * 5000, '"', "??/", "1st", "model_run"]
     block = fluid.default_main_program().global_block()
     last = layers.data("start \\", [3])
@@ -114,8 +118,7 @@ def test_hostile_names(tmp_path: Path) -> None:
     x = np.ones((1, 3), "float32")
     [expected] = fluid.Executor(fluid.CPUPlace()).run(feed={"start \\": x}, fetch_list=[last])
     generator = CodeGenerator(feeds=["start \\"], fetches=[last])
-    generator.build(None, tmp_path / "code", STRICT)
-    np.testing.assert_allclose(generator.run({"start \\": x})[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(generator.run({"start \\": x}, " ".join(("gcc", *STRICT)))[0], expected, rtol=1e-6)
     assert "\u202e" not in generator.source() + generator.source("main.c") + generator.source("README.md")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,12 @@ import pytest
 import fluidnb as fluid
 from fluidnb.code_generator import CodeGenerator
 from fluidnb.errors import OpValueError
+from tests.code_generator.batch import SANITIZERS, WARNINGS
 
 layers = fluid.layers
 LENGTHS = [3, 0, 4, 1]
-STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-g", "-fsanitize=address,undefined")
+#: The compiler with all warnings as errors, and with sanitizers, which end the program at the first finding.
+STRICT = " ".join(("gcc", *WARNINGS, *SANITIZERS))
 
 
 def words(lengths: list[int] = LENGTHS) -> Any:
@@ -23,19 +24,18 @@ def words(lengths: list[int] = LENGTHS) -> Any:
     return fluid.create_lod_tensor(ids, [lengths], fluid.CPUPlace())
 
 
-def compare(fetch: Any, tmp_path: Path, rows: int | None = None, lengths: list[int] = LENGTHS) -> None:
+def compare(fetch: Any, rows: int | None = None, lengths: list[int] = LENGTHS) -> None:
     """The executor's result and that of C, with room for more rows than there are."""
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
     feed = {"words": words(lengths)}
     [expected] = exe.run(feed=feed, fetch_list=[fetch], return_numpy=False)
     code = CodeGenerator(feeds={"words": [10, 1]}, fetches=[fetch], batch=len(lengths))
-    [got] = code.run(feed)
+    [got] = code.run(feed, STRICT)
     expected = np.asarray(expected)
     np.testing.assert_allclose(got[: len(expected)], expected, rtol=1e-5, atol=1e-6)
     if rows is not None:
         assert got.shape[0] == rows and not got[len(expected) :].any()
-    code.build(None, tmp_path / "strict", STRICT)
 
 
 def embedded(width: int) -> Any:
@@ -44,28 +44,28 @@ def embedded(width: int) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["sum", "average", "sqrt", "max", "last", "first"])
-def test_pools(kind: str, tmp_path: Path) -> None:
-    compare(layers.fc(layers.sequence_pool(embedded(6), kind), 3, act="softmax"), tmp_path)
+def test_pools(kind: str) -> None:
+    compare(layers.fc(layers.sequence_pool(embedded(6), kind), 3, act="softmax"))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("peepholes", [False, True])
-def test_lstm(reverse: bool, peepholes: bool, tmp_path: Path) -> None:
+def test_lstm(reverse: bool, peepholes: bool) -> None:
     projected = layers.fc(embedded(5), 4 * 6)
     hidden, _ = layers.dynamic_lstm(projected, 4 * 6, is_reverse=reverse, use_peepholes=peepholes)
-    compare(hidden, tmp_path, rows=10)
+    compare(hidden, rows=10)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_gru_and_a_classifier(reverse: bool, tmp_path: Path) -> None:
+def test_gru_and_a_classifier(reverse: bool) -> None:
     hidden = layers.dynamic_gru(layers.fc(embedded(5), 3 * 6), 6, is_reverse=reverse)
-    compare(layers.fc(layers.sequence_pool(hidden, "last"), 3, act="softmax"), tmp_path)
+    compare(layers.fc(layers.sequence_pool(hidden, "last"), 3, act="softmax"))
 
 
-def test_softmax_and_attention(tmp_path: Path) -> None:
+def test_softmax_and_attention() -> None:
     vectors = embedded(5)
     weights = layers.sequence_softmax(layers.fc(vectors, 1))
-    compare(layers.sequence_pool(layers.elementwise_mul(vectors, weights, axis=0), "sum"), tmp_path)
+    compare(layers.sequence_pool(layers.elementwise_mul(vectors, weights, axis=0), "sum"))
 
 
 def test_a_training_step() -> None:
@@ -77,9 +77,10 @@ def test_a_training_step() -> None:
     exe.run(fluid.default_startup_program())
     feed = {"words": words(), "label": np.array([[0], [1], [2], [1]])}
     step = CodeGenerator(feeds={"words": [10, 1], "label": [4, 1]}, fetches=[loss], batch=4)
-    first, second = step.run(feed), exe.run(feed=feed, fetch_list=[loss])
+    first, second = step.run(feed, STRICT), exe.run(feed=feed, fetch_list=[loss])
     np.testing.assert_allclose(first, second, rtol=1e-5)
-    np.testing.assert_allclose(step.run(feed), exe.run(feed=feed, fetch_list=[loss]), rtol=1e-5)  # after an update
+    after_an_update = step.run(feed, STRICT)
+    np.testing.assert_allclose(after_an_update, exe.run(feed=feed, fetch_list=[loss]), rtol=1e-5)
 
 
 def test_what_is_refused() -> None:

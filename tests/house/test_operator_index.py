@@ -13,7 +13,7 @@ def test_it_is_up_to_date() -> None:
 
 
 def child(code: str) -> str:
-    """What a new process prints."""
+    """The output of a new process."""
     code = f"import sys; sys.path[:0] = {sys.path!r}\n{code}"
     return subprocess.run([sys.executable, "-c", code], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
 

@@ -379,7 +379,7 @@ class Notebook(RuleBasedStateMachine):
         return Text(cell.cell_id or cell.name, name, cell.source.removesuffix("\n"), cell.block or "")
 
     def fresh_run(self, cells: list[Text]) -> FreshRun:
-        """What a fresh kernel makes of some cells; each list of cells is run once."""
+        """The result of some cells in a fresh kernel; each list of cells is run once."""
         key = type(self), tuple(cells), tuple(self.cells)
         if key not in fresh_runs:
             with fluid.fresh():

@@ -54,7 +54,7 @@ def changed(program: Any, dice: random.Random) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_changed_programs_open_or_are_refused(name: str, tmp_path: Path) -> None:
-    """What opens is drawn and summarized too; it is not run, since a changed limit of a loop is no damage."""
+    """A program that opens is drawn and summarized too; it is not run, since a changed limit of a loop is no damage."""
     program = json.loads((GOLDEN / name / "inference.json").read_text())
     if (GOLDEN / name / "inference.pdiparams").exists():
         shutil.copy(GOLDEN / name / "inference.pdiparams", tmp_path)
