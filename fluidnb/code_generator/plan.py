@@ -23,6 +23,8 @@ from fluidnb.values.dtypes import VarType, np_dtype
 #: Operators that become statements of C, and those that move feeds and fetches.
 CONTROL = ("while", "conditional_block")
 _ENDS = ("feed", "fetch")
+#: Elements of a variable at most: sizes are constants of type int.
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,11 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
             raise OpValueError(
                 f"{name} has no fixed size in C.", expected="a tensor whose sizes follow from the feeds",
                 received=f"shape {list(shape)}, {dtype}", hint="give the feeds' sizes: feeds={'x': [1, 3, 224, 224]}.",
+            )  # fmt: skip
+        if math.prod(shape) > _MOST:
+            raise OpValueError(
+                f"{name} is too large for C.", expected=f"at most {_MOST:,} elements, which an int counts",
+                received=f"{math.prod(shape):,} elements of shape {list(shape)}", hint="take a smaller batch.",
             )  # fmt: skip
         kind = "fed" if name in plan.feeds else "parameter" if var.persistable() else "temporary"
         plan.variables[name] = Variable(name, shape, dtype, kind, lod=plan.lods.get(name, ""))

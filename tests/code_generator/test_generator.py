@@ -147,6 +147,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         CodeGenerator(target="cuda2")
     with pytest.raises(NotFound, match="The program has no variable y"):
         CodeGenerator(feeds=["y"], fetches=[layers.tanh(x)])
+    with pytest.raises(OpValueError, match=r"is too large for C\.[\s\S]*2,500,000,000 elements of shape"):
+        CodeGenerator(feeds={"x": [625_000_000, 4]}, fetches=[layers.tanh(x)])
     assert sequence.lod_level == 1
 
 
