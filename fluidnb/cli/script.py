@@ -76,14 +76,20 @@ def print_error(error: BaseException, path: Path) -> None:
 
 
 def user_frames(trace: TracebackType | None, script: str) -> TracebackType | None:
-    """The user's part of a traceback, from the script on; None when no frame is the user's."""
-    entries = []
+    """The user's part of a traceback, from the script on; None when no frame is the user's.
+
+    What Python's own library runs for this project (``inspect``, ``re``) is no more the user's than the project itself.
+    """
+    entries: list[TracebackType] = []
+    internal = True
     while trace is not None:
-        entries.append(trace)
+        of = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        begins = trace.tb_frame.f_code.co_filename == script
+        internal = not begins and (of in _INTERNAL or (internal and of in sys.stdlib_module_names))
+        if entries or begins:
+            entries += [] if internal else [trace]
         trace = trace.tb_next
-    first = next((i for i, t in enumerate(entries) if t.tb_frame.f_code.co_filename == script), len(entries))
     kept: TracebackType | None = None
-    for entry in reversed(entries[first:]):
-        if str(entry.tb_frame.f_globals.get("__name__", "")).partition(".")[0] not in _INTERNAL:
-            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    for entry in reversed(entries):
+        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return kept

@@ -161,3 +161,20 @@ def test_frames_before_the_script_are_not_the_users() -> None:
         assert script.user_frames(error.__traceback__, "train.py") is None
         kept = script.user_frames(error.__traceback__, __file__)
         assert kept is not None and kept.tb_next is None
+
+
+def test_pythons_own_frames_are_not_the_users_where_this_project_calls_them() -> None:
+    ours = {"__name__": "fluidnb.example"}
+    exec("import json\ndef read(): json.loads('{')", ours)
+    try:
+        ours["read"]()  # type: ignore[operator]
+    except ValueError as error:
+        kept = script.user_frames(error.__traceback__, __file__)
+        assert kept is not None and kept.tb_next is None
+    path = Path("own.py")
+    path.write_text("import json\njson.loads('{')\n")
+    try:
+        script.run(path)
+    except ValueError as error:
+        kept = script.user_frames(error.__traceback__, "own.py")
+        assert kept is not None and kept.tb_next is not None, "the script called json itself"

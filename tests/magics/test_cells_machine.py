@@ -150,7 +150,7 @@ def state() -> tuple[bytes, bytes]:
 
 
 shells: list[InteractiveShell] = []
-#: Which cells a fresh kernel can build, which are stale then, and the bytes.
+#: Which cells a fresh kernel can build, the ids or names of those that are stale then, and the bytes.
 FreshRun = tuple[list[bool], list[str], tuple[bytes, bytes]]
 #: What fresh kernels made of lists of cells.
 fresh_runs: dict[Any, FreshRun] = {}
@@ -349,7 +349,7 @@ class Notebook(RuleBasedStateMachine):
             while not all(fine := [self.run(cell) for cell in self.cells]):
                 self.take_out(fine.index(False))
                 self.front.shell.user_ns.update(size=3)  # what a failed cell assigned stays, as in any notebook
-            by_name = {cell.id if self.ids else cell.name: cell for cell in self.cells}
+            by_name = {self.key(cell): cell for cell in self.cells}
             built = [p for p in self.front.bench.cells if not p.stale]
             there = [by_name.get(p.cell.cell_id or p.cell.name) or self.ghost(p) for p in built]
         if not self.cells:  # nothing was run that would tell of the last deletions
@@ -358,19 +358,25 @@ class Notebook(RuleBasedStateMachine):
         got = state()
         for cell in there:
             note(repr(cell.text))
-        assert all(fine), "a fresh kernel builds what this one refuses"
         afresh, stale, expected = self.fresh_run(there)
         assert all(afresh), "a fresh kernel refuses what this one builds"
-        shown = {cell.id if self.ids else cell.name for cell in self.cells}
+        # A fresh kernel builds a cell before the later one that makes it stale; here that one is there when it runs.
+        refused = {self.key(cell) for cell, ran in zip(self.cells, fine, strict=True) if not ran}
+        assert refused <= set(stale), "a fresh kernel builds what this one refuses"
+        shown = {self.key(cell) for cell in self.cells}
         # Of two cells of one name the second replaces the first; what reads the first is stale, in a fresh kernel too.
         named = [cell.name for cell in self.cells if cell.name]
         if self.ordered or len(named) == len(set(named)):
-            here = [p.title for p in self.front.bench.cells if p.stale and (p.cell.cell_id or p.cell.name) in shown]
-            assert here == stale
+            here = {p.cell.cell_id or p.cell.name for p in self.front.bench.cells if p.stale} & shown
+            assert here | refused == set(stale)
         others = [p.title for p in self.front.bench.cells if (p.cell.cell_id or p.cell.name) not in shown]
         assert others == ([] if self.ordered else [p.title for p in self.front.bench.ghosts])
         assert got == expected
         self.holds = True
+
+    def key(self, cell: Text) -> str:
+        """What tells a cell from others: the front end's id, or its name."""
+        return cell.id if self.ids else cell.name
 
     def ghost(self, placed: Placed) -> Text:
         """The text of a cell that is in the program only."""
@@ -385,7 +391,7 @@ class Notebook(RuleBasedStateMachine):
             with fluid.fresh():
                 again = Front(shells[1])
                 fine = [again.run(cell, self.ids, self.cells if self.ordered else None, []) for cell in cells]
-                stale = [p.title for p in again.bench.cells if p.stale]
+                stale = [p.cell.cell_id or p.cell.name for p in again.bench.cells if p.stale]
                 fresh_runs[key] = fine, stale, state()
         return fresh_runs[key]
 
