@@ -213,8 +213,19 @@ def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
                 raise NotFound(
                     f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not have.",
                     expected=f"a variable of block {home.idx} or of a block around it", received=name,
-                    hint=near(name, known) or f"create {name} first.",
+                    hint=_inner(home, name) or near(name, known) or f"create {name} first.",
                 )  # fmt: skip
+
+
+def _inner(home: BlockDesc, name: str) -> str | None:
+    """A hint for a variable of a block that is not around; None for one of no block."""
+    inner = next((block for block in home.program.blocks if name in block.vars), None)
+    if inner is None:
+        return None
+    return (
+        f"{name} is a variable of block {inner.idx}, which only operators inside that block read. Create a variable "
+        f"before it, write layers.assign({name}, output=that variable) at the end of the block, and read that one."
+    )
 
 
 def operands(home: BlockDesc, desc: OpDesc) -> list[Operand]:

@@ -170,6 +170,18 @@ def loop(cond: Callable[[Any, Any], Any]) -> Any:
     return layers.While(cond(i, n))
 
 
+def made_in_a_loop(kept: bool) -> Any:
+    i, n = layers.zeros([1], "int64"), layers.fill_constant([1], "int64", 3)
+    more, last = layers.less_than(i, n), layers.zeros([1], "int64")
+    with layers.While(more).block():
+        layers.increment(i)
+        twice = layers.scale(i, 2.0)
+        if kept:
+            layers.assign(twice, output=last)
+        layers.less_than(i, n, cond=more)
+    return layers.scale(last if kept else twice, 1.0)
+
+
 def two_layers(second: str) -> Any:
     layers.fc(rows(), 3, param_attr="w")
     return layers.fc(layers.data("z", [5]), 3, param_attr=second)
@@ -324,6 +336,11 @@ ROWS: dict[str, Row] = {
     "a loop over True": Row(
         lambda: loop(lambda i, n: True), "cond of While must be a Variable of bool", "layers.less_than()",
         lambda: loop(lambda i, n: layers.less_than(i, n)),
+    ),
+    "a variable of a loop's block": Row(
+        lambda: made_in_a_loop(kept=False), "which block 0 does not have",
+        "is a variable of block 1, which only operators inside that block read. Create a variable before it, write "
+        "layers.assign(", lambda: made_in_a_loop(kept=True),
     ),
     "a loss for each row": Row(
         lambda: minimized(hidden()), "The loss must be one number", "layers.mean()",
