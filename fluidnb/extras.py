@@ -25,6 +25,7 @@ PACKAGES = {
     "ray": ("ray", "distributed"),
     "argcomplete": ("argcomplete", "completion"),
     "ziglang": ("ziglang", "native"),
+    "onnx": ("onnx", "onnx"),
 }
 
 

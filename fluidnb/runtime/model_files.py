@@ -3,15 +3,17 @@
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
 
 from fluidnb import pir
 from fluidnb.errors import EnforceNotMet, FluidError, near
 from fluidnb.program import Program
 from fluidnb.values import VarType
 
-#: Endings of files of programs: Paddle 2's, and Paddle 3's.
-PROGRAMS = (".pdmodel", ".json")
+#: Endings of files of programs: Paddle 2's, Paddle 3's, and ONNX models, which have their parameters.
+PROGRAMS = (".pdmodel", ".json", ".onnx")
 #: Endings of files of all parameters: those of inference models first.
 PARAMETERS = (".pdiparams", ".pdparams", ".safetensors")
 #: Fluid's names of the program and of a file of all parameters, in a folder.
@@ -37,6 +39,11 @@ class ModelFiles:
         """Whether the program is Paddle 3's."""
         return self.program.endswith(".json")
 
+    @property
+    def is_onnx(self) -> bool:
+        """Whether it is an ONNX model."""
+        return self.program.endswith(PROGRAMS[2])
+
 
 @dataclass
 class SavedProgram:
@@ -48,6 +55,7 @@ class SavedProgram:
         fetches: names of the variables that are fetched.
         unknown: operations of Paddle 3 without a counterpart, with their counts.
         dropped: attributes of Paddle 3 without a counterpart, with their counts.
+        parameters: name -> value where the file of the program has them; None where other files have.
         has_ends: whether the file says what is fed and fetched; else these are data variables and unread results.
     """
 
@@ -57,6 +65,7 @@ class SavedProgram:
     unknown: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     has_ends: bool = True
+    parameters: dict[str, np.ndarray[Any, Any]] | None = None
 
 
 def find_model(path: str, model_filename: str | None = None, params_filename: str | None = None) -> ModelFiles:
@@ -145,6 +154,11 @@ def read_program(files: ModelFiles) -> SavedProgram:
     Raises:
         FluidError: the file cannot be read, or holds no program.
     """
+    if files.is_onnx:
+        from fluidnb.onnx import importer, reader
+
+        made = importer.convert(reader.read(files.program), files.program)
+        return SavedProgram(made.program, made.feeds, made.fetches, made.unknown, parameters=made.parameters)
     if files.is_pir:
         done = pir.convert(pir.read(files.program))
         fetches = done.fetches or _unread(done.program)

@@ -59,7 +59,11 @@ class OpenedModel:
         self._exe = Executor(CPUPlace() if place is None else place)
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
-            load_parameters(self._exe, files, self.parameters)
+            if saved.parameters is None:
+                load_parameters(self._exe, files, self.parameters)
+            else:
+                for name, value in saved.parameters.items():
+                    self.scope.var(name).get_tensor().set(value, self._exe.place)
 
     @checked
     def run(self, feed: Any, fetch_list: Any = None) -> list[np.ndarray]:

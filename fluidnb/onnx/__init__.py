@@ -1,0 +1,1 @@
+"""ONNX models as programs, and programs as ONNX models, by the package onnx."""

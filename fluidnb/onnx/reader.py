@@ -1,0 +1,58 @@
+"""An ONNX file, checked: what is wrong with it is one sentence, and nothing outside its folder is read."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.extras import require
+
+if TYPE_CHECKING:
+    import onnx
+
+#: Domains of the operators that ONNX itself defines; ``ai.onnx`` is another name of the first.
+DOMAINS = ("", "ai.onnx")
+
+
+def read(path: str) -> onnx.ModelProto:
+    """Reads a model with its external data; functions of the model itself become nodes.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The model, in which each name is written once and nodes are in the order in which they can run.
+
+    Raises:
+        MissingPackage: the package onnx is not installed.
+        EnforceNotMet: the file cannot be read, is damaged, or is not a valid model.
+    """
+    package = require("onnx", "Opening an ONNX model")
+    inliner = require("onnx.inliner", "Opening an ONNX model")
+    errors = (OSError, ValueError, TypeError, RuntimeError, package.checker.ValidationError, _decode_error())
+    try:
+        model: onnx.ModelProto = package.load(path, load_external_data=False)
+        if not model.HasField("graph"):
+            raise ValueError("it has no graph")
+        package.checker.check_model(path)  # by its path: a message in memory may have 2 GB only
+        package.load_external_data_for_model(model, os.path.dirname(path))
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+    except errors as error:
+        raise EnforceNotMet(
+            f"{path} is no valid ONNX model.", expected="a file that onnx.checker accepts, with its external data",
+            received=_first_line(error), hint="export it again, with its external data in the same folder.",
+        ) from None  # fmt: skip
+    return model
+
+
+def _first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:160]
+
+
+def _decode_error() -> Any:
+    """The class of protobuf's error of damaged bytes."""
+    return require("google.protobuf.message", "Opening an ONNX model").DecodeError
