@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.onnx.import_math import round_to_even
 from fluidnb.onnx.import_tensors import sizes, whole_sizes
 from fluidnb.onnx.importer import Importer, Node, Unsupported, converts
 from fluidnb.values import dtypes
@@ -429,7 +430,7 @@ def quantize(importer: Importer, node: Node) -> None:
     if kind not in ("uint8", "int8"):
         raise Unsupported(f"dtype {kind}")
     scaled = importer.value("elementwise_div", {"X": x, "Y": _channel(importer, node, 1, x)})
-    whole = importer.value("round", {"X": scaled})
+    whole = round_to_even(importer, scaled)
     if node.has(2):
         zero = importer.cast(_channel(importer, node, 2, x), "float32")
         whole = importer.value("elementwise_add", {"X": whole, "Y": zero})

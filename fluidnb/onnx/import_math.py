@@ -12,7 +12,7 @@ from fluidnb.values import dtypes
 #: Functions of one tensor: ONNX's operator -> ours, with its attributes (ONNX's name and default -> ours).
 _UNARY: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
     **{n: (n.lower(), {}) for n in (
-        "Abs", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Tan", "Asin",
+        "Abs", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Sign", "Sin", "Cos", "Tan", "Asin",
         "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Sigmoid", "Relu", "Softsign", "Mish",
     )},
     "Not": ("logical_not", {}), "BitwiseNot": ("bitwise_not", {}), "IsNaN": ("isnan_v2", {}),
@@ -50,6 +50,23 @@ def unary(importer: Importer, node: Node) -> None:
 def negated(importer: Importer, node: Node) -> None:
     """-x."""
     importer.into(node, "scale", {"X": importer.x(node)}, scale=-1.0)
+
+
+@converts("Round")
+def rounded(importer: Importer, node: Node) -> None:
+    """The nearest whole number, halves to the even one; our operator takes halves away from zero."""
+    importer.rename(node, round_to_even(importer, importer.x(node)))
+
+
+def round_to_even(importer: Importer, x: str) -> str:
+    """A variable rounded to whole numbers; twice the rounded half is even where a number lies between two."""
+    half = importer.made(np.asarray(0.5, importer.dtype_of(x)))
+    part = importer.value("elementwise_sub", {"X": x, "Y": importer.value("floor", {"X": x})})
+    between = importer.value("equal", {"X": part, "Y": half})
+    halved = importer.value("round", {"X": importer.value("scale", {"X": x}, scale=0.5)})
+    even = importer.value("scale", {"X": halved}, scale=2.0)
+    nearest = importer.value("round", {"X": x})
+    return importer.value("where", {"Condition": between, "X": even, "Y": nearest})
 
 
 @converts("IsInf")

@@ -402,7 +402,8 @@ def filled(importer: Importer, node: Node) -> None:
     value = np.asarray(node.attrs.get("value", np.zeros(1, np.float32))).reshape(-1)[0]
     shape = sizes(importer, node, 0)
     kind = int(dtypes.var_type(value.dtype.name))
-    text: dict[str, Any] = {"dtype": kind, "value": float(value), "shape": [-1 if n is None else n for n in shape or []]}
+    text: dict[str, Any] = {"dtype": kind, "value": float(value)}
+    text["shape"] = [-1 if n is None else n for n in shape or []]
     text["str_value"] = str(value.item() if value.dtype != bool else int(value))
     if shape is not None and None not in shape:
         importer.into(node, "fill_constant", {}, **text)

@@ -169,14 +169,18 @@ class Importer:
             for attr in node.attribute:
                 if attr.HasField("g"):
                     self.note_names(attr.g)
-        self.taken.update(each.name for each in (*graph.input, *graph.initializer))
+        self.taken.update(each.name for each in graph.input)
+        self.taken.update(each.name for each in graph.initializer)
 
     def initializers(self, graph: onnx.GraphProto) -> None:
         """Reads the constants of a graph."""
         for tensor in graph.initializer:
             self.constants[tensor.name] = self.array(tensor)
-        if graph.sparse_initializer:
-            self.done.unknown["sparse_initializer"] += len(graph.sparse_initializer)
+        for sparse in graph.sparse_initializer:
+            values, where = self.array(sparse.values), self.array(sparse.indices)
+            whole = np.zeros(tuple(sparse.dims), values.dtype)
+            whole[np.unravel_index(where, whole.shape) if where.ndim == 1 else tuple(where.T)] = values
+            self.constants[sparse.values.name] = whole
 
     def array(self, tensor: onnx.TensorProto) -> Array:
         """The value of a tensor."""
