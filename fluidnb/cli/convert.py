@@ -1,6 +1,7 @@
 """``fluidnb convert``: a saved model of Fluid, Paddle 2 or 3 in another format."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from fluidnb.cli.command import Command
 
@@ -8,8 +9,10 @@ from fluidnb.cli.command import Command
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL", help="its folder, prefix or file")
-    parser.add_argument("-o", "--out", metavar="DIR", required=True, help="where the files go; created if missing")
-    parser.add_argument("--to", default="pdmodel", metavar="FORMAT", help="%(default)s, programdesc or safetensors")
+    parser.add_argument("-o", "--out", metavar="PATH", required=True,
+                        help="the folder of the files, created if missing; or a file that ends with .onnx")  # fmt: skip
+    parser.add_argument("--to", metavar="FORMAT", help="pdmodel (where none is given), programdesc, safetensors or onnx")
+    parser.add_argument("--opset", type=int, default=17, metavar="N", help="ONNX's set of operators (%(default)s)")
     parser.add_argument("--name", default="inference", help="what the files are called (%(default)s)")
 
 
@@ -18,7 +21,10 @@ def run(options: Namespace) -> int:
     from fluidnb.runtime.opened_model import open_model
 
     model = open_model(options.model)
-    files = model.save(options.out, options.to, options.name)
+    out, to, name = Path(options.out), options.to or "pdmodel", options.name
+    if out.suffix == ".onnx" and options.to in (None, "onnx"):
+        out, to, name = out.parent, "onnx", out.stem
+    files = model.save(str(out), to, name, options.opset)
     print(model)
     for file in files:
         print(f"written   {file}")
@@ -26,7 +32,9 @@ def run(options: Namespace) -> int:
 
 
 COMMAND = Command(
-    "Convert a saved model of Paddle 3 for Paddle 2, Fluid or safetensors.", arguments, run,
+    "Convert a saved model of Paddle or ONNX for Paddle, Fluid, ONNX or safetensors.", arguments, run,
     example="examples:\n  fluidnb convert saved/inference.json -o old/          for Paddle 2 and 3\n"
-    "  fluidnb convert saved/ -o fluid/ --to programdesc     for Fluid",
+    "  fluidnb convert saved/ -o fluid/ --to programdesc     for Fluid\n"
+    "  fluidnb convert saved/ -o model.onnx                  for ONNX runtimes\n"
+    "  fluidnb convert model.onnx -o paddle/                 an ONNX model for Paddle",
 )  # fmt: skip

@@ -121,6 +121,24 @@ def export(
     return Exporter(program, parameters, opset).run(list(feeds), list(fetches))
 
 
+def to_bytes(model: onnx.ModelProto) -> bytes:
+    """The bytes of a model's file, checked.
+
+    Raises:
+        NotBuiltYet: it has 2 GB or more, which one message cannot have.
+    """
+    checker = require("onnx.checker", "Writing an ONNX model")
+    size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
+    if size >= checker.MAXIMUM_PROTOBUF:
+        raise NotBuiltYet(
+            f"The model has {size / 1e9:.1f} GB.", expected="an ONNX model of less than 2 GB", received=size,
+            hint='model.save(…, to="safetensors") writes parameters of any size.',
+        )  # fmt: skip
+    data: bytes = model.SerializeToString()
+    checker.check_model(data)
+    return data
+
+
 class Exporter:
     """The state of one conversion, with what converters call.
 

@@ -26,6 +26,7 @@ from fluidnb.values import CPUPlace, VarType, dtypes
 #: Format -> its files.
 FORMATS = {
     "pdmodel": ("{}.pdmodel", "{}.pdiparams"), "programdesc": (MODEL, PARAMS), "safetensors": ("{}.safetensors",),
+    "onnx": ("{}.onnx",),
 }  # fmt: skip
 
 
@@ -158,21 +159,23 @@ class OpenedModel:
         return [n for n, v in found.items() if v is not None and not v.persistable() and v.type() == VarType.LOD_TENSOR]
 
     @checked
-    def save(self, dirname: str, to: str = "pdmodel", name: str = "inference") -> list[str]:
-        """Saves the model for Paddle, or its parameters alone.
+    def save(self, dirname: str, to: str = "pdmodel", name: str = "inference", opset: int = 17) -> list[str]:
+        """Saves the model for Paddle or ONNX, or its parameters alone.
 
         Args:
             dirname: the folder; created where it is missing.
             to: ``pdmodel``: ``inference.pdmodel`` and ``inference.pdiparams``, which Paddle 2 and 3 run;
-                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``safetensors``: the parameters.
+                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``onnx``: an ONNX model;
+                ``safetensors``: the parameters.
             name: what the files are called, without their endings.
+            opset: the set of ONNX's operators, from 13 on; newer ones have more operators.
 
         Returns:
             The files.
 
         Raises:
-            NotBuiltYet: the program has operations of Paddle 3 that have no counterpart.
-            OpValueError: another format.
+            NotBuiltYet: the program has operations that have no counterpart in Paddle 2, or in ONNX.
+            OpValueError: another format or opset.
             EnforceNotMet: a file cannot be written.
         """
         if to not in FORMATS:
@@ -190,12 +193,25 @@ class OpenedModel:
                 f"{self.path} cannot be converted: it has {listed}.", expected="operations with a counterpart",
                 received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
             )  # fmt: skip
+        if to == "onnx":
+            return [self._save_onnx(os.path.join(dirname, names[0]), opset)]
         with scope_guard(self.scope):
             save_vars(self._exe, dirname, self.program, vars=self.parameters, filename=names[1])
         data = self.program.desc.serialize_to_string()
         with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
             file.write(data)
         return [os.path.join(dirname, n) for n in names]
+
+    def _save_onnx(self, path: str, opset: int) -> str:
+        """Writes an ONNX model; its file."""
+        from fluidnb.onnx import exporter
+
+        values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
+        names = [[v.name for v in listed] for listed in (self.feeds, self.fetches)]
+        data = exporter.to_bytes(exporter.export(self.program, names[0], names[1], values, opset))
+        with atomic_write(path, parents=True, size=len(data)) as file:
+            file.write(data)
+        return path
 
     def __str__(self) -> str:
         return "\n".join("  ".join((f"{title:8}", text)).rstrip() for title, text in self.facts())
