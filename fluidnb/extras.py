@@ -26,6 +26,7 @@ PACKAGES = {
     "argcomplete": ("argcomplete", "completion"),
     "ziglang": ("ziglang", "native"),
     "onnx": ("onnx", "onnx"),
+    "onnxruntime": ("onnxruntime", "test-more"),
 }
 
 

@@ -11,7 +11,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="its folder, prefix or file")
     parser.add_argument("-o", "--out", metavar="PATH", required=True,
                         help="the folder of the files, created if missing; or a file that ends with .onnx")  # fmt: skip
-    parser.add_argument("--to", metavar="FORMAT", help="pdmodel (where none is given), programdesc, safetensors or onnx")
+    parser.add_argument("--to", metavar="FORMAT", help="pdmodel (the default), programdesc, safetensors or onnx")
     parser.add_argument("--opset", type=int, default=17, metavar="N", help="ONNX's set of operators (%(default)s)")
     parser.add_argument("--name", default="inference", help="what the files are called (%(default)s)")
 

@@ -1,5 +1,6 @@
-"""``fluidnb diff``: the differences of two programs, of saved models or scripts."""
+"""``fluidnb diff``: the differences of two programs, or the first operator whose output differs between two runs."""
 
+import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -7,25 +8,58 @@ from typing import Any
 from fluidnb.cli import programs, show
 from fluidnb.cli.command import Command, number_from
 from fluidnb.errors import FluidError
+from fluidnb.files.atomic_write import atomic_write
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     for word in ("before", "after"):
         parser.add_argument(word, metavar=word.upper(), type=Path, help="a saved model, or a Python script")
+    parser.add_argument("--feed", metavar="FILE", type=Path,
+                        help="run both on these arrays (a .npz by name, or a .npy) and compare all values")  # fmt: skip
+    parser.add_argument("--rtol", metavar="X", type=float, default=1e-4,
+                        help="with --feed: tolerance relative to a tensor's largest number (%(default)g)")  # fmt: skip
+    parser.add_argument("--atol", metavar="X", type=float, default=1e-6, help="the same, absolute (%(default)g)")
+    parser.add_argument("--json", action="store_true", help="with --feed: what was found as JSON")
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="with --feed: the first program, coloured")
     parser.add_argument("--around", metavar="N", type=number_from(0), default=2,
                         help="operators shown before and after one that differs (2)")  # fmt: skip
     programs.script_options(parser)
 
 
 def run(options: Namespace) -> int:
-    """Show the differences."""
+    """Show the differences; with ``--feed`` 1 where results differ."""
+    if options.feed is not None:
+        return _values(options)
     from fluidnb.viz.program.diff import diff_lines, read_diff
 
     first, second = (_program(options, path) for path in (options.before, options.after))
     picture = read_diff(first, second, (str(options.before), str(options.after)))
     show.print_lines(diff_lines(picture, show.terminal_width(), options.around))
     return 0
+
+
+def _values(options: Namespace) -> int:
+    """Run both sides and name the first operator whose output differs."""
+    from fluidnb.cli.model import read_arrays
+    from fluidnb.compare.difference import Tolerance
+    from fluidnb.compare.runtimes import compare_sides
+
+    found = compare_sides(
+        str(options.before), str(options.after), read_arrays(options.feed), Tolerance(options.rtol, options.atol)
+    )
+    if options.svg is not None:
+        from fluidnb.viz.compare.html import difference_svg
+
+        with atomic_write(options.svg, parents=True) as file:
+            file.write(difference_svg(found).encode())
+    if options.json:
+        print(json.dumps(found.data(), indent=2))
+    else:
+        from fluidnb.viz.compare.text import difference_lines
+
+        show.print_lines(difference_lines(found))
+    return 0 if found.equal else 1
 
 
 def _program(options: Namespace, path: Path) -> Any:
@@ -37,6 +71,11 @@ def _program(options: Namespace, path: Path) -> Any:
 
 
 COMMAND = Command(
-    "Show the differences between two models.", arguments, run,
-    example="example:\n  fluidnb diff saved/inference.json converted/",
+    "Show the differences between two models, or between their values.", arguments, run,
+    example="examples:\n  fluidnb diff saved/inference.json converted/\n"
+    "  fluidnb diff saved/ model.onnx --feed x.npz             the first operator whose output differs\n"
+    "  fluidnb diff model.onnx model.onnx@onnxruntime --feed x.npz\n\n"
+    "With --feed, @RUNTIME may follow a model: cpu (where none does), cuda, compiled,\n"
+    "native, onnxruntime or paddle; and a side may be a .npz of recorded values.\n"
+    "The exit status is 1 where results differ.",
 )  # fmt: skip

@@ -90,22 +90,27 @@ def _run(model: OpenedModel, feed: dict[str, np.ndarray], names: list[str], opti
 
 def read_feed(model: OpenedModel, path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file for the feeds of a model; no code in it runs."""
+    names = [v.name for v in model.feeds]
+    arrays = read_arrays(path, names)
+    if list(arrays) != [""]:
+        return arrays
+    if len(names) != 1:
+        raise EnforceNotMet(
+            f"{path} has one array, and the model takes {len(names)}.", expected=", ".join(names),
+            received=arrays[""].shape, hint=f"np.savez('feeds.npz', {', '.join(f'{n}=…' for n in names[:4])})",
+        )  # fmt: skip
+    return {names[0]: arrays[""]}
+
+
+def read_arrays(path: Path, names: Sequence[str] = ("x",)) -> dict[str, np.ndarray]:
+    """The arrays of a file by name; the one of a ``.npy`` has an empty one. No code in it runs."""
     import numpy as np
 
-    names = [v.name for v in model.feeds]
     try:
         found = np.load(path, allow_pickle=False)
-        arrays = {n: found[n] for n in found.files} if isinstance(found, np.lib.npyio.NpzFile) else None
+        return {n: found[n] for n in found.files} if isinstance(found, np.lib.npyio.NpzFile) else {"": found}
     except (OSError, ValueError, EOFError) as error:
         raise EnforceNotMet(
             f"Cannot read arrays from {path}.", expected="a .npz or .npy of numpy, without objects",
             received=str(error)[:120], hint=f"np.savez({str(path)!r}, {', '.join(f'{n}=…' for n in names[:4])})",
         ) from None  # fmt: skip
-    if arrays is not None:
-        return arrays
-    if len(names) != 1:
-        raise EnforceNotMet(
-            f"{path} has one array, and the model takes {len(names)}.", expected=", ".join(names), received=found.shape,
-            hint=f"np.savez('feeds.npz', {', '.join(f'{n}=…' for n in names[:4])})",
-        )  # fmt: skip
-    return {names[0]: found}

@@ -1,0 +1,1 @@
+"""Two runs compared by their values: the first operator whose output differs."""

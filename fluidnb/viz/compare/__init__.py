@@ -1,0 +1,1 @@
+"""Renderings of the difference of two runs."""
