@@ -1,6 +1,4 @@
-"""Which variables of two programs are the same: by name, else by their place among the same operators."""
-
-from __future__ import annotations
+"""Pairs of variables of two programs: by name, else by their place among the same operators."""
 
 import difflib
 from dataclasses import dataclass, field

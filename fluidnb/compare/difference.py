@@ -20,7 +20,7 @@ _SILENT = ("op_role", "op_role_var", "op_namescope", "op_callstack", "op_device"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far two numbers may be apart: ``atol + rtol * |second|``, with the largest number of a tensor in its place.
+    """The largest allowed distance of two numbers: ``atol + rtol * |second|``, with the largest number of a tensor in its place.
 
     Args:
         rtol: relative to the largest number of the tensor.
@@ -92,7 +92,7 @@ def compare(first: str, a: Array, second: str, b: Array, tolerance: Tolerance) -
 
 @dataclass
 class Difference:
-    """What differs between two runs.
+    """The difference between two runs.
 
     Args:
         first, second: the two recordings.
@@ -132,7 +132,7 @@ class Difference:
         return all(each.equal for each in self.results)
 
     def data(self) -> dict[str, Any]:
-        """What was found, as JSON takes it."""
+        """The finding as data for JSON."""
 
         def of(each: Comparison | None) -> dict[str, Any] | None:
             return None if each is None else {**asdict(each), "text": described(each)}
@@ -325,7 +325,7 @@ class _Search:
 
     @staticmethod
     def body(recording: Recording, write: Write) -> list[Write]:
-        """What ran inside an operator, in order."""
+        """The operators that ran inside an operator, in order."""
         end = next(i for i, each in enumerate(recording.writes) if each is write)
         start = end
         while start > 0 and len(recording.writes[start - 1].iterations) > len(write.iterations):
@@ -333,7 +333,7 @@ class _Search:
         return recording.writes[start:end]
 
     def changes(self, done: Difference) -> list[str]:
-        """What is not the same about two operators, as sentences."""
+        """Differences of two operators, as sentences."""
         out = [
             f"{each.first} differs: {described(each)}" for each in done.inputs
             if not each.equal and each.first in self.first.parameters

@@ -13,15 +13,14 @@ def main(prefix: str, feeds: str, names: str, out: str) -> None:
     Args:
         prefix: the model's files without their endings.
         feeds: a .npz of what is fed, by name.
-        names: a text file with a name on each line: the variables to fetch.
-        out: the .npz to write; keys are the numbers of lines.
+        names: a .npy of the names of the variables to fetch.
+        out: the .npz to write; keys are positions in that list.
     """
     paddle = importlib.import_module("paddle")
     paddle.enable_static()
     exe = paddle.static.Executor(paddle.CPUPlace())
     program, _, _ = paddle.static.load_inference_model(prefix, exe)
-    with open(names, encoding="utf-8") as file:
-        wanted = file.read().split("\n")
+    wanted = np.load(names).tolist()
     with np.load(feeds) as file:
         given = {name: file[name] for name in file.files}
     block = program.global_block()

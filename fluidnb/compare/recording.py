@@ -1,7 +1,5 @@
 """The values of one run: what each operator wrote, in order, inside loops and branches too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -142,7 +142,7 @@ def _compiled(native: str) -> Callable[[str, OpenedModel, dict[str, Array]], Rec
 
 
 def _onnxruntime(title: str, model: OpenedModel, feeds: dict[str, Array]) -> Recording:
-    """onnxruntime, of which every tensor of the main graph is asked for."""
+    """onnxruntime, with every tensor of the main graph as a result."""
     onnx, runtime = (require(name, "The runtime onnxruntime") for name in ("onnx", "onnxruntime"))
     if not model.path.endswith(".onnx"):
         raise EnforceNotMet(
@@ -167,15 +167,15 @@ def _onnxruntime(title: str, model: OpenedModel, feeds: dict[str, Array]) -> Rec
 
 
 def _paddle(title: str, model: OpenedModel, feeds: dict[str, Array]) -> Recording:
-    """Real Paddle in a process of its own, of which every variable of the main block is asked for."""
+    """Real Paddle in a separate process, with every variable of the main block as a result."""
     python = os.environ.get(PYTHON, sys.executable)
     script = Path(__file__).parent / "paddle_values.py"
     with tempfile.TemporaryDirectory() as folder:
-        files = [os.path.join(folder, name) for name in ("feeds.npz", "names.txt", "values.npz")]
+        files = [os.path.join(folder, name) for name in ("feeds.npz", "names.npy", "values.npz")]
         model.save(folder)
         np.savez(files[0], **feeds)  # type: ignore[arg-type]  # numpy's stub takes no mapping
         names = list(dict.fromkeys((*model.computed(), *(v.name for v in model.fetches))))
-        Path(files[1]).write_text("\n".join(names), encoding="utf-8")
+        np.save(files[1], np.array(names))
         command = [python, "-P", str(script), os.path.join(folder, "inference"), *files]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

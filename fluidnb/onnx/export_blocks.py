@@ -1,7 +1,5 @@
 """Converters of operators that run blocks: conditional_block and while, as If and Loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -38,7 +36,7 @@ def make_graph(exporter: Exporter, graph: Graph, name: str, inputs: list[Any], o
 
 @converts("conditional_block")
 def conditional(exporter: Exporter, op: Op) -> None:
-    """What a block writes where a condition holds, and what was there else."""
+    """The values that a block writes where a condition holds; else those before it."""
     block = exporter.program.desc.blocks[op.desc.block_attr("sub_block")]
     names = [n for n in outer_writes(exporter, block) if n in op.desc.outs.get("Out", [])]
     condition = one(exporter, op.desc.ins["Cond"][0])

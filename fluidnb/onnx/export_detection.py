@@ -1,7 +1,5 @@
 """The converter of multiclass_nms: ONNX's NonMaxSuppression, and what Paddle limits before and after it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.onnx.export_math import reduce

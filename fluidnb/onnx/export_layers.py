@@ -18,7 +18,7 @@ def channels_first(op: Op, attr: str) -> None:
 
 
 def window(op: Op, count: int) -> dict[str, Any]:
-    """Where a window moves: strides, and pads before and after each axis."""
+    """The moves of a window: strides, and pads before and after each axis."""
     algorithm, attrs = op.attr("padding_algorithm"), {"strides": [int(n) for n in op.attr("strides")]}
     if algorithm == "SAME":
         return attrs | {"auto_pad": "SAME_UPPER"}

@@ -1,7 +1,5 @@
 """Converters of operators that compute each number by itself, products, and reductions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Converters of operators that move numbers: shapes, slices, indices, pads, constants."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -165,7 +163,7 @@ def unbind(exporter: Exporter, op: Op) -> None:
 
 @converts("slice", "strided_slice")
 def slices(exporter: Exporter, op: Op) -> None:
-    """Parts of some axes, and without those of one number where asked for."""
+    """Parts of some axes, and without those of one number where requested."""
     axes, gone = [int(n) for n in op.attr("axes")], [int(n) for n in op.attr("decrease_axis")]
     inputs = [
         exporter.x(op, "Input"),

@@ -1,7 +1,5 @@
 """Converters of nodes that run graphs: If and Loop, as conditional_block and while."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -135,5 +133,3 @@ def goes_on(importer: Importer, turn: str, least: str | None, condition: str, in
         return
     below = importer.value("less_than", {"X": turn, "Y": least})
     importer.append("logical_and", {"X": below, "Y": condition}, {"Out": into})
-
-

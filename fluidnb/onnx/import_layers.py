@@ -318,7 +318,7 @@ def resize(importer: Importer, node: Node) -> None:
 
 
 def _positions(node: Node, mode: str, how: str, scales: list[float] | None) -> tuple[bool, int]:
-    """How pixels lie: align_corners and align_mode."""
+    """The attributes align_corners and align_mode of a rule for positions of pixels."""
     if how == "align_corners":
         return True, 1
     if mode == "nearest":
@@ -460,5 +460,3 @@ def _channel(importer: Importer, node: Node, index: int, x: str) -> str:
     shape = [1] * rank
     shape[axis % rank] = importer.shape(name)[0]
     return importer.reshape(name, shape)
-
-

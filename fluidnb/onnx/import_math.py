@@ -1,7 +1,5 @@
 """Converters of nodes that compute each number by itself, products, and reductions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -59,7 +57,7 @@ def rounded(importer: Importer, node: Node) -> None:
 
 
 def round_to_even(importer: Importer, x: str) -> str:
-    """A variable rounded to whole numbers; twice the rounded half is even where a number lies between two."""
+    """A variable rounded to whole numbers; twice the rounded half is even where a number is halfway between two."""
     half = importer.made(np.asarray(0.5, importer.dtype_of(x)))
     part = importer.value("elementwise_sub", {"X": x, "Y": importer.value("floor", {"X": x})})
     between = importer.value("equal", {"X": part, "Y": half})
@@ -71,7 +69,7 @@ def round_to_even(importer: Importer, x: str) -> str:
 
 @converts("IsInf")
 def infinite(importer: Importer, node: Node) -> None:
-    """Whether a number is infinite; of one sign where asked for."""
+    """Whether a number is infinite; of one sign where requested."""
     if not (node.attrs.get("detect_positive", 1) and node.attrs.get("detect_negative", 1)):
         raise Unsupported("one sign")
     importer.into(node, "isinf_v2", {"X": importer.x(node)})
@@ -258,7 +256,7 @@ def scalar(importer: Importer, x: str, axes: list[int] | None, keep: bool) -> bo
 
 @converts("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum")
 def norms(importer: Importer, node: Node) -> None:
-    """Sums of absolute values or of squares, and what is made of them."""
+    """Sums of absolute values or of squares, and functions of them."""
     x, before, after = importer.x(node), {"ReduceL1": "abs", "ReduceLogSum": ""}.get(node.op, "square"), {
         "ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(node.op)  # fmt: skip
     each = importer.value(before, {"X": x}) if before else x

@@ -1,7 +1,5 @@
 """Converters of nodes that move numbers: shapes, slices, indices, pads, constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ _END = 2**31 - 1
 
 
 def sizes(importer: Importer, node: Node, index: int) -> list[int | None] | None:
-    """What is known of an input that holds sizes; None where not even their number is."""
+    """The known sizes of an input that holds sizes; None where their number is unknown too."""
     value = importer.constant(node, index)
     if value is not None:
         return [int(n) for n in value.reshape(-1)]

@@ -74,7 +74,7 @@ class Node:
     Args:
         op: its operator.
         inputs: names of the tensors that it reads; an empty one is left out.
-        outputs: names of the tensors that it writes; an empty one is not asked for.
+        outputs: names of the tensors that it writes; an empty one is not requested.
         attrs: its attributes, as Python values; tensors as arrays, graphs as messages.
         name: its own name, or empty.
         scope: the layer that it belongs to, as a path.
@@ -92,7 +92,7 @@ class Node:
         return index < len(self.inputs) and bool(self.inputs[index])
 
     def wants(self, index: int) -> bool:
-        """Whether an output is asked for."""
+        """Whether an output is requested."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
 
@@ -297,7 +297,7 @@ class Importer:
         return True
 
     def reference(self, proto: onnx.NodeProto, given: dict[str, Array]) -> list[Array] | None:
-        """What onnx's own reference computes for a node; None where it has no implementation."""
+        """The results of a node by onnx's reference; None where it has no implementation."""
         evaluator = require("onnx.reference", "Opening an ONNX model").ReferenceEvaluator
         helper = self.onnx.helper
         values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
@@ -336,7 +336,7 @@ class Importer:
         return value
 
     def shape_value(self, node: Node, index: int) -> ShapeValue | None:
-        """What is known of an input that holds sizes."""
+        """The known sizes of an input that holds sizes."""
         return self.shapes.get(self.resolve(node.inputs[index]))
 
     # Variables.

@@ -48,7 +48,7 @@ def read(path: str) -> onnx.ModelProto:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says, in one line."""
+    """The first line of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:160]
 

@@ -38,7 +38,7 @@ def ints(value: ShapeValue) -> Array | None:
 
 
 def evaluate(importer: Importer, node: Node) -> ShapeValue | None:
-    """What is known of the first output of a node; None where it holds no sizes."""
+    """The known sizes in the first output of a node; None where it holds no sizes."""
     if node.op == "Shape":
         return _shape(importer, node)
     formula = _FORMULAS.get(node.op)

@@ -1,7 +1,5 @@
 """The difference of two runs as HTML: both programs side by side, coloured by what agrees, and where numbers differ."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fluidnb.compare.difference import Difference

@@ -1,7 +1,5 @@
 """The difference of two runs as lines of text."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fluidnb.compare.difference import Comparison, Difference, described
@@ -16,7 +14,7 @@ _SIDE = 24
 
 
 def difference_lines(difference: Difference, pictures: bool = True) -> list[Line]:
-    """What differs, first the operator, then what it reads, then the results.
+    """The difference: the operator, the variables that it reads, the results.
 
     Args:
         difference: what was found.
@@ -99,7 +97,7 @@ def apart_of(difference: Difference) -> Array | None:
 
 
 def picture_lines(apart: Array) -> list[Line]:
-    """Where two tensors differ: the largest difference in each part of a matrix, as shades."""
+    """A picture of where two tensors differ: the largest difference in each part of a matrix, as shades."""
     if apart.ndim < 2 or read_preview(apart) is None or apart.max() == 0:
         return []
     where = np.unravel_index(int(apart.argmax()), apart.shape)[:-2]

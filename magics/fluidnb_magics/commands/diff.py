@@ -63,7 +63,8 @@ def _values(bench: Workbench, args: Namespace) -> None:
     if len(args.programs) != 2:
         raise UsageError("%fluid diff --values compares two models: %fluid diff A B --values --feed x=images.")
     feeds = {name: np.asarray(value) for name, value in read_feed(bench, args).items()}
-    found = compare_sides(*(unquoted(text) for text in args.programs), feeds, Tolerance(rtol=args.rtol))
+    first, second = (unquoted(text) for text in args.programs)
+    found = compare_sides(first, second, feeds, Tolerance(rtol=args.rtol))
     show(bench.shell, difference_lines(found), lambda: difference_html(found))
 
 
