@@ -1,6 +1,7 @@
 """Pairs of variables of two programs: by name, else by their place among the same operators."""
 
 import difflib
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from fluidnb.op import EMPTY
@@ -56,15 +57,19 @@ def _kind(op: OpDesc) -> str:
 
 def _pair_ops(old: BlockDesc, new: BlockDesc, found: Alignment) -> None:
     """Pairs the operators of two blocks, and the variables that have other names."""
-    writers = {name: i for i, op in enumerate(new.ops) for name in op.output_arg_names()}
-    taken: set[int] = set()
-    for i, op in enumerate(old.ops):  # first those that write a variable of the same name
+    writers: dict[str, list[int]] = defaultdict(list)
+    for j, op in enumerate(new.ops):
         for name in op.output_arg_names():
-            j = writers.get(found.names.get(name, ""))
-            if name in found.names and j is not None and j not in taken:
-                found.ops[old.idx, i] = new.idx, j
-                taken.add(j)
-                break
+            writers[name].append(j)
+    taken: set[int] = set()
+    times: Counter[str] = Counter()  # how often each variable was written
+    for i, op in enumerate(old.ops):  # first those that write a variable of the same name, as often
+        for name in op.output_arg_names():
+            listed, at = writers[found.names.get(name, "")], times[name]
+            times[name] += 1
+            if at < len(listed) and listed[at] not in taken and (old.idx, i) not in found.ops:
+                found.ops[old.idx, i] = new.idx, listed[at]
+                taken.add(listed[at])
     rest = [i for i in range(len(old.ops)) if (old.idx, i) not in found.ops]
     others = [j for j in range(len(new.ops)) if j not in taken]
     matcher = difflib.SequenceMatcher(

@@ -20,7 +20,7 @@ _SILENT = ("op_role", "op_role_var", "op_namescope", "op_callstack", "op_device"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The largest allowed distance of two numbers: ``atol + rtol * |second|``, with the largest number of a tensor in its place.
+    """The largest allowed distance of two numbers: ``atol + rtol * scale``, where scale is a tensor's largest number.
 
     Args:
         rtol: relative to the largest number of the tensor.

@@ -391,7 +391,7 @@ def shape(importer: Importer, node: Node) -> None:
 @converts("Size")
 def size(importer: Importer, node: Node) -> None:
     """The number of numbers of a tensor."""
-    importer.into(node, "size", {"Input": importer.x(node)})
+    importer.into(node, "size", {"Input": importer.x(node)}, scalar=True)
 
 
 @converts("ConstantOfShape")

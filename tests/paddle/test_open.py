@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 import fluidnb as fluid
@@ -41,6 +43,16 @@ def compare(found: list[np.ndarray], wanted: list[np.ndarray], tolerance: float)
         np.testing.assert_allclose(a, b, 0, tolerance * max(float(np.abs(b).max(initial=0)), 1e-30))
 
 
+def check_onnx(model: Any, path: Path, feeds: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    """Write a model as ONNX: the checker accepts it, onnxruntime agrees, and so does the file opened again."""
+    (file,) = model.save(str(path.parent), to="onnx", name=path.stem)
+    onnx.checker.check_model(file, full_check=True)
+    named = {v.name: feed for v, feed in zip(model.feeds, feeds, strict=True)}
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    compare(session.run(None, named), wanted, 1e-4)
+    compare(fluid.open(file).run(named), wanted, 1e-4)
+
+
 def test_there_are_enough_models() -> None:
     assert len(MODELS) >= 24
 
@@ -60,6 +72,7 @@ def test_an_exported_model(version: str, name: str, tmp_path: Path) -> None:
     found = model.run({v.name: feeds[v.name] for v in model.feeds})
     if (version, name) not in BY_FORMULA:
         compare(found, expected, 1e-4)
+    check_onnx(model, tmp_path / "model.onnx", [feeds[v.name] for v in model.feeds], found)
     saved = tmp_path / "converted" / "inference"
     model.save(str(saved.parent))
     parameters = folder / "inference.pdiparams"
