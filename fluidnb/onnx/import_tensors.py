@@ -447,6 +447,17 @@ def nonzero(importer: Importer, node: Node) -> None:
     importer.transpose(rows, [1, 0], node.outputs[0])
 
 
+@converts("Compress")
+def compress(importer: Importer, node: Node) -> None:
+    """The parts of an axis where a condition holds; without an axis, of all numbers in one row."""
+    x, axis = importer.x(node), node.attrs.get("axis")
+    if axis is None:
+        x, axis = importer.reshape(x, [-1]), 0
+    rows = importer.value("where_index", {"Condition": importer.x(node, 1)})
+    index = importer.value("squeeze2", {"X": rows}, axes=[1])
+    importer.into(node, "gather", {"X": x, "Index": index}, axis=axis)
+
+
 @converts("TopK")
 def top(importer: Importer, node: Node) -> None:
     """The largest or smallest numbers along an axis, and where they are."""

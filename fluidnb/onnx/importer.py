@@ -134,7 +134,7 @@ class Importer:
 
     def run(self) -> Imported:
         """Converts everything."""
-        from fluidnb.onnx import import_blocks, import_layers, import_math, import_tensors  # noqa: F401
+        from fluidnb.onnx import import_blocks, import_detection, import_layers, import_math, import_tensors  # noqa: F401
 
         graph, done = self.model.graph, self.done
         self.note_names(graph)
@@ -246,9 +246,15 @@ class Importer:
             self.done.unknown[f"{node.op} with {error}" if str(error) else node.op] += 1
             self.unknown(node)
         except FluidError as error:
+            if self.done.unknown:
+                self.unknown(node)
+                return
             error.summary = f"Node {node.name or node.outputs[0]} ({node.op}) cannot be converted. {error.summary}"
             raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+            if self.done.unknown:  # what it reads may come from a node without a counterpart, and have no shape
+                self.unknown(node)
+                return
             raise self.damaged(
                 f"Node {node.name or node.outputs[0]} ({node.op}) cannot be converted.",
                 f"{type(error).__name__} {error}",
@@ -259,8 +265,9 @@ class Importer:
         attrs = {n: v for n, v in node.attrs.items() if isinstance(v, int | float | str | list)}
         ins = {f"input_{i}": [self.tensor(n)] for i, n in enumerate(node.inputs) if n}
         outs = {f"output_{i}": [n] for i, n in enumerate(node.outputs) if n}
-        for names in outs.values():
-            self.block.desc.add_var(VarDesc(names[0])).set_dtype(VarType.FP32)
+        for (name,) in outs.values():
+            if name not in self.block.desc.vars:  # a converter may have declared it before it gave up
+                self.block.desc.add_var(VarDesc(name))
         self.block.desc.append_op(OpDesc(node.op, ins, outs, attrs | {"op_namescope": self.scope}))
 
     def damaged(self, summary: str, received: str) -> EnforceNotMet:

@@ -54,6 +54,7 @@ def ints(*values: int) -> Constant:
 X, POSITIVE, IMAGE = numbers(2, 3, 4), numbers(2, 3, 4, low=0.1), numbers(2, 4, 6, 6)
 UNIT, ABOVE = numbers(2, 3, 4, low=-0.9, high=0.9), numbers(2, 3, 4, low=1.1, high=3.0)
 WHOLE, TRUTH = np.arange(24).reshape(2, 3, 4).astype("int64"), X > 0
+BOXES, SCORES = numbers(2, 20, 4, low=0.0, high=1.0), numbers(2, 3, 20, low=0.0, high=1.0, seed=8)
 #: Sums of the squares of three neighbouring channels.
 NEIGHBOURS = np.stack([(IMAGE**2)[:, max(0, c - 1) : c + 2].sum(1) for c in range(4)], 1)
 HALVES = np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.2, -3.7], "float32")
@@ -329,4 +330,12 @@ CASES: list[Case] = [
         ),
         opset=21,
     ),
+    Case("Compress", (X, np.array([True, False, True])), {"axis": 1}),
+    Case("Compress", (X, np.array([False, True, True]))),
+    Case("NonMaxSuppression", (BOXES, SCORES, ints(50), Constant(np.array([0.4], "float32")))),
+    Case(
+        "NonMaxSuppression",
+        (BOXES, SCORES, ints(2), Constant(np.array([0.5], "float32")), Constant(np.array([0.3], "float32"))),
+    ),
+    Case("NonMaxSuppression", (BOXES, SCORES, ints(50), Constant(np.array([0.3], "float32"))), {"center_point_box": 1}),
 ]
