@@ -100,7 +100,7 @@ def _program_file(path: str) -> str:
         path = stem
     elif os.path.isfile(path):
         return path
-    for ending in PROGRAMS:
+    for ending in PROGRAMS[:2] if os.path.isdir(path) else PROGRAMS:  # an ONNX model may have the name of a folder
         if os.path.isfile(path + ending):
             return path + ending
     if not os.path.isdir(path or "."):
@@ -113,6 +113,8 @@ def _program_file(path: str) -> str:
         stem, ending = os.path.splitext(name)
         if ending == PROGRAMS[1] and (stem == "inference" or any(stem + e in names for e in PARAMETERS)):
             stems.setdefault(stem, name)
+    if not stems:
+        stems = {os.path.splitext(n)[0]: n for n in names if n.endswith(PROGRAMS[2])}
     if len(stems) != 1:
         _no_model(path, names, sorted(stems.values()))
     return os.path.join(path, *stems.values())
@@ -136,7 +138,7 @@ def _no_model(path: str, names: list[str] | None = None, models: list[str] | Non
         )  # fmt: skip
     if names is not None:
         raise EnforceNotMet(
-            f"{path} is no saved model.", expected=f"a folder with {MODEL}, or with one .pdmodel or .json",
+            f"{path} is no saved model.", expected=f"a folder with {MODEL}, or with one .pdmodel, .json or .onnx",
             received=", ".join(names[:8]) or "an empty folder",
             hint="model_filename names the program where it has another name; or name the folder that has it.",
         )  # fmt: skip

@@ -1,0 +1,92 @@
+"""``fluidnb diff A B --feed`` and ``%fluid diff A B --values``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.cli import main
+from fluidnb.compare.difference import first_difference
+from fluidnb.viz import plain
+from fluidnb.viz.compare.html import difference_html, difference_svg
+from fluidnb.viz.compare.text import difference_lines
+from tests.compare.networks import built
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a network, the same with a fault, the first as ONNX, and what is fed."""
+    monkeypatch.chdir(tmp_path)
+    network = built("convolutions")
+    faulty = network.copy()
+    op = next(op for op in faulty.program.desc.blocks[0].ops if op.optype == "leaky_relu")
+    op.set_attr("alpha", 0.3)
+    for name, each in (("good", network), ("bad", faulty)):
+        with fluid.scope_guard(each.scope):
+            block = each.program.global_block()
+            targets = [block.var(n) for n in each.fetches]
+            exe = fluid.Executor(fluid.CPUPlace())
+            fluid.io.save_inference_model(name, list(each.feeds), targets, exe, each.program)
+    fluid.open("good").save(".", to="onnx", name="good")
+    np.savez("x.npz", **network.feeds)
+    return tmp_path
+
+
+def test_equal_models_end_with_0(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "good", "good.onnx", "--feed", "x.npz"]) == 0
+    assert "The results agree." in capsys.readouterr().out
+
+
+def test_the_first_difference_is_printed(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "good", "bad", "--feed", "x.npz", "--svg", "a.svg"]) == 1
+    out = capsys.readouterr().out
+    assert "First difference: op" in out and "(leaky_relu) in block 0" in out
+    assert "attribute alpha is 0.1" in out and "where it differs" in out and "what it reads" in out
+    svg = Path("a.svg").read_text()
+    assert "same" in svg and "differs" in svg
+
+
+def test_json_for_programs(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "good", "bad", "--feed", "x.npz", "--json"]) == 1
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert not found["equal"] and found["operator"]["type"] == "leaky_relu"
+    assert found["output"]["count"] > 0 and found["changes"][0].startswith("attribute alpha is 0.1")
+
+
+def test_runtimes_and_recorded_values(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "good", "good@compiled", "--feed", "x.npz"]) == 0
+    assert main(["run", "bad", "--feed", "x.npz", "--all", "--out", "values.npz"]) == 0
+    capsys.readouterr()
+    assert main(["diff", "good", "values.npz", "--feed", "x.npz"]) == 1
+    assert "(leaky_relu) in block 0" in capsys.readouterr().out
+    assert main(["diff", "values.npz", "good", "--feed", "x.npz"]) == 1
+
+
+def test_words_that_do_not_fit(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "good", "good@natve", "--feed", "x.npz"]) == 1
+    assert "There is no runtime natve." in (err := capsys.readouterr().err) and "native" in err
+    assert main(["diff", "good@onnxruntime", "good", "--feed", "x.npz"]) == 1
+    assert "fluidnb convert good" in capsys.readouterr().err
+    np.savez("two.npz", a=np.ones(2), b=np.ones(2))
+    assert main(["diff", "good", "bad", "--feed", "two.npz"]) == 1
+    assert "takes 1 arrays, and 2 are fed" in capsys.readouterr().err
+    assert main(["run", "good", "--feed", "x.npz", "--out", "a.npz"]) == 0
+    assert main(["diff", "a.npz", "a.npz", "--feed", "x.npz"]) == 1
+    assert "Neither side has a program" in capsys.readouterr().err
+
+
+def test_pictures() -> None:
+    network = built("turns")
+    faulty = network.copy()
+    next(op for op in faulty.program.desc.blocks[1].ops if op.optype == "scale").set_attr("bias", 0.5)
+    difference = first_difference(network.record("good"), faulty.record("bad"))
+    text = plain(difference_lines(difference))
+    assert "(scale) in block 1, iteration 0" in text
+    html = difference_html(difference)
+    assert html.count("<svg") >= 2 and "good" in html and "bad" in html
+    assert "differs" in difference_svg(difference) and difference_svg(difference, second=True)
