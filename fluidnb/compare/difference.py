@@ -338,19 +338,19 @@ class _Search:
             f"{each.first} differs: {described(each)}" for each in done.inputs
             if not each.equal and each.first in self.first.parameters
         ]
-        if done.op is None or done.op.op is None or done.other is None or done.other.op is None:
+        if out or done.op is None or done.op.op is None or done.other is None or done.other.op is None:
             return out
         ours, theirs = done.op.op, done.other.op
         if ours.optype != theirs.optype:
-            out.append(f"the operator is {ours.optype} in the first and {theirs.optype} in the second")
+            return [f"the operator is {ours.optype} in the first and {theirs.optype} in the second"]
         for name in sorted(ours.attrs.keys() | theirs.attrs.keys()):
             a, b = attribute(ours, name), attribute(theirs, name)
             if name not in _SILENT and a != b:
-                out.append(f"attribute {name} is {a} in the first and {b} in the second")
+                out.append(f"attribute {name} is {_shown(a)} in the first and {_shown(b)} in the second")
         mine = {slot: [self.names.get(n, n) for n in names] for slot, names in ours.ins.items() if names}
         others = {slot: names for slot, names in theirs.ins.items() if names}
         for slot in sorted(mine.keys() | others.keys()):
-            if mine.get(slot) != others.get(slot) and ours.optype == theirs.optype:
+            if mine.get(slot) != others.get(slot):
                 out.append(f"slot {slot} reads {_listed(ours.ins.get(slot))} in the first and "
                            f"{_listed(others.get(slot))} in the second")  # fmt: skip
         return out
@@ -367,6 +367,11 @@ def attribute(op: OpDesc, name: str) -> Any:
     else:
         return None
     return float(np.float32(value)) if isinstance(value, float) else list(value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    """An attribute as text; floats are of 32 bits."""
+    return str(np.float32(value)) if isinstance(value, float) else str(value)
 
 
 def _listed(names: list[str] | None) -> str:

@@ -46,7 +46,7 @@ def test_the_first_difference_is_printed(models: Path, capsys: pytest.CaptureFix
     assert main(["diff", "good", "bad", "--feed", "x.npz", "--svg", "a.svg"]) == 1
     out = capsys.readouterr().out
     assert "First difference: op" in out and "(leaky_relu) in block 0" in out
-    assert "attribute alpha is 0.1" in out and "where it differs" in out and "what it reads" in out
+    assert "attribute alpha is 0.1 in" in out and "where it differs" in out and "what it reads" in out
     svg = Path("a.svg").read_text()
     assert "same" in svg and "differs" in svg
 
@@ -55,7 +55,7 @@ def test_json_for_programs(models: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["diff", "good", "bad", "--feed", "x.npz", "--json"]) == 1
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert not found["equal"] and found["operator"]["type"] == "leaky_relu"
-    assert found["output"]["count"] > 0 and found["changes"][0].startswith("attribute alpha is 0.1")
+    assert found["output"]["count"] > 0 and found["changes"][0].startswith("attribute alpha is 0.1 in")
 
 
 def test_runtimes_and_recorded_values(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
