@@ -18,7 +18,7 @@ def suppress(importer: Importer, node: Node) -> None:
         for i, name, default in ((3, "iou_threshold", 0.0), (4, "score_threshold", float(np.finfo("float32").min)))
     }
     boxes, scores = importer.x(node), importer.x(node, 1)
-    many, classes = importer.shape(boxes)[1], importer.shape(scores)[1]
+    many = importer.shape(boxes)[1]
     rows, index, count = (importer.new(name) for name in ("kept", "index", "count"))
     importer.append(
         "multiclass_nms3", {"BBoxes": corners(importer, node, boxes), "Scores": scores},
@@ -27,12 +27,12 @@ def suppress(importer: Importer, node: Node) -> None:
     )  # fmt: skip
     label = importer.cast(column(importer, rows, 0), "int64")
     flat = importer.cast(index, "int64")
-    size = importer.made(np.array(many, "int64")) if many >= 0 else axis_size(importer, boxes)
+    size = axis_size(importer, boxes)
     image = importer.value("elementwise_floordiv", {"X": flat, "Y": size})
     box = importer.value("elementwise_mod", {"X": flat, "Y": size})
     chosen = [image, label, box]
     if not 0 <= many <= most:
-        chosen = limited(importer, chosen, most, classes)
+        chosen = limited(importer, chosen, most, axis_size(importer, scores))
     importer.into(node, "concat", {"X": chosen}, axis=1)
 
 
@@ -41,9 +41,12 @@ def column(importer: Importer, matrix: str, at: int) -> str:
     return importer.value("slice", {"Input": matrix}, "Out", axes=[1], starts=[at], ends=[at + 1])
 
 
-def axis_size(importer: Importer, boxes: str) -> str:
-    """The number of boxes of an image."""
-    sizes = importer.value("shape", {"Input": boxes})
+def axis_size(importer: Importer, tensor: str) -> str:
+    """The size of the second axis: the number of boxes of an image, or of classes."""
+    size = importer.shape(tensor)[1]
+    if size >= 0:
+        return importer.made(np.array(size, "int64"))
+    sizes = importer.value("shape", {"Input": tensor})
     return importer.cast(importer.value("slice", {"Input": sizes}, "Out", axes=[0], starts=[1], ends=[2]), "int64")
 
 
@@ -60,15 +63,13 @@ def corners(importer: Importer, node: Node, boxes: str) -> str:
     return importer.value("concat", {"X": ends}, axis=2)
 
 
-def limited(importer: Importer, chosen: list[str], most: int, classes: int) -> list[str]:
+def limited(importer: Importer, chosen: list[str], most: int, classes: str) -> list[str]:
     """The first boxes of each image and class; they are in order of both, and of their scores."""
-    if classes < 0:
-        raise Unsupported("a limit and any number of classes")
-    group = importer.value("elementwise_add", {
-        "X": importer.value("scale", {"X": chosen[0]}, scale=float(classes)), "Y": chosen[1]})  # fmt: skip
+    before = importer.value("elementwise_mul", {"X": chosen[0], "Y": classes})
+    group = importer.value("elementwise_add", {"X": before, "Y": chosen[1]})
     same = importer.value("equal", {"X": group, "Y": importer.transpose(group, [1, 0])})
-    before = importer.value("tril_triu", {"X": importer.cast(same, "int32")}, diagonal=-1, lower=True)
-    rank = importer.value("reduce_sum", {"X": before}, dim=[1], keep_dim=False)
+    earlier = importer.value("tril_triu", {"X": importer.cast(same, "int32")}, diagonal=-1, lower=True)
+    rank = importer.value("reduce_sum", {"X": earlier}, dim=[1], keep_dim=False)
     kept = importer.value("less_than", {"X": rank, "Y": importer.made(np.array(most, "int32"))})
     where = importer.value("squeeze2", {"X": importer.value("where_index", {"Condition": kept})}, axes=[1])
     return [importer.value("gather", {"X": each, "Index": where}, axis=0) for each in chosen]
