@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
+from fluidnb.data.processing import FILES, ProcessingConfig, find_config, postprocess, preprocess, read_config
+from fluidnb.errors import FluidError, NotBuiltYet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
 from fluidnb.op import all_ops, get_op, has_op, infer_compile
@@ -57,6 +58,7 @@ class OpenedModel:
         self.unknown = Counter(op.optype for _, _, op in each_op(saved.program.desc) if not has_op(op.optype))
         self.scope = Scope()
         self._exe = Executor(CPUPlace() if place is None else place)
+        self._processing: ProcessingConfig | None = None
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
             load_parameters(self._exe, files, self.parameters)
@@ -87,6 +89,84 @@ class OpenedModel:
         with scope_guard(self.scope):
             out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
         return out
+
+    @property
+    def processing(self) -> ProcessingConfig:
+        """What the file beside the model says of images and results: ``inference.yml``, ``infer_cfg.yml`` and others.
+
+        Raises:
+            NotFound: there is no such file.
+            MissingPackage: PyYAML is not installed.
+            EnforceNotMet: the file is damaged, or is about something else.
+        """
+        if self._processing is None:
+            path = find_config(self.path)
+            if path is None:
+                raise NotFound(
+                    f"There is no description of images beside {self.path}.", expected=", ".join(FILES),
+                    hint="model.run takes arrays that are prepared.",
+                )  # fmt: skip
+            self._processing = read_config(path)
+        return self._processing
+
+    @checked
+    def preprocess(self, image: Any) -> dict[str, np.ndarray]:
+        """Prepares images as the file beside the model says: resized, cropped, normalized, channels first.
+
+        Args:
+            image: path of an image, or uint8 of (height, width, 3) with red, green and blue; or a list of them.
+
+        Returns:
+            An array for each feed, for `run`.
+
+        Raises:
+            NotFound: there is no such file.
+            NotBuiltYet: it has a step that is not here.
+            OpValueError: the model takes something else too, or images have different sizes.
+
+        Example:
+            >>> import os, tempfile
+            >>> y = fluid.layers.reduce_mean(fluid.layers.data("x", [3, 2, 2]), [2, 3])
+            >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+            >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> with open(os.path.join(folder, "inference.yml"), "w") as file:
+            ...     length = file.write("PreProcess: {transform_ops: [{ResizeImage: {size: 2}}]}\\n"
+            ...                         "PostProcess: {Topk: {topk: 1, label_list: [red, green, blue]}}")
+            >>> model = fluid.open(folder)
+            >>> feed = model.preprocess(np.full((4, 4, 3), [10, 60, 30], "uint8")); feed["x"].shape
+            (1, 3, 2, 2)
+            >>> print(model.postprocess(model.run(feed))[0][0])
+            60.0000  1  green
+        """
+        config, names = self.processing, [v.name for v in self.feeds]
+        arrays = preprocess(config, image)
+        of_images = [v.name for v in self.feeds if len(v.shape) == 4]
+        if "image" not in names and len(of_images) == 1:
+            arrays[of_images[0]] = arrays.pop("image")
+        missing = [name for name in names if name not in arrays]
+        if missing:
+            raise OpValueError(
+                f"{config.path} does not say how to compute {', '.join(missing)}.", expected=", ".join(names),
+                received=", ".join(arrays), hint="prepare the arrays yourself, and use model.run.",
+            )  # fmt: skip
+        return {v.name: arrays[v.name].astype(dtypes.np_dtype(v.dtype), copy=False) for v in self.feeds}
+
+    @checked
+    def postprocess(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Reads results as the file beside the model says: the best classes with names, characters, boxes.
+
+        Args:
+            arrays: what `run` returned for `fetches`.
+
+        Returns:
+            For each image a list of labels or boxes, a text, or an int array with a class for each pixel.
+
+        Raises:
+            NotFound: there is no such file.
+            NotBuiltYet: its step is not here.
+            EnforceNotMet: the results do not fit the file.
+        """
+        return postprocess(self.processing, arrays)
 
     @checked
     def training_program(self, batch_norm: bool = False) -> Program:
@@ -218,10 +298,21 @@ class OpenedModel:
             rows.append(("unknown", ", ".join(texts)))
         if self.dropped:
             rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
-        return rows
+        return rows + processing_facts(self.path)
 
     def _repr_html_(self) -> str | None:
         return repr_html(self)
+
+
+def processing_facts(program: str) -> list[tuple[str, str]]:
+    """The processing that a file beside a program describes, as rows of a title and a text; none without a file."""
+    path = find_config(program)
+    if path is None:
+        return []
+    try:
+        return [("images", path), *read_config(path).facts()]
+    except FluidError as error:  # the model runs without it
+        return [("images", f"{path} is not read. {error.summary}" + f" {error.hint}" * bool(error.hint))]
 
 
 def _add_intermediate(block: BlockDesc, op: OpDesc) -> None:
