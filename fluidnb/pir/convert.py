@@ -400,6 +400,13 @@ class _Converter:
         assert line is not None
         self.by_table(replace(operation, attrs=operation.attrs | {"bit_length": bits}), line)
 
+    def deformable(self, operation: Operation) -> None:
+        """A convolution with offsets; without a mask it is another operator."""
+        line = signature("deformable_conv")
+        assert line is not None
+        masked = len(operation.operands) == 4 and operation.operands[3]
+        self.by_table(operation, line if masked else replace(line, operator="deformable_conv_v1"))
+
     # Blocks.
 
     def branch(self, operation: Operation) -> None:
@@ -534,6 +541,7 @@ _SPECIAL: dict[str, Callable[[_Converter, Operation], None]] = {
     "pd_op.full_int_array": _Converter.full_int_array,
     "pd_op.assign_value": _Converter.assign_value,
     "pd_op.assign_value_": _Converter.assign_value,
+    "pd_op.deformable_conv": _Converter.deformable,
     "pd_op.quantize_linear": _Converter.quantize,
     "pd_op.dequantize_linear": _Converter.quantize,
     "pd_op.if": _Converter.branch,
