@@ -75,7 +75,7 @@ class OpenedModel:
             An array for each variable.
 
         Raises:
-            NotBuiltYet: the program has operators that are not here.
+            NotBuiltYet: the program has operators that are not here, or operations without a counterpart.
             OpValueError: a name, shape or dtype that the program does not take.
         """
         if not isinstance(feed, Mapping):
@@ -86,13 +86,15 @@ class OpenedModel:
                     received=type(feed).__name__, hint=f'run({{"{names.split(", ")[0]}": …}}).',
                 )  # fmt: skip
             feed = {self.feeds[0].name: feed}
+        if not self.unknown:  # else the executor names the operator and its line
+            self._require_converted()
         with scope_guard(self.scope):
             out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
         return out
 
     @property
     def processing(self) -> ProcessingConfig:
-        """What the file beside the model says of images and results: ``inference.yml``, ``infer_cfg.yml`` and others.
+        """Processing of images and results, by the file beside the model: ``inference.yml``, ``infer_cfg.yml``, ….
 
         Raises:
             NotFound: there is no such file.
@@ -260,18 +262,22 @@ class OpenedModel:
             values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
             write_safetensors(os.path.join(dirname, names[0]), values)
             return [os.path.join(dirname, names[0])]
-        if self.unconverted:
-            listed = ", ".join(f"{n} {kind}" for kind, n in self.unconverted.most_common())
-            raise NotBuiltYet(
-                f"{self.path} cannot be converted: it has {listed}.", expected="operations with a counterpart",
-                received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
-            )  # fmt: skip
+        self._require_converted()
         with scope_guard(self.scope):
             save_vars(self._exe, dirname, self.program, vars=self.parameters, filename=names[1])
         data = self.program.desc.serialize_to_string()
         with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
             file.write(data)
         return [os.path.join(dirname, n) for n in names]
+
+    def _require_converted(self) -> None:
+        """Raises where an operation of Paddle 3 has no counterpart, or one that would compute something else."""
+        if self.unconverted:
+            listed = ", ".join(f"{n} {kind}" for kind, n in self.unconverted.most_common())
+            raise NotBuiltYet(
+                f"{self.path} cannot be converted: it has {listed}.", expected="operations with a counterpart",
+                received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
+            )  # fmt: skip
 
     def __str__(self) -> str:
         return "\n".join("  ".join((f"{title:8}", text)).rstrip() for title, text in self.facts())
@@ -296,6 +302,8 @@ class OpenedModel:
             hints = {kind: near(kind, known) for kind in self.unknown}
             texts = (f"{n} {kind}" + f" ({hints[kind]})" * bool(hints[kind]) for kind, n in self.unknown.most_common())
             rows.append(("unknown", ", ".join(texts)))
+        if self.unconverted:
+            rows.append(("unmatched", ", ".join(f"{n} {name}" for name, n in self.unconverted.most_common())))
         if self.dropped:
             rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
         return rows + processing_facts(self.path)

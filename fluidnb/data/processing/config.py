@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingConfig:
-    """What a file says of a model's processing.
+    """Processing of a model as a file describes it.
 
     Args:
         path: the file.
