@@ -21,7 +21,8 @@ VERSION = "3.3.1"
 KINDS = {
     "int": "int", "int64_t": "long", "bool": "bool", "float": "float", "double": "float64", "std::string": "string",
     "std::vector<int>": "ints", "std::vector<int64_t>": "longs", "std::vector<float>": "floats",
-    "std::vector<std::string>": "strings", "std::vector<phi::Scalar>": "scalars", "std::vector<bool>": "bools", "std::vector<double>": "float64s",
+    "std::vector<std::string>": "strings", "std::vector<phi::Scalar>": "scalars", "std::vector<bool>": "bools",
+    "std::vector<double>": "float64s",
     "phi::DataType": "dtype", "phi::Place": "place", "phi::Scalar": "scalar", "phi::DataLayout": "layout",
 }  # fmt: skip
 #: Attributes of an operation: name -> its kind and its default, as C++ writes it; empty for none.
