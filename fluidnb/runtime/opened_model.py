@@ -1,14 +1,15 @@
 """``fluid.open``: a saved model with its parameters, ready to run."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.data.processing import FILES, ProcessingConfig, find_config, postprocess, preprocess, read_config
 from fluidnb.errors import FluidError, NotBuiltYet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
@@ -17,12 +18,15 @@ from fluidnb.program import Program, Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.model_files import MODEL, PARAMS, ModelFiles, find_model, read_program
+from fluidnb.runtime.model_files import CONFIGS, MODEL, PARAMS, ModelFiles, find_config, find_model, read_program
 from fluidnb.runtime.parameter_files import load_parameters
 from fluidnb.runtime.save_load import is_persistable, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace, VarType, dtypes
+
+if TYPE_CHECKING:
+    from fluidnb.data.processing import ProcessingConfig
 
 #: Format -> its files.
 FORMATS = {
@@ -58,7 +62,7 @@ class OpenedModel:
         self.unknown = Counter(op.optype for _, _, op in each_op(saved.program.desc) if not has_op(op.optype))
         self.scope = Scope()
         self._exe = Executor(CPUPlace() if place is None else place)
-        self._processing: ProcessingConfig | None = None
+        self._processing: ProcessingConfig | None = None  # read at the first use, since fluidnb.data takes time
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
             load_parameters(self._exe, files, self.parameters)
@@ -105,9 +109,11 @@ class OpenedModel:
             path = find_config(self.path)
             if path is None:
                 raise NotFound(
-                    f"There is no description of images beside {self.path}.", expected=", ".join(FILES),
+                    f"There is no description of images beside {self.path}.", expected=", ".join(CONFIGS),
                     hint="model.run takes arrays that are prepared.",
                 )  # fmt: skip
+            from fluidnb.data.processing import read_config
+
             self._processing = read_config(path)
         return self._processing
 
@@ -140,6 +146,8 @@ class OpenedModel:
             >>> print(model.postprocess(model.run(feed))[0][0])
             60.0000  1  green
         """
+        from fluidnb.data.processing import preprocess
+
         config, names = self.processing, [v.name for v in self.feeds]
         arrays = preprocess(config, image)
         of_images = [v.name for v in self.feeds if len(v.shape) == 4]
@@ -168,6 +176,8 @@ class OpenedModel:
             NotBuiltYet: its step is not here.
             EnforceNotMet: the results do not fit the file.
         """
+        from fluidnb.data.processing import postprocess
+
         return postprocess(self.processing, arrays)
 
     @checked
@@ -317,6 +327,8 @@ def processing_facts(program: str) -> list[tuple[str, str]]:
     path = find_config(program)
     if path is None:
         return []
+    from fluidnb.data.processing import read_config
+
     try:
         return [("images", path), *read_config(path).facts()]
     except FluidError as error:  # the model runs without it

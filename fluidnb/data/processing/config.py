@@ -13,8 +13,6 @@ from typing import Any, NoReturn
 from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import require
 
-#: Names of the file, in the order in which they are looked for.
-FILES = ("inference.yml", "inference.yaml", "infer_cfg.yml", "deploy.yaml", "deploy.yml")
 #: Limits of a file: bytes, values with those that aliases repeat, and lists in lists.
 MOST_BYTES, MOST_VALUES, MOST_DEPTH = 16 << 20, 1_000_000, 32
 #: Items of a list that are shown.
@@ -51,24 +49,6 @@ class ProcessingConfig:
     def facts(self) -> list[tuple[str, str]]:
         """The steps, as rows of a title and a text."""
         return [("before", str(step)) for step in self.before] + [("after", str(step)) for step in self.after]
-
-
-def find_config(program: str) -> str | None:
-    """Finds the file of a model: one of `FILES` in its folder, or one with the program's name.
-
-    Args:
-        program: file of the program.
-
-    Example:
-        >>> find_config("/no/such/folder/inference.json")
-    """
-    folder, name = os.path.split(program)
-    own = os.path.splitext(name)[0]
-    for file in dict.fromkeys((f"{own}.yml", f"{own}.yaml", *FILES)):
-        path = os.path.join(folder, file)
-        if os.path.isfile(path):
-            return path
-    return None
 
 
 def read_config(path: str) -> ProcessingConfig:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fluidnb.data.processing import find_config, read_config
+from fluidnb.data.processing import read_config
 from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import MissingPackage
+from fluidnb.runtime.model_files import find_config
 
 pytest.importorskip("yaml")
 
