@@ -2,7 +2,9 @@
 
 from argparse import ArgumentParser, Namespace
 
+from fluidnb.cli import show
 from fluidnb.cli.command import Command
+from fluidnb.errors import FluidError
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -10,14 +12,29 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="its folder, prefix or file")
     parser.add_argument("-o", "--out", metavar="DIR", required=True, help="where the files go; created if missing")
     parser.add_argument("--to", default="pdmodel", metavar="FORMAT", help="%(default)s, programdesc or safetensors")
+    parser.add_argument("--pass", dest="passes", metavar="NAME", action="append", default=[],
+                        help="rewrite it before: fold_constants, fold_batch_norm; repeat it")  # fmt: skip
+    parser.add_argument("--fetch", metavar="NAME", action="append", help="keep what computes this variable; repeat it")
+    parser.add_argument("--feed", metavar="NAME", action="append", help="a variable that is fed instead; repeat it")
+    parser.add_argument("--rename", metavar="OLD=NEW", action="append", default=[], help="rename a variable; repeat it")
+    parser.add_argument("--diff", action="store_true", help="show what these change")
     parser.add_argument("--name", default="inference", help="what the files are called (%(default)s)")
 
 
 def run(options: Namespace) -> int:
-    """Open a model and save it."""
+    """Open a model, change it as asked, and save it."""
     from fluidnb.runtime.opened_model import open_model
+    from fluidnb.viz.program.diff import diff_lines, read_diff
 
-    model = open_model(options.model)
+    model = before = open_model(options.model)
+    if options.fetch or options.feed:
+        model = model.extract(options.fetch or [v.name for v in model.fetches], options.feed)
+    model = model.apply(*options.passes)
+    if options.rename:
+        model = model.rename(dict(map(_names, options.rename)))
+    if options.diff:
+        picture = read_diff(before.program, model.program, (options.model, "written"))
+        show.print_lines(diff_lines(picture, show.terminal_width()))
     files = model.save(options.out, options.to, options.name)
     print(model)
     for file in files:
@@ -25,8 +42,18 @@ def run(options: Namespace) -> int:
     return 0
 
 
+def _names(text: str) -> tuple[str, str]:
+    """The two names of OLD=NEW."""
+    old, found, new = text.partition("=")
+    if not found:
+        raise FluidError(f"--rename {text} has no new name.", expected="OLD=NEW", hint=f"--rename {text}=NEW")
+    return old, new
+
+
 COMMAND = Command(
     "Convert a saved model of Paddle 3 for Paddle 2, Fluid or safetensors.", arguments, run,
     example="examples:\n  fluidnb convert saved/inference.json -o old/          for Paddle 2 and 3\n"
-    "  fluidnb convert saved/ -o fluid/ --to programdesc     for Fluid",
+    "  fluidnb convert saved/ -o fluid/ --to programdesc     for Fluid\n"
+    "  fluidnb convert saved/ -o less/ --pass fold_batch_norm --diff\n"
+    "  fluidnb convert saved/ -o part/ --fetch relu_0.tmp_0  a part of the model",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.errors import FluidError, NotBuiltYet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import EnforceNotMet, FluidError, NotBuiltYet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
 from fluidnb.op import all_ops, get_op, has_op, infer_compile
@@ -18,6 +18,7 @@ from fluidnb.program import Program, Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.model_edits import PASSES, extracted, renamed, without_ends
 from fluidnb.runtime.model_files import CONFIGS, MODEL, PARAMS, ModelFiles, find_config, find_model, read_program
 from fluidnb.runtime.parameter_files import load_parameters
 from fluidnb.runtime.save_load import is_persistable, save_vars
@@ -61,11 +62,12 @@ class OpenedModel:
         self.fetches: list[Variable] = [block.var(name) for name in saved.fetches]
         self.unknown = Counter(op.optype for _, _, op in each_op(saved.program.desc) if not has_op(op.optype))
         self.scope = Scope()
-        self._exe = Executor(CPUPlace() if place is None else place)
-        self._processing: ProcessingConfig | None = None  # read at the first use, since fluidnb.data takes time
+        self.executor = Executor(CPUPlace() if place is None else place)
+        self._processing: ProcessingConfig | None = None  # read late: importing fluidnb.data takes time
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
-            load_parameters(self._exe, files, self.parameters)
+            load_parameters(self.executor, files, self.parameters)
+        _check_order(self.program, self.scope, files)
 
     @checked
     def run(self, feed: Any, fetch_list: Any = None) -> list[np.ndarray]:
@@ -93,7 +95,7 @@ class OpenedModel:
         if not self.unknown:  # else the executor names the operator and its line
             self._require_converted()
         with scope_guard(self.scope):
-            out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
+            out: list[np.ndarray] = self.executor.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
         return out
 
     @property
@@ -181,6 +183,65 @@ class OpenedModel:
         return postprocess(self.processing, arrays)
 
     @checked
+    def extract(self, fetches: Sequence[str], feeds: Sequence[str] | None = None) -> OpenedModel:
+        """A part of the model: what it takes to compute some variables from some others.
+
+        Args:
+            fetches: names of the variables that it computes; `computed` lists them.
+            feeds: names of the variables that it is fed; default those of this model that it needs.
+
+        Returns:
+            A model with its own program; parameters have the same memory.
+
+        Raises:
+            NotFound: there is no such variable.
+            OpValueError: the fetches need something else too.
+
+        Example:
+            >>> import tempfile
+            >>> h = fluid.layers.relu(fluid.layers.data("x", [2])); y = fluid.layers.scale(h, 2.0)
+            >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+            >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> part = fluid.open(folder).extract(["scale_0.tmp_0"], ["relu_0.tmp_0"])
+            >>> part.run(np.array([[1.0, -2.0]], "float32"))[0]
+            array([[ 2., -4.]], dtype=float32)
+        """
+        return extracted(self, [v.name for v in self.feeds] if feeds is None else list(feeds), list(fetches))
+
+    @checked
+    def rename(self, names: Mapping[str, str]) -> OpenedModel:
+        """The model with other names of variables: feeds, fetches, parameters or any others.
+
+        Args:
+            names: old name -> new name.
+
+        Raises:
+            NotFound: there is no variable of an old name.
+            OpValueError: there is one of a new name.
+        """
+        return renamed(self, names)
+
+    @checked
+    def apply(self, *passes: str) -> OpenedModel:
+        """The model after passes, one after the other; `fluidnb.passes.diff.diff` of the two programs shows them.
+
+        Args:
+            *passes: ``fold_constants``: what depends on parameters alone becomes a parameter; ``fold_batch_norm``:
+                batch normalization becomes part of the convolution before it.
+
+        Raises:
+            OpValueError: there is no such pass.
+        """
+        model = self
+        for name in passes:
+            if name not in PASSES:
+                raise OpValueError(
+                    f"There is no pass {name}.", expected=", ".join(PASSES), received=name, hint=near(name, PASSES)
+                )
+            model = PASSES[name](model)
+        return model
+
+    @checked
     def training_program(self, batch_norm: bool = False) -> Program:
         """A copy of the program to append a loss and an optimizer to; it has the same parameters.
 
@@ -205,11 +266,8 @@ class OpenedModel:
             >>> bool(losses[1] < losses[0])
             True
         """
-        program = Program.parse_from_string(self.program.desc.serialize_to_string())
+        program = without_ends(self.program)
         block = program.desc.blocks[0]
-        for index in reversed(range(len(block.ops))):
-            if block.ops[index].optype in ("feed", "fetch"):
-                block.remove_op(index, index + 1)
         written = {name for _, _, op in each_op(program.desc) for name in op.output_arg_names()}
         for name, var in block.vars.items():  # Paddle 2 does not mark parameters
             if var.persistable() and var.type() == VarType.LOD_TENSOR:
@@ -274,7 +332,7 @@ class OpenedModel:
             return [os.path.join(dirname, names[0])]
         self._require_converted()
         with scope_guard(self.scope):
-            save_vars(self._exe, dirname, self.program, vars=self.parameters, filename=names[1])
+            save_vars(self.executor, dirname, self.program, vars=self.parameters, filename=names[1])
         data = self.program.desc.serialize_to_string()
         with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
             file.write(data)
@@ -322,6 +380,20 @@ class OpenedModel:
         return repr_html(self)
 
 
+def _check_order(program: Program, scope: Scope, files: ModelFiles) -> None:
+    """Refuse variances below 0: files of parameters by order have no names that would show a swap."""
+    for _, _, op in each_op(program.desc):
+        for name in op.ins.get("Variance", []) if op.optype == "batch_norm" else ():
+            variable = scope.find_var(name)
+            value = None if variable is None else np.asarray(variable.get_tensor())
+            if value is not None and value.size and float(value.min()) < 0:
+                raise EnforceNotMet(
+                    f'"{name}" is a variance, and has {value.min():.3g}: the parameters are in another order.',
+                    op=op.label(), expected="0 or more", received=f"{value.min():.3g}",
+                    hint=f"use the parameters that were saved with {files.program}.",
+                )  # fmt: skip
+
+
 def processing_facts(program: str) -> list[tuple[str, str]]:
     """The processing that a file beside a program describes, as rows of a title and a text; none without a file."""
     path = find_config(program)
@@ -360,7 +432,9 @@ def open_model(
 ) -> OpenedModel:
     """Open a saved model: Fluid's folder, Paddle 2's ``.pdmodel``, Paddle 3's ``.json``.
 
-    ``fluid.open`` is its name in the package. Operators that are not here are listed in ``unknown``.
+    ``fluid.open`` is its name in the package. Operators that are not here are listed in ``unknown``. A file with all
+    parameters (``.pdiparams``, ``__params__``) has their shapes and dtypes by order, and no names: tensors of one shape
+    that are swapped in it are not noticed, but for a variance that gets negative numbers.
 
     Args:
         path: a folder, the files' common beginning (``saved/inference``), or one of the files.
