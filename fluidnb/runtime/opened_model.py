@@ -95,7 +95,8 @@ class OpenedModel:
         if not self.unknown:  # else the executor names the operator and its line
             self._require_converted()
         with scope_guard(self.scope):
-            out: list[np.ndarray] = self.executor.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
+            wanted = fetch_list or self.fetches
+            out: list[np.ndarray] = self.executor.run(self.program, feed=dict(feed), fetch_list=wanted)
         return out
 
     @property

@@ -125,7 +125,7 @@ def test_parameters_that_are_missing_or_too_many(tmp_path: Path) -> None:
     with pytest.raises(EnforceNotMet, match="does not hold 13 tensors"):
         fluid.open(str(tmp_path / "m"))
     file.unlink()
-    with pytest.raises(EnforceNotMet, match="Cannot open file"):
+    with pytest.raises(EnforceNotMet, match="no file of parameters is beside it"):
         fluid.open(str(tmp_path / "m"))
 
 
@@ -314,3 +314,18 @@ def test_a_mean_in_the_place_of_a_variance(tmp_path: Path) -> None:
     path.write_bytes(b"".join(parts))
     with pytest.raises(EnforceNotMet, match="is a variance, and has -0.25: the parameters are in another order"):
         fluid.open(str(tmp_path))
+
+
+def test_a_program_without_its_parameters(tmp_path: Path) -> None:
+    two = tmp_path / "two"
+    for folder in (PIR, two):
+        if folder is two:
+            fluid.open(str(PIR)).save(str(folder))
+        alone = tmp_path / "alone"
+        shutil.rmtree(alone, ignore_errors=True)
+        alone.mkdir()
+        program = next(p for p in folder.iterdir() if p.suffix in (".json", ".pdmodel"))
+        shutil.copy(program, alone)
+        with pytest.raises(EnforceNotMet, match="parameters, and no file of parameters is beside it") as caught:
+            fluid.open(str(alone))
+        assert "inference.pdiparams or" in str(caught.value.expected) and caught.value.received == "no other file"
