@@ -54,10 +54,10 @@ def print_processing(options: Namespace) -> None:
     """Print the processing of images that a file beside a saved model describes."""
     if options.what.suffix in (".py", ".ipynb"):
         return
-    from fluidnb.runtime.model_files import find_model
+    from fluidnb.runtime.model_files import find_config, find_model
     from fluidnb.runtime.opened_model import processing_facts
 
-    facts = processing_facts(find_model(str(options.what)).program)
+    facts = processing_facts(find_config(find_model(str(options.what)).program))
     for title, text in facts:
         print("\n" * (title == "images") + f"{title:8}  {text}")
 

@@ -55,7 +55,9 @@ def extracted(model: OpenedModel, feeds: Sequence[str], fetches: Sequence[str]) 
     for name, var in top.vars.items():
         var.set_is_data(name in feeds)
         var.set_need_check_feed(name in feeds)
-    return _derived(model, part, [n for n in feeds if n in top.vars], fetches, {})
+    found = _derived(model, part, [n for n in feeds if n in top.vars], fetches, {})
+    found.config_file = None  # it is about the whole model
+    return found
 
 
 def renamed(model: OpenedModel, names: Mapping[str, str]) -> OpenedModel:

@@ -51,6 +51,8 @@ class OpenedModel:
         unknown: operators that are not here, with their counts; the program is shown, and cannot run.
         unconverted: operations of Paddle 3 that have no counterpart, with their counts.
         dropped: attributes of Paddle 3's operations without a counterpart, with their counts.
+        config_file: the file beside it that describes the processing of images; None where there is none, and for a
+            part of a model.
     """
 
     def __init__(self, files: ModelFiles, place: Any = None) -> None:
@@ -63,6 +65,7 @@ class OpenedModel:
         self.unknown = Counter(op.optype for _, _, op in each_op(saved.program.desc) if not has_op(op.optype))
         self.scope = Scope()
         self.executor = Executor(CPUPlace() if place is None else place)
+        self.config_file = find_config(self.path)
         self._processing: ProcessingConfig | None = None  # read late: importing fluidnb.data takes time
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
@@ -109,15 +112,14 @@ class OpenedModel:
             EnforceNotMet: the file is damaged, or is about something else.
         """
         if self._processing is None:
-            path = find_config(self.path)
-            if path is None:
+            if self.config_file is None:
                 raise NotFound(
                     f"There is no description of images beside {self.path}.", expected=", ".join(CONFIGS),
                     hint="model.run takes arrays that are prepared.",
                 )  # fmt: skip
             from fluidnb.data.processing import read_config
 
-            self._processing = read_config(path)
+            self._processing = read_config(self.config_file)
         return self._processing
 
     @checked
@@ -375,7 +377,7 @@ class OpenedModel:
             rows.append(("unmatched", ", ".join(f"{n} {name}" for name, n in self.unconverted.most_common())))
         if self.dropped:
             rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
-        return rows + processing_facts(self.path)
+        return rows + processing_facts(self.config_file)
 
     def _repr_html_(self) -> str | None:
         return repr_html(self)
@@ -395,9 +397,8 @@ def _check_order(program: Program, scope: Scope, files: ModelFiles) -> None:
                 )  # fmt: skip
 
 
-def processing_facts(program: str) -> list[tuple[str, str]]:
-    """The processing that a file beside a program describes, as rows of a title and a text; none without a file."""
-    path = find_config(program)
+def processing_facts(path: str | None) -> list[tuple[str, str]]:
+    """The processing that a file beside a model describes, as rows of a title and a text; none without a file."""
     if path is None:
         return []
     from fluidnb.data.processing import read_config

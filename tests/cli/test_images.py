@@ -65,6 +65,8 @@ def test_the_model_in_python(folder: Path) -> None:
     assert {name: a.shape for name, a in feed.items()} == {"x": (1, 3, 2, 4)}
     ((first, second),) = model.postprocess(model.run(feed))
     assert (first.name, second.name) == ("green", "blue") and first.score == pytest.approx(0.8)
+    with pytest.raises(NotFound, match="no description of images"):
+        model.extract([model.fetches[0].name]).preprocess(str(folder / "photo.ppm"))
     assert "before    ResizeImage(size=[4, 2])" in str(model) and "after     Topk(topk=2, label_list=" in str(model)
 
 

@@ -126,7 +126,8 @@ def _typed(items: list[dict[str, Any]]) -> list[Step]:
 def _brief(value: Any) -> str:
     if isinstance(value, list) and len(value) > _SHOWN:
         return f"[{', '.join(map(str, value[:3]))}, … {len(value)}]"
-    return str(value) if len(str(value)) <= 80 else f"{str(value)[:77]}…"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def _refuse(path: str, expected: str, received: str) -> NoReturn:
