@@ -111,12 +111,12 @@ class OpenedModel:
             MissingPackage: PyYAML is not installed.
             EnforceNotMet: the file is damaged, or is about something else.
         """
+        if self.config_file is None:
+            raise NotFound(
+                f"There is no description of images beside {self.path}.", expected=", ".join(CONFIGS),
+                hint="model.run takes arrays that are prepared.",
+            )  # fmt: skip
         if self._processing is None:
-            if self.config_file is None:
-                raise NotFound(
-                    f"There is no description of images beside {self.path}.", expected=", ".join(CONFIGS),
-                    hint="model.run takes arrays that are prepared.",
-                )  # fmt: skip
             from fluidnb.data.processing import read_config
 
             self._processing = read_config(self.config_file)
