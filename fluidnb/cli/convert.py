@@ -22,7 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Open a model, change it as asked, and save it."""
+    """Open a model, apply the edits, and save it."""
     from fluidnb.runtime.opened_model import open_model
     from fluidnb.viz.program.diff import diff_lines, read_diff
 

@@ -163,7 +163,7 @@ class _Plain(pickle.Unpickler):
 
 
 class _Bounded:
-    """A file for an unpickler: what a damaged pickle asks for is at most what the file has."""
+    """A file for an unpickler: a damaged pickle reads at most what the file has."""
 
     def __init__(self, file: BinaryIO) -> None:
         begin = file.tell()

@@ -236,7 +236,7 @@ class _Converter:
                 continue
             if declared is not None and name not in declared:
                 self.done.dropped[f"{operation.name.partition('.')[2]}.{name}"] += 1
-                if value:  # one that is false, 0 or empty asks for nothing
+                if value:  # false, 0 or empty changes nothing
                     self.done.unknown[f"{operation.name} with {name} {value}"] += 1
                 continue
             attrs[name] = _dtype_number(value) if name.endswith("dtype") else value

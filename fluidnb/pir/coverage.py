@@ -58,7 +58,7 @@ def registry() -> dict[str, Any]:
         >>> registry()["attributes"]["leaky_relu"]
         {'negative_slope': ['float64', '0.02']}
     """
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("registry.json").read_text())
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("registry.json").read_text("utf-8"))
     return found
 
 

@@ -103,7 +103,7 @@ def test_attributes_without_a_counterpart_are_listed(tmp_path: Path) -> None:
     assert done.program.global_block().ops[1].attr("op_namescope") == "/Net/Act/"
 
 
-def test_an_attribute_that_asks_for_something_else_is_no_wrong_result(tmp_path: Path) -> None:
+def test_an_attribute_with_another_meaning_is_no_wrong_result(tmp_path: Path) -> None:
     path = written(tmp_path, data(1, "x", X), op("1.round", [1], [(2, X)], decimals=2), fetch(2))
     model = fluid.open(path)
     assert "unmatched  1 pd_op.round with decimals 2" in str(model) and not model.unknown
