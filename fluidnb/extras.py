@@ -20,6 +20,7 @@ PACKAGES = {
     "PIL": ("pillow", "data"),
     "scipy": ("scipy", "data"),
     "sklearn": ("scikit-learn", "data"),
+    "yaml": ("pyyaml", "data"),
     "cupy": ("cupy", "cuda12"),
     "pytest": ("pytest", "test"),
     "ray": ("ray", "distributed"),

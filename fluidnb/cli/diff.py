@@ -73,7 +73,7 @@ def _program(options: Namespace, path: Path) -> Any:
 COMMAND = Command(
     "Show the differences between two models, or between their values.", arguments, run,
     example="examples:\n  fluidnb diff saved/inference.json converted/\n"
-    "  fluidnb diff saved/ model.onnx --feed x.npz             the first operator whose output differs\n"
+    "  fluidnb diff saved/ model.onnx --feed x.npz    the first operator that differs\n"
     "  fluidnb diff model.onnx model.onnx@onnxruntime --feed x.npz\n\n"
     "With --feed, @RUNTIME may follow a model: cpu (where none does), cuda, compiled,\n"
     "native, onnxruntime or paddle; and a side may be a .npz of recorded values.\n"

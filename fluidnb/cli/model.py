@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.errors import EnforceNotMet, FluidError
+from fluidnb.errors import EnforceNotMet, FluidError, NotBuiltYet
 from fluidnb.files.atomic_write import atomic_write
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 HELP = (
     "options of a model:\n"
     "  --feed FILE.npz   the arrays that are fed, by name; a .npy feeds the only one\n"
+    "  --image FILE      an image instead, prepared as the inference.yml beside the model says; repeat it\n"
     "  --fetch NAME      a variable to compute, also an intermediate one; repeat it\n"
     "  --all             compute every variable of the main block\n"
     "  --out FILE.npz    write what was computed\n"
@@ -40,7 +41,9 @@ def is_model(path: Path) -> bool:
 def parsed(word: str, rest: Sequence[str], **given: object) -> Namespace:
     """The options of a model, which follow its path."""
     parser = ArgumentParser(f"fluidnb {word} MODEL", allow_abbrev=False)
-    parser.add_argument("--feed", metavar="FILE", type=Path, required=True, help="a .npz by name, or a .npy")
+    fed = parser.add_mutually_exclusive_group(required=True)
+    fed.add_argument("--feed", metavar="FILE", type=Path, help="a .npz by name, or a .npy")
+    fed.add_argument("--image", metavar="FILE", action="append", help="an image, prepared as inference.yml says")
     parser.add_argument("--fetch", metavar="NAME", action="append", default=[], help="a variable to compute")
     parser.set_defaults(all=False, out=None, times=False)
     if word == "run":
@@ -59,7 +62,7 @@ def opened(path: Path, options: Namespace) -> Callable[[], int]:
     if options.out is not None and options.out.suffix != ".npz":
         raise FluidError(f"{options.out} is no .npz.", expected="a file for several arrays", hint=f"{options.out}.npz")
     model = open_model(str(path))
-    feed = read_feed(model, options.feed)
+    feed = model.preprocess(options.image) if options.image else read_feed(model, options.feed)
     names = options.fetch or ([] if options.all else [v.name for v in model.fetches])
     if options.all:
         names = list(dict.fromkeys((*names, *model.computed())))
@@ -80,12 +83,30 @@ def _run(model: OpenedModel, feed: dict[str, np.ndarray], names: list[str], opti
         print(profile.text("op", "total"), profile.text("type", "total"), sep="\n\n", end="\n\n")
     for name, value in zip(names, results, strict=True):
         print_lines([[(f"{name}  ", "bold"), *tensor_lines(read_tensor(value))[0]]])
+    if options.image and not options.fetch and not options.all:
+        _print_processed(model, results, options.image)
     if options.out is not None:
         with atomic_write(options.out, parents=True) as file:
             arrays: dict[str, Any] = dict(zip(names, results, strict=True))
             np.savez(file, **arrays)
         print(f"written  {options.out}: {len(names)} arrays")
     return 0
+
+
+def _print_processed(model: OpenedModel, results: list[np.ndarray], images: list[str]) -> None:
+    """Print labels, texts or boxes of each image; where nothing computes them, what is missing."""
+    import numpy as np
+
+    try:
+        processed = model.postprocess(results)
+    except NotBuiltYet as error:
+        print(error.summary)
+        return
+    for image, found in zip(images, processed, strict=True):
+        if isinstance(found, np.ndarray):  # a class for each pixel
+            numbers, counts = np.unique(found, return_counts=True)
+            found = [f"{count / found.size:7.2%}  {number}" for number, count in zip(numbers, counts, strict=True)]
+        print(image, *(found if isinstance(found, list) else [found]) or ["nothing"], sep="\n  ")
 
 
 def read_feed(model: OpenedModel, path: Path) -> dict[str, np.ndarray]:

@@ -50,6 +50,18 @@ def named_programs(options: Namespace) -> dict[str, Program]:
     return {str(what): read_program(find_model(str(what))).program}
 
 
+def print_processing(options: Namespace) -> None:
+    """Print the processing of images that a file beside a saved model describes."""
+    if options.what.suffix in (".py", ".ipynb"):
+        return
+    from fluidnb.runtime.model_files import find_config, find_model
+    from fluidnb.runtime.opened_model import processing_facts
+
+    facts = processing_facts(find_config(find_model(str(options.what)).program))
+    for title, text in facts:
+        print("\n" * (title == "images") + f"{title:8}  {text}")
+
+
 def _chosen(options: Namespace) -> dict[str, Program]:
     """The programs of a script that the options select, by title."""
     from fluidnb.program import default_startup_program

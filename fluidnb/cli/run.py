@@ -58,6 +58,7 @@ def _print_line(stopped: KeyboardInterrupt, path: Path) -> None:
 COMMAND = Command(
     "Run a script for Paddle Fluid 0.11 to 1.4 unchanged, or a saved model.", script_arguments, run,
     example="examples:\n  fluidnb run train.py --epochs 3\n"
-    "  fluidnb run saved/ --feed x.npz --times --out results.npz\n\n"
+    "  fluidnb run saved/ --feed x.npz --times --out results.npz\n"
+    "  fluidnb run saved/ --image photo.png\n\n"
     f"Inside a script, `import paddle.fluid as fluid` means fluidnb.\n\n{model.HELP}",
 )  # fmt: skip

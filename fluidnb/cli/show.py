@@ -46,6 +46,7 @@ def run(options: Namespace) -> int:
     for i, picture in enumerate(pictures):
         lines = _counts(picture) if options.ops else program_lines(picture, terminal_width(), options.limit)
         print_lines([[("", "")]] * (i > 0) + lines)
+    programs.print_processing(options)
     return 0
 
 

@@ -22,6 +22,7 @@ def run(options: Namespace) -> int:
     for i, (title, program) in enumerate(programs.named_programs(options).items()):
         summary = program.summary(options.by, batch_shapes(program, options.batch), options.depth)
         show.print_lines([[("", "")]] * (i > 0) + summary_table_lines(summary, title))
+    programs.print_processing(options)
     return 0
 
 

@@ -18,7 +18,9 @@ from fluidnb.values import VarType, dtypes
 #: What the bytes say of the Paddle that wrote them: its operators are those of the table.
 _PADDLE = 2006002
 #: Attributes that every operation may have, and that no operator needs.
-_DROPPED = {"struct_name", "place", "stop_gradient", "op_callstack"}
+DROPPED = {"struct_name", "place", "stop_gradient", "op_callstack"}
+#: Attributes that code of an operation reads, with the values that it takes.
+READ = {(f"{name}_linear", "qmax"): "2^n - 1" for name in ("quantize", "dequantize")}
 
 
 @dataclass
@@ -230,10 +232,12 @@ class _Converter:
         attrs: dict[str, Any] = {}
         for name, value in operation.attrs.items():
             name = line.renamed.get(name, name)
-            if name in _DROPPED or name in line.dropped:
+            if name in DROPPED or name in line.dropped:
                 continue
             if declared is not None and name not in declared:
                 self.done.dropped[f"{operation.name.partition('.')[2]}.{name}"] += 1
+                if value:  # false, 0 or empty changes nothing
+                    self.done.unknown[f"{operation.name} with {name} {value}"] += 1
                 continue
             attrs[name] = _dtype_number(value) if name.endswith("dtype") else value
         ins: dict[str, list[str]] = {}
@@ -308,7 +312,7 @@ class _Converter:
         self.done.unknown[operation.name] += 1
         ins = {f"operand_{i}": self.tensors(n) for i, n in enumerate(operation.operands) if n}
         outs = {f"result_{i}": self.result(operation, v) for i, v in enumerate(operation.results)}
-        attrs = {n: v for n, v in operation.attrs.items() if n not in _DROPPED and not isinstance(v, dict)}
+        attrs = {n: v for n, v in operation.attrs.items() if n not in DROPPED and not isinstance(v, dict)}
         self.append(operation.name.partition(".")[2], ins, outs, attrs)
 
     # Operations that have no line.
@@ -399,6 +403,13 @@ class _Converter:
         line = signature(operation.name.removeprefix("pd_op."))
         assert line is not None
         self.by_table(replace(operation, attrs=operation.attrs | {"bit_length": bits}), line)
+
+    def deformable(self, operation: Operation) -> None:
+        """A convolution with offsets; without a mask it is another operator."""
+        line = signature("deformable_conv")
+        assert line is not None
+        masked = len(operation.operands) == 4 and operation.operands[3]
+        self.by_table(operation, line if masked else replace(line, operator="deformable_conv_v1"))
 
     # Blocks.
 
@@ -534,6 +545,7 @@ _SPECIAL: dict[str, Callable[[_Converter, Operation], None]] = {
     "pd_op.full_int_array": _Converter.full_int_array,
     "pd_op.assign_value": _Converter.assign_value,
     "pd_op.assign_value_": _Converter.assign_value,
+    "pd_op.deformable_conv": _Converter.deformable,
     "pd_op.quantize_linear": _Converter.quantize,
     "pd_op.dequantize_linear": _Converter.quantize,
     "pd_op.if": _Converter.branch,

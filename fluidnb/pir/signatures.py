@@ -28,7 +28,7 @@ from typing import Any
 #: Operations of one tensor X, called like their operators.
 _UNARY = """
 abs acos acosh asin asinh assign atan atanh ceil cos cosh digamma elu erf exp expm1 floor gelu isfinite_v2 isinf_v2
-isnan_v2 lgamma log log10 log1p log2 log_softmax logical_not logit logsigmoid mish reciprocal relu round rsqrt selu
+isnan_v2 lgamma log log10 log1p log2 log_softmax logical_not logit logsigmoid reciprocal relu round rsqrt selu
 sigmoid sign silu sin sinh softmax softsign sqrt square stanh swish tan tanh tanh_shrink trunc celu
 logsumexp p_norm pixel_shuffle frobenius_norm bitwise_not
 """.split()
@@ -115,6 +115,7 @@ LINES: dict[str, str] = {
     "meshgrid": "meshgrid(X) -> Out",
     "multiclass_nms3": "multiclass_nms3(BBoxes, Scores, RoisNum) -> Out, Index, NmsRoisNum",
     "nonzero": "where_index(Condition) -> Out",
+    "mish": "mish(X; lambda>threshold) -> Out",
     "mv": "mv(X, Vec) -> Out",
     "norm": "norm(X) -> Out, Norm",
     "numel": "size(Input) -> Out",

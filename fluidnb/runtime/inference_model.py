@@ -89,7 +89,7 @@ def save_inference_model(
     parameters = [v for v in model.list_vars() if is_persistable(v)]
     if not program_only:
         save_vars(executor, dirname, model, vars=parameters, filename=params_filename)
-    _add_ends(model, feeds, names)
+    add_ends(model, feeds, names)
     path = path_of(dirname, model_filename or "__model__")
     data = model.desc.serialize_to_string()
     with atomic_write(path, parents=True, size=len(data)) as file:
@@ -183,7 +183,8 @@ def _drop_nothing(program: Program) -> None:
                 block.remove_op(index)
 
 
-def _add_ends(program: Program, feeds: list[str], targets: list[str]) -> None:
+def add_ends(program: Program, feeds: list[str], targets: list[str]) -> None:
+    """Add the operators feed and fetch."""
     block = program.global_block()
     block.create_var(name="feed", type=VarType.FEED_MINIBATCH, persistable=True)
     for column, name in reversed(list(enumerate(feeds))):

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fluidnb import pir
 from fluidnb.errors import EnforceNotMet, FluidError, near
 from fluidnb.program import Program
 from fluidnb.values import VarType
@@ -16,6 +15,8 @@ from fluidnb.values import VarType
 PROGRAMS = (".pdmodel", ".json", ".onnx")
 #: Endings of files of all parameters: those of inference models first.
 PARAMETERS = (".pdiparams", ".pdparams", ".safetensors")
+#: Names of a file beside them that describes the processing of images, in the order in which they are looked for.
+CONFIGS = ("inference.yml", "inference.yaml", "infer_cfg.yml", "deploy.yaml", "deploy.yml")
 #: Fluid's names of the program and of a file of all parameters, in a folder.
 MODEL, PARAMS = "__model__", "__params__"
 
@@ -84,6 +85,24 @@ def find_model(path: str, model_filename: str | None = None, params_filename: st
         return _with_parameters(program, params_filename) if os.path.isfile(program) else _no_model(path)
     program = _program_file(path)
     return _with_parameters(program, params_filename)
+
+
+def find_config(program: str) -> str | None:
+    """Finds the file of a model: one of `CONFIGS` in its folder, or one with the program's name.
+
+    Args:
+        program: file of the program.
+
+    Example:
+        >>> find_config("/no/such/folder/inference.json")
+    """
+    folder, name = os.path.split(program)
+    own = os.path.splitext(name)[0]
+    for file in dict.fromkeys((f"{own}.yml", f"{own}.yaml", *CONFIGS)):
+        path = os.path.join(folder, file)
+        if os.path.isfile(path):
+            return path
+    return None
 
 
 def is_model(path: str) -> bool:
@@ -162,6 +181,8 @@ def read_program(files: ModelFiles) -> SavedProgram:
         made = importer.convert(reader.read(files.program), files.program)
         return SavedProgram(made.program, made.feeds, made.fetches, made.unknown, parameters=made.parameters)
     if files.is_pir:
+        from fluidnb import pir  # the others need none of it
+
         done = pir.convert(pir.read(files.program))
         fetches = done.fetches or _unread(done.program)
         return SavedProgram(done.program, done.feeds, fetches, done.unknown, done.dropped)

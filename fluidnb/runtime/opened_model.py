@@ -1,14 +1,16 @@
 """``fluid.open``: a saved model with its parameters, ready to run."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
+from fluidnb.errors import EnforceNotMet, FluidError, NotBuiltYet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.files.safetensors import write_safetensors
 from fluidnb.op import all_ops, get_op, has_op, infer_compile
@@ -16,12 +18,16 @@ from fluidnb.program import Program, Variable
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.model_files import MODEL, PARAMS, ModelFiles, find_model, read_program
+from fluidnb.runtime.model_edits import PASSES, extracted, renamed, without_ends
+from fluidnb.runtime.model_files import CONFIGS, MODEL, PARAMS, ModelFiles, find_config, find_model, read_program
 from fluidnb.runtime.parameter_files import load_parameters
 from fluidnb.runtime.save_load import is_persistable, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace, VarType, dtypes
+
+if TYPE_CHECKING:
+    from fluidnb.data.processing import ProcessingConfig
 
 #: Format -> its files.
 FORMATS = {
@@ -46,6 +52,8 @@ class OpenedModel:
         unknown: operators that are not here, with their counts; the program is shown, and cannot run.
         unconverted: operations of Paddle 3 that have no counterpart, with their counts.
         dropped: attributes of Paddle 3's operations without a counterpart, with their counts.
+        config_file: the file beside it that describes the processing of images; None where there is none, and for a
+            part of a model.
     """
 
     def __init__(self, files: ModelFiles, place: Any = None) -> None:
@@ -57,14 +65,17 @@ class OpenedModel:
         self.fetches: list[Variable] = [block.var(name) for name in saved.fetches]
         self.unknown = Counter(op.optype for _, _, op in each_op(saved.program.desc) if not has_op(op.optype))
         self.scope = Scope()
-        self._exe = Executor(CPUPlace() if place is None else place)
+        self.executor = Executor(CPUPlace() if place is None else place)
+        self.config_file = find_config(self.path)
+        self._processing: ProcessingConfig | None = None  # read late: importing fluidnb.data takes time
         self.parameters: list[Variable] = [v for v in saved.program.list_vars() if is_persistable(v)]
         with scope_guard(self.scope):
             if saved.parameters is None:
-                load_parameters(self._exe, files, self.parameters)
+                load_parameters(self.executor, files, self.parameters)
             else:
-                for name, value in saved.parameters.items():
-                    self.scope.var(name).get_tensor().set(value, self._exe.place)
+                for key, value in saved.parameters.items():
+                    self.scope.var(key).get_tensor().set(value, self.executor.place)
+        _check_order(self.program, self.scope, files)
 
     @checked
     def run(self, feed: Any, fetch_list: Any = None) -> list[np.ndarray]:
@@ -78,7 +89,7 @@ class OpenedModel:
             An array for each variable.
 
         Raises:
-            NotBuiltYet: the program has operators that are not here.
+            NotBuiltYet: the program has operators that are not here, or operations without a counterpart.
             OpValueError: a name, shape or dtype that the program does not take.
         """
         if not isinstance(feed, Mapping):
@@ -89,9 +100,154 @@ class OpenedModel:
                     received=type(feed).__name__, hint=f'run({{"{names.split(", ")[0]}": …}}).',
                 )  # fmt: skip
             feed = {self.feeds[0].name: feed}
+        if not self.unknown:  # else the executor names the operator and its line
+            self._require_converted()
         with scope_guard(self.scope):
-            out: list[np.ndarray] = self._exe.run(self.program, feed=dict(feed), fetch_list=fetch_list or self.fetches)
+            wanted = fetch_list or self.fetches
+            out: list[np.ndarray] = self.executor.run(self.program, feed=dict(feed), fetch_list=wanted)
         return out
+
+    @property
+    def processing(self) -> ProcessingConfig:
+        """Processing of images and results, by the file beside the model: ``inference.yml``, ``infer_cfg.yml``, ….
+
+        Raises:
+            NotFound: there is no such file.
+            MissingPackage: PyYAML is not installed.
+            EnforceNotMet: the file is damaged, or is about something else.
+        """
+        if self.config_file is None:
+            raise NotFound(
+                f"There is no description of images beside {self.path}.", expected=", ".join(CONFIGS),
+                hint="model.run takes arrays that are prepared.",
+            )  # fmt: skip
+        if self._processing is None:
+            from fluidnb.data.processing import read_config
+
+            self._processing = read_config(self.config_file)
+        return self._processing
+
+    @checked
+    def preprocess(self, image: Any) -> dict[str, np.ndarray]:
+        """Prepares images as the file beside the model says: resized, cropped, normalized, channels first.
+
+        Args:
+            image: path of an image, or uint8 of (height, width, 3) with red, green and blue; or a list of them.
+
+        Returns:
+            An array for each feed, for `run`.
+
+        Raises:
+            NotFound: there is no such file.
+            NotBuiltYet: it has a step that is not here.
+            OpValueError: the model takes something else too, or images have different sizes.
+
+        Example:
+            >>> import os, tempfile
+            >>> y = fluid.layers.reduce_mean(fluid.layers.data("x", [3, 2, 2]), [2, 3])
+            >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+            >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> with open(os.path.join(folder, "inference.yml"), "w") as file:
+            ...     length = file.write("PreProcess: {transform_ops: [{ResizeImage: {size: 2}}]}\\n"
+            ...                         "PostProcess: {Topk: {topk: 1, label_list: [red, green, blue]}}")
+            >>> model = fluid.open(folder)
+            >>> feed = model.preprocess(np.full((4, 4, 3), [10, 60, 30], "uint8")); feed["x"].shape
+            (1, 3, 2, 2)
+            >>> print(model.postprocess(model.run(feed))[0][0])
+            60.0000  1  green
+        """
+        from fluidnb.data.processing import preprocess
+
+        config, names = self.processing, [v.name for v in self.feeds]
+        arrays = preprocess(config, image)
+        of_images = [v.name for v in self.feeds if len(v.shape) == 4]
+        if "image" not in names and len(of_images) == 1:
+            arrays[of_images[0]] = arrays.pop("image")
+        missing = [name for name in names if name not in arrays]
+        if missing:
+            raise OpValueError(
+                f"{config.path} does not say how to compute {', '.join(missing)}.", expected=", ".join(names),
+                received=", ".join(arrays), hint="prepare the arrays yourself, and use model.run.",
+            )  # fmt: skip
+        return {v.name: arrays[v.name].astype(dtypes.np_dtype(v.dtype), copy=False) for v in self.feeds}
+
+    @checked
+    def postprocess(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Reads results as the file beside the model says: the best classes with names, characters, boxes.
+
+        Args:
+            arrays: what `run` returned for `fetches`.
+
+        Returns:
+            For each image a list of labels or boxes, a text, or an int array with a class for each pixel.
+
+        Raises:
+            NotFound: there is no such file.
+            NotBuiltYet: its step is not here.
+            EnforceNotMet: the results do not fit the file.
+        """
+        from fluidnb.data.processing import postprocess
+
+        return postprocess(self.processing, arrays)
+
+    @checked
+    def extract(self, fetches: Sequence[str], feeds: Sequence[str] | None = None) -> OpenedModel:
+        """A part of the model: what it takes to compute some variables from some others.
+
+        Args:
+            fetches: names of the variables that it computes; `computed` lists them.
+            feeds: names of the variables that it is fed; default those of this model that it needs.
+
+        Returns:
+            A model with its own program; parameters have the same memory.
+
+        Raises:
+            NotFound: there is no such variable.
+            OpValueError: the fetches need something else too.
+
+        Example:
+            >>> import tempfile
+            >>> h = fluid.layers.relu(fluid.layers.data("x", [2])); y = fluid.layers.scale(h, 2.0)
+            >>> exe = fluid.Executor(fluid.CPUPlace()); folder = tempfile.mkdtemp()
+            >>> names = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+            >>> part = fluid.open(folder).extract(["scale_0.tmp_0"], ["relu_0.tmp_0"])
+            >>> part.run(np.array([[1.0, -2.0]], "float32"))[0]
+            array([[ 2., -4.]], dtype=float32)
+        """
+        return extracted(self, [v.name for v in self.feeds] if feeds is None else list(feeds), list(fetches))
+
+    @checked
+    def rename(self, names: Mapping[str, str]) -> OpenedModel:
+        """The model with other names of variables: feeds, fetches, parameters or any others.
+
+        Args:
+            names: old name -> new name.
+
+        Raises:
+            NotFound: there is no variable of an old name.
+            OpValueError: there is one of a new name.
+        """
+        return renamed(self, names)
+
+    @checked
+    def apply(self, *passes: str) -> OpenedModel:
+        """The model after passes, one after the other; `fluidnb.passes.diff.diff` of the two programs shows them.
+
+        Args:
+            *passes: ``fold_constants``: what depends on parameters alone becomes a parameter; ``fold_batch_norm``:
+                batch normalization becomes part of the convolution before it.
+
+        Raises:
+            OpValueError: there is no such pass.
+        """
+        model = self
+        for name in passes:
+            if name not in PASSES:
+                raise OpValueError(
+                    f"There is no pass {name}.", expected=", ".join(PASSES), received=name, hint=near(name, PASSES)
+                )
+            model = PASSES[name](model)
+        return model
 
     @checked
     def training_program(self, batch_norm: bool = False) -> Program:
@@ -118,11 +274,8 @@ class OpenedModel:
             >>> bool(losses[1] < losses[0])
             True
         """
-        program = Program.parse_from_string(self.program.desc.serialize_to_string())
+        program = without_ends(self.program)
         block = program.desc.blocks[0]
-        for index in reversed(range(len(block.ops))):
-            if block.ops[index].optype in ("feed", "fetch"):
-                block.remove_op(index, index + 1)
         written = {name for _, _, op in each_op(program.desc) for name in op.output_arg_names()}
         for name, var in block.vars.items():  # Paddle 2 does not mark parameters
             if var.persistable() and var.type() == VarType.LOD_TENSOR:
@@ -187,20 +340,24 @@ class OpenedModel:
             values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
             write_safetensors(os.path.join(dirname, names[0]), values)
             return [os.path.join(dirname, names[0])]
+        self._require_converted()
+        if to == "onnx":
+            return [self._save_onnx(os.path.join(dirname, names[0]), opset)]
+        with scope_guard(self.scope):
+            save_vars(self.executor, dirname, self.program, vars=self.parameters, filename=names[1])
+        data = self.program.desc.serialize_to_string()
+        with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
+            file.write(data)
+        return [os.path.join(dirname, n) for n in names]
+
+    def _require_converted(self) -> None:
+        """Raises where an operation of Paddle 3 has no counterpart, or one that would compute something else."""
         if self.unconverted:
             listed = ", ".join(f"{n} {kind}" for kind, n in self.unconverted.most_common())
             raise NotBuiltYet(
                 f"{self.path} cannot be converted: it has {listed}.", expected="operations with a counterpart",
                 received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
             )  # fmt: skip
-        if to == "onnx":
-            return [self._save_onnx(os.path.join(dirname, names[0]), opset)]
-        with scope_guard(self.scope):
-            save_vars(self._exe, dirname, self.program, vars=self.parameters, filename=names[1])
-        data = self.program.desc.serialize_to_string()
-        with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
-            file.write(data)
-        return [os.path.join(dirname, n) for n in names]
 
     def _save_onnx(self, path: str, opset: int) -> str:
         """Writes an ONNX model; its file."""
@@ -236,12 +393,40 @@ class OpenedModel:
             hints = {kind: near(kind, known) for kind in self.unknown}
             texts = (f"{n} {kind}" + f" ({hints[kind]})" * bool(hints[kind]) for kind, n in self.unknown.most_common())
             rows.append(("unknown", ", ".join(texts)))
+        if self.unconverted:
+            rows.append(("unmatched", ", ".join(f"{n} {name}" for name, n in self.unconverted.most_common())))
         if self.dropped:
             rows.append(("dropped", ", ".join(f"{n} {name}" for name, n in self.dropped.most_common())))
-        return rows
+        return rows + processing_facts(self.config_file)
 
     def _repr_html_(self) -> str | None:
         return repr_html(self)
+
+
+def _check_order(program: Program, scope: Scope, files: ModelFiles) -> None:
+    """Refuse variances below 0: files of parameters by order have no names that would show a swap."""
+    for _, _, op in each_op(program.desc):
+        for name in op.ins.get("Variance", []) if op.optype == "batch_norm" else ():
+            variable = scope.find_var(name)
+            value = None if variable is None else np.asarray(variable.get_tensor())
+            if value is not None and value.size and float(value.min()) < 0:
+                raise EnforceNotMet(
+                    f'"{name}" is a variance, and has {value.min():.3g}: the parameters are in another order.',
+                    op=op.label(), expected="0 or more", received=f"{value.min():.3g}",
+                    hint=f"use the parameters that were saved with {files.program}.",
+                )  # fmt: skip
+
+
+def processing_facts(path: str | None) -> list[tuple[str, str]]:
+    """The processing that a file beside a model describes, as rows of a title and a text; none without a file."""
+    if path is None:
+        return []
+    from fluidnb.data.processing import read_config
+
+    try:
+        return [("images", path), *read_config(path).facts()]
+    except FluidError as error:  # the model runs without it
+        return [("images", f"{path} is not read. {error.summary}" + f" {error.hint}" * bool(error.hint))]
 
 
 def _add_intermediate(block: BlockDesc, op: OpDesc) -> None:
@@ -269,7 +454,9 @@ def open_model(
 ) -> OpenedModel:
     """Open a saved model: Fluid's folder, Paddle 2's ``.pdmodel``, Paddle 3's ``.json``.
 
-    ``fluid.open`` is its name in the package. Operators that are not here are listed in ``unknown``.
+    ``fluid.open`` is its name in the package. Operators that are not here are listed in ``unknown``. A file with all
+    parameters (``.pdiparams``, ``__params__``) has their shapes and dtypes by order, and no names: tensors of one shape
+    that are swapped in it are not noticed, but for a variance that gets negative numbers.
 
     Args:
         path: a folder, the files' common beginning (``saved/inference``), or one of the files.

@@ -11,7 +11,7 @@ from fluidnb.files.plain_pickle import load
 from fluidnb.files.safetensors import read_safetensors
 from fluidnb.program import Variable
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.model_files import ModelFiles
+from fluidnb.runtime.model_files import MODEL, PARAMETERS, PARAMS, ModelFiles
 from fluidnb.runtime.save_load import check_fits, load_vars
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values import CPUPlace, VarType
@@ -34,6 +34,16 @@ def load_parameters(executor: Executor, files: ModelFiles, variables: Sequence[V
     Raises:
         EnforceNotMet: a file is missing, cut off or of another format, or a parameter is missing or does not fit.
     """
+    if files.parameters is None and variables and not any(
+        os.path.exists(os.path.join(files.folder, v.name)) for v in variables
+    ):
+        stem = os.path.splitext(os.path.basename(files.program))[0]
+        wanted = [PARAMS] if stem == MODEL else [stem + ending for ending in PARAMETERS]
+        raise EnforceNotMet(
+            f"{files.program} has {len(variables)} parameters, and no file of parameters is beside it.",
+            expected=f"{' or '.join(wanted)}, or a file for each", received=_beside(files),
+            hint="copy the file there; params_filename names one with another name.",
+        )  # fmt: skip
     if files.parameters is None or any(v.type != VarType.LOD_TENSOR for v in variables):
         return load_vars(executor, files.folder or ".", vars=variables, filename=files.parameters)
     path = os.path.join(files.folder, files.parameters)
@@ -50,6 +60,12 @@ def load_parameters(executor: Executor, files: ModelFiles, variables: Sequence[V
         check_fits(v, values[v.name].shape, values[v.name].dtype, path)
     for v in variables:
         _put(v.name, values[v.name], executor.place)
+
+
+def _beside(files: ModelFiles) -> str:
+    """The other files in the folder of a model."""
+    names = sorted(set(os.listdir(files.folder or ".")) - {os.path.basename(files.program)})
+    return ", ".join(names[:6]) or "no other file"
 
 
 def _load_combined(path: str, variables: Sequence[Variable], place: Place) -> None:

@@ -49,9 +49,11 @@ _TYPES = {
         "depthwise_conv2d depthwise_conv2d_grad depthwise_conv2d_grad_grad depthwise_conv2d_transpose "
         "depthwise_conv2d_transpose_grad depthwise_conv2d_transpose_grad_grad "
     ),
+    "conv.deformable": "deformable_conv deformable_conv_grad deformable_conv_v1 deformable_conv_v1_grad",
     "detection.boxes": "box_clip box_coder box_decoder_and_assign iou_similarity polygon_box_transform",
     "detection.detection_map": "detection_map",
     "detection.matching": "bipartite_match mine_hard_examples target_assign",
+    "detection.matrix_nms": "matrix_nms",
     "detection.nms": "multiclass_nms multiclass_nms2 multiclass_nms3",
     "detection.priors": "anchor_generator density_prior_box prior_box",
     "detection.proposals": "collect_fpn_proposals distribute_fpn_proposals generate_proposals",
@@ -226,8 +228,9 @@ _TYPES = {
     "vision.bicubic": "bicubic_interp_v2 bicubic_interp_v2_grad",
     "vision.grid_sampler": "affine_grid affine_grid_grad grid_sampler grid_sampler_grad",
     "vision.interp": (
-        "bilinear_interp bilinear_interp_grad bilinear_interp_v2 bilinear_interp_v2_grad nearest_interp "
-        "nearest_interp_grad nearest_interp_v2 nearest_interp_v2_grad "
+        "bilinear_interp bilinear_interp_grad bilinear_interp_v2 bilinear_interp_v2_grad linear_interp_v2 "
+        "linear_interp_v2_grad nearest_interp nearest_interp_grad nearest_interp_v2 nearest_interp_v2_grad "
+        "trilinear_interp_v2 trilinear_interp_v2_grad "
     ),
     "vision.shuffle": (
         "pixel_shuffle pixel_shuffle_grad shuffle_channel shuffle_channel_grad space_to_depth space_to_depth_grad "

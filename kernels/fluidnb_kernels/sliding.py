@@ -11,6 +11,8 @@ from fluidnb.op import Array, Attr, Binder
 
 #: Layouts whose last axis is the channel.
 CHANNEL_LAST = ("NHWC", "NDHWC")
+#: All layouts of Paddle; AnyLayout has the channels second.
+LAYOUTS = ("NCHW", "NHWC", "NCDHW", "NDHWC", "AnyLayout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,9 @@ def window_attrs(rank: int, layout: str) -> dict[str, Attr]:
         "padding_algorithm": Attr(
             "string", "EXPLICIT", "SAME and VALID choose the paddings", enum=("EXPLICIT", "SAME", "VALID")
         ),
-        "data_format": Attr("string", layout, "where the channels are: " + ", ".join((layout, *_last(rank)))),
+        "data_format": Attr(
+            "string", layout, "where the channels are: " + ", ".join((layout, *_last(rank))), enum=LAYOUTS
+        ),
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     }
 

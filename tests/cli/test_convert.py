@@ -12,6 +12,7 @@ from fluidnb.cli import main
 from fluidnb.files.safetensors import read_safetensors
 
 PIR = Path(__file__).parents[1] / "golden" / "pir" / "3.3"
+DECODER = PIR / "transformer_decoder"
 
 
 @pytest.mark.parametrize(("to", "files"), [
@@ -41,3 +42,23 @@ def test_the_parameters_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_what_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(tmp_path / "nothing"), "-o", str(tmp_path / "out")]) == 1
     assert "There is no model" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_a_model_is_edited_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["convert", str(DECODER), "-o", str(tmp_path), "--pass", "fold_constants", "--rename", "softmax_42=shares"]
+    assert main([*words, "--fetch", "softmax_42", "--diff"]) == 0
+    shown = capsys.readouterr().out
+    assert "fetch     shares" in shown and "matmul_v2" in shown, "what the others need is gone"
+    model = fluid.open(str(tmp_path))
+    with np.load(DECODER / "feeds.npz") as feeds:
+        feed = {v.name: feeds[v.name] for v in model.feeds}
+        (found,) = model.run(feed)
+        whole = fluid.open(str(DECODER))
+        (wanted,) = whole.run({v.name: feeds[v.name] for v in whole.feeds}, ["softmax_42"])
+    np.testing.assert_array_equal(found, wanted)
+    for wrong, said in (
+        (["--pass", "fold"], "There is no pass fold."), (["--rename", "x"], "has no new name"),
+        (["--fetch", "softmax_41"], 'no variable "softmax_41"'), (["--rename", "softmax_41=a"], 'no variable "softmax'),
+    ):  # fmt: skip
+        assert main(["convert", str(DECODER), "-o", str(tmp_path), *wrong]) == 1
+        assert said in capsys.readouterr().err

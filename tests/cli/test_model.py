@@ -80,7 +80,7 @@ def test_words_that_do_not_fit(
 def test_options_that_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["run", str(DECODER)])
-    assert "the following arguments are required: --feed" in capsys.readouterr().err
+    assert "one of the arguments --feed --image is required" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ TOP = {
 }  # fmt: skip
 PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
 LARGEST = 1_000_000
-BINARY = {".desc", ".npz", ".npy", ".pb", ".png", ".webp", ".pdmodel", ".pdiparams", ".bin", ".gz"}
+BINARY = {".desc", ".npz", ".npy", ".pb", ".png", ".webp", ".pdmodel", ".pdiparams", ".bin", ".gz", ".onnx"}
 
 
 def tracked() -> list[Path]:

@@ -35,6 +35,7 @@ ROWS = [
 FAMILIES = [
     {"layers", "backward", "optimizer", "transpiler"},
     {"runtime", "data"},
+    {"runtime", "transpiler"},
     {"layers", "data"},
     {"errors", "arguments", "absent"},
     {"compat", "cli"},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 PIR = Path(__file__).parents[1] / "golden" / "pir" / "3.3"
 
@@ -27,3 +30,12 @@ def test_html(session):
     session.run(f"%fluid open {PIR / 'branches'}")
     html = session.run("print(model._repr_html_())")
     assert "float32[-1, 4]" in html and "<" in html
+
+
+def test_the_processing_of_images(session, tmp_path):
+    pytest.importorskip("yaml")
+    shutil.copytree(PIR / "branches", tmp_path / "model")
+    text = "Preprocess: [{type: Resize, target_size: [4, 2]}]\nlabel_list: [cat]"
+    (tmp_path / "model" / "infer_cfg.yml").write_text(text)
+    shown = session.run(f"%fluid open {tmp_path / 'model'}")
+    assert "before    Resize(target_size=[4, 2])" in shown and "after     Boxes(label_list=['cat'])" in shown

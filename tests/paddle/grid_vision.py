@@ -35,6 +35,66 @@ def _resampled() -> Iterator[Case]:
         yield Case("affine_grid", {"Theta": values((2, 2, 3))}, ("Output",), attrs, ("Theta",))
 
 
+def _resampled_axes() -> Iterator[Case]:
+    """The second versions along one, two and three axes."""
+    names = {1: "linear", 2: "bilinear", 3: "trilinear"}
+    places = product((True, False), (0, 1), ("NCHW", "NHWC"), ("float32", "float64"))
+    for corners, mode, layout, dtype in places:
+        if dtype == "float64" and not corners and mode == 0:
+            continue  # there 2.6.2 has shares in double; in all else, and before, in float
+        options = {"align_corners": corners, "align_mode": mode, "data_layout": layout}
+        for rank, method in names.items():
+            sizes, names_of = (3, 4, 5)[-rank:], ("out_d", "out_h", "out_w")[-rank:]
+            x = values((2, 3, *sizes) if layout == "NCHW" else (2, *sizes, 3), dtype)
+            for new in ((2, 7, 3), (3, 4, 5), (1, 1, 9), (5, 2, 1)):
+                attrs = {**options, **dict(zip(names_of, new[-rank:], strict=True)), "interp_method": method}
+                yield Case(f"{method}_interp_v2", {"X": x}, attrs=attrs, grads=("X",))
+            for scale in ([2.0], [0.6], [1.7, 0.4, 2.5][:rank]):
+                attrs = {**options, "scale": scale * (rank if len(scale) < rank else 1), "interp_method": method}
+                yield Case(f"{method}_interp_v2", {"X": x}, attrs=attrs, grads=("X",))
+        given = {"X": values((2, 3, 4), dtype) if layout == "NCHW" else values((2, 4, 3), dtype)}
+        attrs = {**options, "interp_method": "linear", "out_w": -1}
+        yield Case("linear_interp_v2", {**given, "OutSize": np.array([6], "int32")}, attrs=attrs, grads=("X",))
+        yield Case("linear_interp_v2", {**given, "SizeTensor": [np.array([6], "int32")]}, attrs=attrs, grads=("X",))
+
+
+def _deformed() -> Iterator[Case]:
+    for groups, parts, step, padding, dilation, dtype in product(
+        (1, 2), (1, 2), (1, 2), (0, 1), (1, 2), ("float32", "float64")
+    ):  # fmt: skip
+        x, w = values((2, 4, 6, 7), dtype), values((4, 4 // groups, 3, 2), dtype)
+        rows, columns = ((size + 2 * padding - dilation * (k - 1) - 1) // step + 1 for size, k in ((6, 3), (7, 2)))
+        offset = values((2, 12 * parts, rows, columns), dtype, -2.2, 2.2)
+        attrs = {"strides": [step] * 2, "paddings": [padding] * 2, "dilations": [dilation] * 2, "groups": groups,
+                 "deformable_groups": parts, "im2col_step": 1}  # fmt: skip
+        slots = ("Input", "Offset", "Filter")
+        yield Case("deformable_conv_v1", dict(zip(slots, (x, offset, w), strict=True)), ("Output",), attrs, slots)
+        mask = values((2, 6 * parts, rows, columns), dtype, 0, 1, salt=1)
+        operands = {"Input": x, "Offset": offset, "Mask": mask, "Filter": w}
+        yield Case("deformable_conv", operands, ("Output",), attrs, tuple(operands))
+
+
+def _suppressed() -> Iterator[Case]:
+    random = np.random.default_rng(2)
+    corners = random.uniform(0, 6, (2, 20, 2))
+    boxes = np.concatenate([corners, corners + random.uniform(1, 4, (2, 20, 2))], 2)
+    scores = random.uniform(0, 1, (2, 3, 20))
+    for background, post, top, keep, normalized, gaussian in product(
+        (-1, 0), (0.0, 0.3), (-1, 6), (-1, 7), (True, False), (True, False)
+    ):  # fmt: skip
+        attrs: dict[str, Any] = {"background_label": background, "score_threshold": 0.2, "post_threshold": post}
+        attrs |= {"nms_top_k": top, "keep_top_k": keep, "normalized": normalized}
+        attrs |= {"use_gaussian": gaussian, "gaussian_sigma": 2.5}
+        limits = {n: attrs[n] for n in ("background_label", "score_threshold", "nms_top_k", "keep_top_k", "normalized")}
+        for dtype in ("float32", "float64"):
+            if post == 0 and not gaussian:  # boxes that are less than a pixel apart
+                more = {**limits, "nms_threshold": 0.02}
+                operands = {"BBoxes": boxes.astype(dtype), "Scores": scores.astype(dtype)}
+                yield Case("multiclass_nms3", operands, ("Out", "Index", "NmsRoisNum"), more)
+            operands = {"BBoxes": boxes.astype(dtype), "Scores": scores.astype(dtype)}
+            yield Case("matrix_nms", operands, ("Out", "Index", "RoisNum"), attrs)
+
+
 def _rearranged() -> Iterator[Case]:
     x = values((4, 8, 4, 6))
     for factor, layout in product((1, 2), ("NCHW", "NHWC")):
@@ -264,6 +324,9 @@ def _yolo() -> Iterator[Case]:
 
 def vision_cases() -> Iterator[Case]:
     """Every case, in a fixed order."""
-    grids = (_resampled, _rearranged, _normalised, _regions, _priors, _coded, _found, _precision, _masks, _yolo)
+    grids = (
+        _resampled, _resampled_axes, _deformed, _suppressed, _rearranged, _normalised, _regions, _priors, _coded,
+        _found, _precision, _masks, _yolo,
+    )  # fmt: skip
     for grid in grids:
         yield from grid()

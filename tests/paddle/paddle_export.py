@@ -17,6 +17,7 @@ from paddle import nn
 from paddle.nn import functional as F  # noqa: N812  (its usual name)
 from paddle.static import InputSpec
 from paddle.vision import models as vision
+from paddle.vision.ops import DeformConv2D, matrix_nms
 
 random = np.random.default_rng(0)
 #: Sizes that differ from run to run.
@@ -422,6 +423,51 @@ class Images(nn.Layer):
 def image_functions() -> Model:
     feeds = {"image": images(8, 4), "theta": random.standard_normal((2, 2, 3)).astype("float32")}
     return Images(), feeds, {"image": [2, 4, 8, 8], "theta": [2, 2, 3]}
+
+
+class Deformed(nn.Layer):
+    """Deformable convolutions with and without a mask, and images of one to three axes resampled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offset = nn.Conv2D(4, 2 * 2 * 9, 3, padding=1)
+        self.mask = nn.Conv2D(4, 2 * 9, 3, padding=1)
+        self.first = DeformConv2D(4, 6, 3, padding=1, deformable_groups=2, groups=2)
+        self.second = DeformConv2D(6, 4, 3, padding=1, deformable_groups=2)
+
+    def forward(self, image: Any) -> Any:
+        offset = self.offset(image)
+        x = self.first(image, offset)
+        y = self.second(F.relu(x), offset * 0.5, F.sigmoid(self.mask(image)))
+        line = F.interpolate(y.flatten(2), size=[50], mode="linear", data_format="NCW")
+        room = F.interpolate(y.unsqueeze(2), scale_factor=[2, 1, 2], mode="trilinear", data_format="NCDHW")
+        return y, line, room, F.interpolate(y.unsqueeze(2), size=[3, 4, 5], mode="trilinear", align_corners=True,
+                                            data_format="NCDHW")  # fmt: skip
+
+
+@model
+def deformable() -> Model:
+    return picture(Deformed(), 8, 4)
+
+
+class MatrixDetector(nn.Layer):
+    """A detection head with matrix non-maximum suppression."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score = nn.Conv2D(3, 3, 3, stride=4, padding=1)
+        self.box = nn.Conv2D(3, 4, 3, stride=4, padding=1)
+
+    def forward(self, image: Any) -> Any:
+        corners = F.softplus(self.box(image) * 4.0).flatten(2).transpose([0, 2, 1]) * 9.0
+        boxes = paddle.concat([corners[:, :, :2], corners[:, :, :2] + corners[:, :, 2:]], -1)
+        scores = F.sigmoid(self.score(image) * 4.0).flatten(2)
+        return matrix_nms(boxes, scores, 0.2, 0.25, 20, 10, True, 2.0, -1, False)[:2]
+
+
+@model
+def matrix_detector() -> Model:
+    return picture(MatrixDetector(), 32)
 
 
 def exported(name: str, folder: Path) -> list[str]:

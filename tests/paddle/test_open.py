@@ -105,3 +105,20 @@ def test_a_model_that_was_trained_further(version: str, name: str, tmp_path: Pat
     model.save(str(tmp_path / "trained"))
     for other in PYTHONS:
         compare(outputs(folder, tmp_path / "trained" / "inference", other), after, 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_model_that_was_edited(version: str, tmp_path: Path) -> None:
+    """Constants and batch_norm folded, a part cut out, variables renamed: both Paddles run it."""
+    require_paddle(*PYTHONS)
+    in_paddle("paddle_export", tmp_path, "mobilenet_v2", version=version)
+    folder = tmp_path / "mobilenet_v2"
+    model, feeds = fluid.open(str(folder)), load(folder / "feeds.npz")
+    inner = [op for op in model.program.global_block().ops if op.type == "relu6"][-1].output("Out")[0]
+    part = model.extract([inner, model.fetches[0].name]).apply("fold_constants", "fold_batch_norm")
+    assert "batch_norm" not in {op.type for op in part.program.global_block().ops}
+    expected = model.run(feeds, [inner, model.fetches[0]])
+    part.rename({inner: "features"}).save(str(tmp_path / "edited"))
+    for other in PYTHONS:
+        compare(outputs(folder, tmp_path / "edited" / "inference", other), expected, 1e-4)

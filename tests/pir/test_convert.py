@@ -96,11 +96,22 @@ def test_an_operation_without_a_counterpart_is_listed_and_drawn(tmp_path: Path) 
 
 
 def test_attributes_without_a_counterpart_are_listed(tmp_path: Path) -> None:
-    relu = op("1.relu", [1], [(2, X)], struct_name="/Net/Act/", softly=True)
+    relu = op("1.relu", [1], [(2, X)], struct_name="/Net/Act/", softly=False)
     path = written(tmp_path, data(1, "x", X), relu, fetch(2))
     done = pir.convert(pir.read(path))
     assert dict(done.dropped) == {"relu.softly": 1} and not done.unknown
     assert done.program.global_block().ops[1].attr("op_namescope") == "/Net/Act/"
+
+
+def test_an_attribute_with_another_meaning_is_no_wrong_result(tmp_path: Path) -> None:
+    path = written(tmp_path, data(1, "x", X), op("1.round", [1], [(2, X)], decimals=2), fetch(2))
+    model = fluid.open(path)
+    assert "unmatched  1 pd_op.round with decimals 2" in str(model) and not model.unknown
+    for call in (lambda: model.run(np.zeros((1, 3), "float32")), lambda: model.save(str(tmp_path / "out"))):
+        with pytest.raises(NotBuiltYet, match="1 pd_op.round with decimals 2"):
+            call()
+    path = written(tmp_path, data(1, "x", X), op("1.round", [1], [(2, X)], decimals=0), fetch(2))
+    assert fluid.open(path).run(np.full((1, 3), 1.6, "float32"))[0].tolist() == [[2, 2, 2]]
 
 
 def test_variables_that_loops_exchange(tmp_path: Path) -> None:

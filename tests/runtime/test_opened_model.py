@@ -125,7 +125,7 @@ def test_parameters_that_are_missing_or_too_many(tmp_path: Path) -> None:
     with pytest.raises(EnforceNotMet, match="does not hold 13 tensors"):
         fluid.open(str(tmp_path / "m"))
     file.unlink()
-    with pytest.raises(EnforceNotMet, match="Cannot open file"):
+    with pytest.raises(EnforceNotMet, match="no file of parameters is beside it"):
         fluid.open(str(tmp_path / "m"))
 
 
@@ -293,3 +293,39 @@ def test_names_of_a_layers_parameters(named: Path) -> None:
     inside = {"StructuredToParameterName@@": names, **{n: values[names[n]] for n in names}}
     file.write_bytes(pickle.dumps(inside, 4))
     np.testing.assert_array_equal(fluid.open(str(named)).run(X)[0], np.load(named.parent / "y.npy"))
+
+
+def test_a_mean_in_the_place_of_a_variance(tmp_path: Path) -> None:
+    """Files of parameters by order have no names; numbers below 0 are no variance."""
+    y = fluid.layers.batch_norm(fluid.layers.data("x", [3, 2, 2]), is_test=True)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    mean, variance = (op.input(slot)[0] for op in y.block.ops for slot in ("Mean", "Variance"))
+    np.asarray(fluid.global_scope().var(mean).get_tensor())[...] = [0.5, -0.25, 0.5]
+    fluid.io.save_inference_model(str(tmp_path), ["x"], [y], exe, None, "m.pdmodel", "m.pdiparams")
+    fluid.open(str(tmp_path))
+    path = tmp_path / "m.pdiparams"
+    data = path.read_bytes()
+    size = len(data) // 4
+    parts = [data[i * size : (i + 1) * size] for i in range(4)]
+    names = sorted(v.name for v in fluid.default_main_program().list_vars() if v.persistable)
+    a, b = names.index(mean), names.index(variance)
+    parts[a], parts[b] = parts[b], parts[a]
+    path.write_bytes(b"".join(parts))
+    with pytest.raises(EnforceNotMet, match="is a variance, and has -0.25: the parameters are in another order"):
+        fluid.open(str(tmp_path))
+
+
+def test_a_program_without_its_parameters(tmp_path: Path) -> None:
+    two = tmp_path / "two"
+    for folder in (PIR, two):
+        if folder is two:
+            fluid.open(str(PIR)).save(str(folder))
+        alone = tmp_path / "alone"
+        shutil.rmtree(alone, ignore_errors=True)
+        alone.mkdir()
+        program = next(p for p in folder.iterdir() if p.suffix in (".json", ".pdmodel"))
+        shutil.copy(program, alone)
+        with pytest.raises(EnforceNotMet, match="parameters, and no file of parameters is beside it") as caught:
+            fluid.open(str(alone))
+        assert "inference.pdiparams or" in str(caught.value.expected) and caught.value.received == "no other file"

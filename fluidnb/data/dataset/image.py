@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.dataset.image_files import batch_images_from_tar, load_image, load_image_bytes
+from fluidnb.data.processing.resize import resize
 from fluidnb.data.seeding import generator
 from fluidnb.errors import OpValueError
 
@@ -37,13 +38,7 @@ def resize_short(im: Array, size: int) -> Array:
     if size < 1:
         raise OpValueError("An edge has one pixel or more.", received=size)
     tall, wide = (size * height // width, size) if height > width else (size, size * width // height)
-    if (tall, wide) == (height, width):
-        return im.copy()
-    rows = (_cubic(height, tall) @ im.reshape(height, -1).astype(np.float64)).reshape(tall, width, -1)
-    scaled = np.matmul(_cubic(width, wide), rows).reshape(tall, wide, *im.shape[2:])
-    if np.issubdtype(im.dtype, np.integer):
-        scaled = scaled.round().clip(np.iinfo(im.dtype).min, np.iinfo(im.dtype).max)
-    return scaled.astype(im.dtype)
+    return resize(im, tall, wide, "cubic")
 
 
 def to_chw(im: Array, order: Sequence[int] = (2, 0, 1)) -> Array:
@@ -172,15 +167,3 @@ def _free(im: Array, size: int, is_color: bool) -> tuple[int, int]:
 
 def _crop(im: Array, top: int, left: int, size: int) -> Array:
     return im[top : top + size, left : left + size]
-
-
-def _cubic(old: int, new: int) -> Array:
-    """Weights of `old` pixels for each of `new` ones: cubic interpolation with a = -0.75, as in OpenCV."""
-    at = (np.arange(new) + 0.5) * old / new - 0.5
-    first = np.floor(at).astype(int)
-    weights = np.zeros((new, old))
-    for tap in range(-1, 3):
-        x = np.abs(at - (first + tap))
-        near, far = 1.25 * x**3 - 2.25 * x**2 + 1, -0.75 * (x**3 - 5 * x**2 + 8 * x - 4)
-        np.add.at(weights, (np.arange(new), (first + tap).clip(0, old - 1)), np.where(x <= 1, near, far))
-    return weights

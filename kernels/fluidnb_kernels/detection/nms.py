@@ -23,6 +23,15 @@ def falling(scores: Array) -> Array:
     return np.argsort(-scores, kind="stable")
 
 
+def of_boxes(x: Array, y: Array, normalized: bool) -> Array:
+    """Overlaps of boxes [n, 4] and [m, 4]; 0 where one is no box, or where they only touch by the pixel behind."""
+    shared = overlaps(x, y, normalized)
+    flat = [(v[:, 2:] < v[:, :2]).any(1) for v in (x, y)]
+    apart = (y[:, :2] > x[:, None, 2:]) | (x[:, None, :2] > y[:, 2:])
+    shared[flat[0][:, None] | flat[1] | apart.any(2)] = 0
+    return shared
+
+
 def suppress(boxes: Array, scores: Array, how: Any) -> Array:
     """The boxes of one class left by non-maximum suppression, the highest score first."""
     spots = np.flatnonzero(scores > scores.dtype.type(how.score_threshold))
@@ -30,18 +39,15 @@ def suppress(boxes: Array, scores: Array, how: Any) -> Array:
     if how.nms_top_k > -1:
         spots = spots[: how.nms_top_k]
     chosen, plain = boxes[spots], boxes.shape[1] == 4
-    flat = (chosen[:, 2:] < chosen[:, :2]).any(1) if plain else None
     kept: list[int] = []
     limit, covered = np.float32(how.nms_threshold), np.zeros(len(spots), boxes.dtype)
     for first in range(0, len(spots), _ROWS):
         block, left = slice(first, first + _ROWS), covered[first:]
-        if flat is not None:
-            shared = overlaps(chosen[block], chosen[first:], how.normalized)
-            shared[flat[block]], shared[:, flat[first:]] = 0, 0
+        shared = of_boxes(chosen[block], chosen[first:], how.normalized) if plain else None
         for i in range(len(chosen[block])):
             if left[i] <= limit:
                 kept.append(first + i)
-                row = shared[i] if plain else polygon_overlaps(chosen[first + i], chosen[first:])
+                row = shared[i] if shared is not None else polygon_overlaps(chosen[first + i], chosen[first:])
                 np.maximum(left, row, out=left)
                 if how.nms_eta < 1 and limit > 0.5:
                     limit *= np.float32(how.nms_eta)

@@ -10,7 +10,7 @@ from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_i
 from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, vector
 from fluidnb_kernels.norm.second_gradients import SAVED, define, second_maker
 from fluidnb_kernels.rules import vectors
-from fluidnb_kernels.sliding import CHANNEL_LAST
+from fluidnb_kernels.sliding import CHANNEL_LAST, LAYOUTS
 
 
 def _channel(c: Context) -> int:
@@ -71,7 +71,7 @@ def _check_epsilon(value: float) -> str | None:
         "is_test": Attr("bool", False, "normalise with the running moments and leave them alone"),
         "momentum": Attr("float", 0.9, "momentum of the running mean and variance"),
         "epsilon": Attr("float", 1e-5, "keeps the divisor from zero", check=_check_epsilon),
-        "data_layout": Attr("string", "NCHW", "where the channels are"),
+        "data_layout": Attr("string", "NCHW", "where the channels are", enum=LAYOUTS),
         "use_global_stats": Attr("bool", False, "use the running moments in training too"),
         "trainable_statistics": Attr("bool", False, "use the moments of the batch although is_test is set"),
         "fuse_with_relu": Attr("bool", False, "ignored (compatibility); must be False"),

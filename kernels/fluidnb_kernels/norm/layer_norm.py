@@ -7,7 +7,7 @@ from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, normalise, normalis
 from fluidnb_kernels.norm.launch import Lines
 from fluidnb_kernels.norm.second_gradients import SAVED, define, second_maker
 from fluidnb_kernels.rules import vectors
-from fluidnb_kernels.sliding import CHANNEL_LAST, split_shape
+from fluidnb_kernels.sliding import CHANNEL_LAST, LAYOUTS, split_shape
 
 
 def _rows(c: Context) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def _groups(b: Binder) -> tuple[View, Lines]:
             "int", doc="how many groups the channels fall into",
             check=lambda g: None if g > 0 else "'groups' in Op(GroupNorm) should be greater than zero.",
         ),
-        "data_layout": Attr("string", "NCHW", "where the channels are"),
+        "data_layout": Attr("string", "NCHW", "where the channels are", enum=LAYOUTS),
     },
     cost="4 * X",
     infer=_group_norm_infer,

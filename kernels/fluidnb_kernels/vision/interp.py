@@ -1,4 +1,4 @@
-"""bilinear_interp, nearest_interp and their second versions: images made larger or smaller."""
+"""bilinear_interp, nearest_interp and the second versions, of one to three axes: images made larger or smaller."""
 
 import math
 from collections.abc import Sequence
@@ -87,16 +87,17 @@ def _gather(total: Array, g: Array, index: Array, axis: int) -> None:
 
 
 def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
-    """The new height and width: by variables, by a scale, by attributes; -1 unknown."""
-    given = [c.attr("out_h", 0), c.attr("out_w", 0)]
+    """The new sizes: by variables, by a scale, by attributes; -1 unknown."""
+    given = [c.attr(name, 0) for name in ("out_d", "out_h", "out_w")[-len(sizes) :]]
+    unknown = [-1] * len(sizes)
     if c.has("SizeTensor"):
-        return [int(on_host(v).reshape(-1)[0]) for v in c.all("SizeTensor")] if c.runtime else [-1, -1]
+        return [int(on_host(v).reshape(-1)[0]) for v in c.all("SizeTensor")] if c.runtime else unknown
     if c.has("OutSize"):
         if c.runtime:
             return [int(n) for n in on_host(c["OutSize"]).reshape(-1)]
         return [n if n > 0 else -1 for n in given]
     if c.has("Scale") and not c.runtime:
-        return [-1, -1]
+        return unknown
     found = scales(c)
     if not all(scale > 0 for scale in found):
         return given
@@ -107,28 +108,30 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
 
 
 def scales(c: Context) -> list[float]:
-    """The scales of height and width, by a variable or an attribute; 0 where there is none."""
+    """The scale of each axis, by a variable or an attribute; 0 where there is none."""
     given = c.attr("scale", 0.0)
     if c.has("Scale"):
         given = on_host(c["Scale"]).reshape(-1).tolist()
     given = given if isinstance(given, list) else [given]
+    axes = next(c[slot].ndim for slot in ("X", "Out@GRAD") if c.has(slot)) - 2
     c.require(
-        len(given) <= 2, f"{c.definition.type} takes one scale, or one for height and one for width.", received=given,
-        hint="leave the others out.",
+        len(given) in {0, 1, axes}, f"{c.definition.type} takes one scale, or one for each axis.", received=given,
+        hint="leave the others out.", expected=f"1 or {axes}",
     )  # fmt: skip
-    return given if len(given) == 2 else [given[0] if given else 0.0] * 2
+    return given if len(given) == axes else [given[0] if given else 0.0] * axes
 
 
 def infer(c: Context) -> None:
-    """Rule: the sizes of a resized image, by Attr(out_h) and Attr(out_w), scales or Input(OutSize)."""
+    """Rule: the sizes of a resized image, by Attr(out_d), Attr(out_h) and Attr(out_w), scales or Input(OutSize)."""
     name, x, layout = c.definition.type, c["X"], c.attr("data_layout")
     c.check_inputs("X")
     n, channels, sizes = split_shape(x.shape, layout)
     new = _sizes(c, sizes)
+    names = ("depth", "height", "width")[-len(sizes) :]
     c.require(
-        len(new) == 2 and all(m > 0 or m == -1 and not c.runtime for m in new),
-        f"{name} needs a height and a width.", expected="two positive numbers", received=new,
-        hint="out_h and out_w, a scale, or OutSize give them.",
+        len(new) == len(sizes) and all(m > 0 or m == -1 and not c.runtime for m in new),
+        f"{name} needs a {' and a '.join(names)}.", expected=f"positive numbers: {len(sizes)}", received=new,
+        hint=f"{' and '.join(f'out_{n[0]}' for n in names)}, a scale, or OutSize give them.",
     )  # fmt: skip
     c.set("Out", shape_in(layout, n, channels, new), x.dtype, c.lod("X"))
 
@@ -139,7 +142,7 @@ def _is_nearest(b: Context) -> bool:
 
 def _axes(b: Context, sizes: Sequence[int], new: Sequence[int]) -> list[Taps]:
     corners, mode = b.attr("align_corners", True), b.attr("align_mode", 1)
-    given = [0.0, 0.0]
+    given = [0.0] * len(sizes)
     if "_v2" in b.definition.type and not (b.has("OutSize") or b.has("SizeTensor")):
         given = scales(b)
     return [
@@ -158,46 +161,84 @@ CUDA = Source(__file__, "interp.cu", typed(
 ))  # fmt: skip
 
 
-def _image(b: Binder, x: Array) -> tuple[int, int, int, int]:
-    """Planes, height, width, and the stride of columns."""
+def _image(b: Binder, x: Array) -> tuple[int, tuple[int, ...], int]:
+    """Planes, the sizes of each, and the distance of its columns."""
     if b.attr("data_layout", "NCHW") == "NCHW":
-        return x.shape[0] * x.shape[1], x.shape[2], x.shape[3], 1
-    return x.shape
+        return x.shape[0] * x.shape[1], x.shape[2:], 1
+    return x.shape[0], x.shape[1:-1], x.shape[-1]
 
 
-def _tables(b: Binder, sizes: Sequence[int], new: Sequence[int]) -> tuple[list[Taps], Array, Any]:
-    """The neighbours, and they and their shares where kernels can read them."""
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Two axes that are resized at once: planes, sizes before and after, the distance of columns, neighbours."""
+
+    planes: int
+    old: tuple[int, int]
+    new: tuple[int, int]
+    inner: int
+    taps: list[Taps]
+
+
+def _kept(size: int) -> Taps:
+    """The neighbours of an axis that keeps its size."""
+    index = np.arange(size)
+    return Taps(index, np.minimum(index + 1, size - 1), np.zeros(size, np.float32))
+
+
+def _passes(b: Binder, x: Array, out: Array) -> list[_Pass]:
+    """The passes from x to out: one of rows and columns, and where there are three axes one of the first."""
+    (planes, sizes, inner), (_, new, _) = _image(b, x), _image(b, out)
     axes = _axes(b, sizes, new)
+    if len(sizes) == 1:
+        return [_Pass(planes, (1, sizes[0]), (1, new[0]), inner, [_kept(1), *axes])]
+    (h, w), (oh, ow) = sizes[-2:], new[-2:]
+    first = _Pass(planes * math.prod(sizes[:-2]), (h, w), (oh, ow), inner, axes[-2:])
+    if len(sizes) == 2:
+        return [first]
+    row = oh * ow
+    return [first, _Pass(planes, (sizes[0], row), (new[0], row), inner, [axes[0], _kept(row)])]
+
+
+def _tables(b: Binder, axes: list[Taps]) -> tuple[Array, Any]:
+    """Neighbours and shares where kernels can read them."""
     low = b.table(np.concatenate([t.low for t in axes]).astype(np.int32))
     shares = [t.share for t in axes if t.share is not None]
-    return axes, low, b.table(np.concatenate(shares)) if shares else np.uintp(0)
+    return low, b.table(np.concatenate(shares)) if shares else np.uintp(0)
 
 
 def _on_cuda(b: Binder) -> None:
     x, out = b["X"], b["Out"]
     if not out.size:
         return
-    (planes, h, w, inner), (_, oh, ow, _) = _image(b, x), _image(b, out)
-    _, low, share = _tables(b, (h, w), (oh, ow))
-    sizes = [np.int64(n) for n in (h, w, oh, ow, inner)]
-    if _is_nearest(b):
-        by_rows(b, CUDA, f"nearest<{WORDS[x.dtype.itemsize]}>", planes * oh, ow * inner, x, low, out, *sizes)
-    else:
-        by_rows(b, CUDA, f"bilinear<{ctype(x.dtype)}>", planes * oh, ow * inner, x, low, share, out, *sizes)
+    passes = _passes(b, x, out)
+    for step in passes:
+        (h, w), (oh, ow), inner = step.old, step.new, step.inner
+        low, share = _tables(b, step.taps)
+        to = out if step is passes[-1] else b.tmp((step.planes * oh * ow * inner,), x.dtype)
+        sizes = [np.int64(n) for n in (h, w, oh, ow, inner)]
+        if _is_nearest(b):
+            by_rows(b, CUDA, f"nearest<{WORDS[x.dtype.itemsize]}>", step.planes * oh, ow * inner, x, low, to, *sizes)
+        else:
+            by_rows(b, CUDA, f"bilinear<{ctype(x.dtype)}>", step.planes * oh, ow * inner, x, low, share, to, *sizes)
+        x = to
 
 
 def _grad_on_cuda(b: Binder) -> None:
     g, dx = b["Out@GRAD"], b["X@GRAD"]
     if not dx.size:
         return
-    (planes, h, w, inner), (_, oh, ow, _) = _image(b, dx), _image(b, g)
-    axes, low, share = _tables(b, (h, w), (oh, ow))
-    first = [np.searchsorted(t.low, np.arange(n + 1)) for t, n in zip(axes, (h, w), strict=True)]
-    lanes = 32 if inner == 1 and oh * ow >= _WINDOW * h * w else 1
+    passes = _passes(b, dx, g)
     name = f"interp_grad<{ctype(g.dtype)}, {str(_is_nearest(b)).lower()}>"
-    tables = low, b.table(np.concatenate(first).astype(np.int32)), share
-    sizes = [np.int64(n) for n in (h, w, oh, ow, inner)]
-    by_rows(b, CUDA, name, planes * h, w * inner * lanes, g, *tables, dx, *sizes, np.int32(lanes))
+    for step in reversed(passes):
+        (h, w), (oh, ow), inner = step.old, step.new, step.inner
+        low, share = _tables(b, step.taps)
+        first = [np.searchsorted(t.low, np.arange(n + 1)) for t, n in zip(step.taps, step.old, strict=True)]
+        lanes = 32 if inner == 1 and oh * ow >= _WINDOW * h * w else 1
+        to = dx if step is passes[0] else b.tmp((step.planes * h * w * inner,), g.dtype)
+        tables = low, b.table(np.concatenate(first).astype(np.int32)), share
+        sizes = [np.int64(n) for n in (h, w, oh, ow, inner)]
+        by_rows(b, CUDA, name, step.planes * h, w * inner * lanes, g, *tables, to, *sizes, np.int32(lanes))
+        g = to
 
 
 #: type -> (what an element of Out is, an example's result)
@@ -206,7 +247,13 @@ ROWS = {
     "nearest_interp": ("the element of X that is nearest to its place", "array([1., 3., 3.])"),
     "bilinear_interp_v2": ("the four elements of X around its place, by how near they are", "array([1., 2., 3.])"),
     "nearest_interp_v2": ("the element of X that is nearest to its place", "array([1., 3., 3.])"),
+    "linear_interp_v2": ("the two elements of X around its place, by how near they are", "array([1., 2., 3.])"),
+    "trilinear_interp_v2": ("the eight elements of X around its place, by how near they are", "array([1., 2., 3.])"),
 }
+#: Axes that are resized, where these are not height and width.
+_AXES = {"linear_interp_v2": ("w",), "trilinear_interp_v2": ("d", "h", "w")}
+#: Operators of height and width.
+_PLANE = tuple(type for type in ROWS if type not in _AXES)
 
 _DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
 
@@ -216,8 +263,8 @@ _DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> x = np.array([1.0, 3.0]).reshape(1, 1, 1, 2)
-        >>> run_op("{type}", {{"X": x}}, {{"out_h": 1, "out_w": 3}})["Out"].ravel()
+        >>> x = np.array([1.0, 3.0]).reshape({shape})
+        >>> run_op("{type}", {{"X": x}}, {{{sizes}}})["Out"].ravel()
         {result}
 
     Source: {source}.
@@ -225,42 +272,49 @@ _DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
 
 
 #: What the second versions add to the description.
-_SECOND = " A scale of height and one of width take the place of ``n / size``."
+_SECOND = " A scale of each axis takes the place of ``n / size``."
 
 
 def _define(type: str, what: str, result: str) -> None:
     second = type.endswith("_v2")
+    axes = _AXES.get(type, ("h", "w"))
     scale = (
-        Attr("floats", [], "by how much height and width grow; empty for out_h and out_w") if second else
+        Attr("floats", [], "by how much each axis grows; empty for sizes") if second else
         Attr("float", 0.0, "by how much height and width grow; 0 for out_h and out_w")
     )  # fmt: skip
+    names = {"d": "depth", "h": "height", "w": "width"}
+    sizes = {
+        f"out_{axis}": Attr("int", 0, f"the new {name}" if axis in axes else "ignored (compatibility)")
+        for axis, name in names.items()
+    }
 
     @op(
         type,
         inputs={
-            "X: float[n, c, h, w]": "images; [n, h, w, c] with data_layout NHWC",
-            "OutSize?: int[2]": "height and width as a variable; they win over scale and attributes",
-            "SizeTensor*?": "height and width as a variable each",
-            "Scale?: float[1] | float[2]" if second else "Scale?: float[1]": "scale as a variable",
+            f"X: float[n, c, {', '.join(axes)}]": f"images; [n, {', '.join(axes)}, c] with data_layout NHWC",
+            f"OutSize?: int[{len(axes)}]": "sizes of the axes as a variable; they win over scale and attributes",
+            "SizeTensor*?": "sizes of the axes as a variable each",
+            f"Scale?: float[1] | float[{len(axes)}]" if second and len(axes) > 1 else "Scale?: float[1]":
+                "scale as a variable",
         },
         outputs={"Out": "the images in their new size"},
         attrs={
             "data_layout": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
-            "out_d": Attr("int", 0, "ignored (compatibility)"),
-            "out_h": Attr("int", 0, "the new height"),
-            "out_w": Attr("int", 0, "the new width"),
+            **sizes,
             "scale": scale,
             "interp_method": Attr("string", "bilinear", "the operator's method again"),
             "align_corners": Attr("bool", True, "whether the corners stay where they are"),
             "align_mode": Attr("int", 1, "without align_corners: 0 for places of middles, 1 for those of edges"),
         },
-        cost="4 * Out" if type.startswith("bilinear") else None,
+        cost=None if type.startswith("nearest") else f"{2 ** len(axes)} * Out",
         infer=infer,
         grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
         guard=_VARIABLES,
         dtype_slot="X",
         doc=_DOC.format(
             type=type, what=what, result=result, linear=type.replace("nearest", "bilinear"),
+            shape=", ".join(["1"] * (1 + len(axes)) + ["2"]),
+            sizes=", ".join(f'"out_{axis}": {3 if axis == "w" else 1}' for axis in axes),
             second=_SECOND if second else "",
             source="interpolate_v2_op of Paddle" if second else "Fluid's interpolate_op",
         ),
@@ -285,8 +339,8 @@ for _type, _row in ROWS.items():
     _define(_type, *_row)
 
 
-@c_code(*ROWS, function="interpolated")
-@c_code(*(f"{type}_grad" for type in ROWS), function="interpolated_grad")
+@c_code(*_PLANE, function="interpolated")
+@c_code(*(f"{type}_grad" for type in _PLANE), function="interpolated_grad")
 def _interp_in_c(c: Context) -> dict[str, Constant]:
     require_fixed(c, "Scale")
     layout, grad = c.attr("data_layout", "NCHW"), "X@GRAD" in c.outputs
