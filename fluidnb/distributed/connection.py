@@ -73,8 +73,8 @@ class Connection:
 
     def join(self, generation: int, step: int) -> None:
         """Continue from a step of a generation."""
-        self.generation, self.step, self._first = generation, step, step
-        for known in (self._sending, self._sent, self._received, self._steps):
+        self.generation, self.step, self._first, self._running = generation, step, step, None
+        for known in (self._sending, self._sent, self._reduced, self._received, self._steps):
             known.clear()
 
     def call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
@@ -93,7 +93,9 @@ class Connection:
         self._sent, self._reduced = {}, {}
 
     def count(self, feed: Mapping[str, Any]) -> None:
-        """Count a batch whose training step is over."""
+        """Count a batch whose training step is over; the step, too, where no barrier has counted it."""
+        if self.step == self._running:
+            self.step += 1
         self.traffic.steps += 1
         self.traffic.samples += samples_of(feed)
 
@@ -149,7 +151,8 @@ class Connection:
         """
         key = (how, *names)
         if key not in self._reduced:
-            result = self.call(endpoints[0], "reduce", self.number, len(endpoints), how, names, values, check=check)
+            here = self.generation, self.number, len(endpoints)
+            result = self.call(endpoints[0], "reduce", *here, how, names, values, check=check)
             if self._running is None:
                 return result
             self._reduced[key] = result
@@ -169,8 +172,8 @@ def samples_of(feed: Mapping[str, Any]) -> int:
 
 
 def _bytes(value: Any) -> int:
-    """Bytes of arrays, alone or in a dict; 0 of anything else."""
-    if isinstance(value, Mapping):
-        return sum(map(_bytes, value.values()))
+    """Bytes of arrays, alone or in a dict or list; 0 of anything else."""
+    if isinstance(value, Mapping | list):
+        return sum(map(_bytes, value.values() if isinstance(value, Mapping) else value))
     array = value.value.array if isinstance(value, SelectedRows) else value
     return array.nbytes if isinstance(array, np.ndarray) else 0

@@ -10,7 +10,7 @@ from typing import Any
 from fluidnb.distributed.attachment import Attachment, running
 from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.group import DEADLINE, Group
-from fluidnb.distributed.server_values import divided_values, store, whole_values
+from fluidnb.distributed.server_values import divided_values, store, trainer_names, trainer_values, whole_values
 from fluidnb.distributed.shard import Shard
 from fluidnb.distributed.shares import shares_of
 from fluidnb.distributed.values import values_of
@@ -207,12 +207,11 @@ class LocalEngine:
             role, connection = f"trainer:{number}", self.connections[number]
             if connection.step == 0:
                 self._run(role, self._startups[number])
+                store(self.scopes[role], trainer_values(self.plan, self._initial))
             for feed in gate.batches(number, reader(number)):
                 connection.begin_step()
                 results[number].append(self._run(role, self.programs[role], feed, names))
                 connection.count(feed)
-                if isinstance(self.plan, CollectivePlan):  # which has no barrier to count steps
-                    connection.step += 1
                 report(number, connection.traffic.steps - 1, results[number][-1])
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
@@ -243,7 +242,12 @@ class LocalEngine:
         return {f"trainer:{number}": connection.traffic for number, connection in enumerate(self.connections)}
 
     def values(self) -> dict[str, Any]:
-        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
+        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name.
+
+        In collective mode what trainer 0 keeps.
+        """
+        if isinstance(self.plan, CollectivePlan):
+            return values_of(self.scopes["trainer:0"], trainer_names(self.plan))
         return whole_values(self.transpiler, {endpoint: shard.newest() for endpoint, shard in self.shards.items()})
 
     def parameters(self) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,11 +14,10 @@ from typing import Any
 import fluidnb
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Traffic
-from fluidnb.distributed.local import Reader, Report, never, no_report
-from fluidnb.distributed.ray_collective import CollectiveTraining
+from fluidnb.distributed.local import Feed, Reader, Report, never, no_report
 from fluidnb.distributed.ray_start import running_ray
-from fluidnb.distributed.roles import ServerRole, TrainerRole, Unprepared
-from fluidnb.distributed.server_values import divided_values, whole_values
+from fluidnb.distributed.roles import GroupRole, ServerRole, TrainerRole, Unprepared
+from fluidnb.distributed.server_values import divided_values, trainer_names, trainer_values, whole_values
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
@@ -28,6 +28,8 @@ from fluidnb.transpiler.distribute.collective import CollectivePlan
 _POLL = 0.1
 #: Seconds that a process has to start, at least.
 _START = 300.0
+#: The role where trainers without servers meet.
+_GROUP = "group"
 
 
 class _Reach:
@@ -53,6 +55,11 @@ class _Reach:
             ) from None  # fmt: skip
 
 
+def no_batches(trainer: int) -> Iterable[Feed]:
+    """A reader without batches."""
+    return ()
+
+
 def _bytes(programs: Sequence[Program]) -> list[bytes]:
     """Descriptions of programs, to be sent."""
     return [program.desc.serialize_to_string() for program in programs]
@@ -64,7 +71,8 @@ class RayEngine:
     Use it in a ``with``. Each server writes checkpoints. A process that ends is started again by Ray: all servers go
     back to the newest step of which every one has a checkpoint, and trainers continue from there. Batches must be the
     same at each call of the reader, so that the result is that of a run without faults. With ``sync_mode=False`` each
-    server goes back to its own newest checkpoint, and trainers send again what it has not seen.
+    server goes back to its own newest checkpoint, and trainers send again what it has not seen. In collective mode
+    trainer 0 writes the checkpoints; where a trainer ends, all go back to the newest one.
 
     Without an address, Ray starts on this machine: all its ports are bound to loopback, and every call needs a random
     token, which is in a file that this user alone may read. Roles exchange arrays, SelectedRows, names and numbers;
@@ -73,7 +81,7 @@ class RayEngine:
     Args:
         transpiler: after its `transpile`.
         address: of a Ray cluster, which listens where and asks for what it was started with; None for this machine.
-        checkpoints: folder, which all servers reach; None for a temporary one.
+        checkpoints: folder, which all servers reach, or all trainers; None for a temporary one.
         every: steps between two checkpoints.
         deadline: seconds after which a role that does not answer, or a step that does not end, is an error.
         resume: whether to continue from the newest common step in the folder; its batches are skipped.
@@ -99,7 +107,10 @@ class RayEngine:
         self._servers: dict[str, Any] = {}
         self._trainers: list[Any] = []
         self._prepared: set[int] = set()  # trainers that know their programs
-        self._collective: CollectiveTraining | None = None
+        self._preparing: dict[int, Any] = {}  # trainer -> the call that gives it its programs
+        self._course = 0  # calls of `train`
+        self._lost = False  # whether a trainer has ended without which the others cannot continue
+        self._seed = secrets.randbits(30)  # a new process draws the same numbers as the one that has ended
         self._done: dict[int, int] = {}  # trainer -> steps of finished calls of `train`
         self._asked: dict[Any, str] = {}  # call of a role's state -> the role
         self._since = 0.0  # when they were called
@@ -123,7 +134,8 @@ class RayEngine:
 
     def _refuse_old(self, folder: str) -> None:
         """Raise where an earlier training has left checkpoints, which this one would remove."""
-        steps = {endpoint: Checkpoints(folder, endpoint).steps() for endpoint in self.plan.endpoints}
+        writers = ["trainer:0"] if self._is_collective else self.plan.endpoints
+        steps = {writer: Checkpoints(folder, writer).steps() for writer in writers}
         if any(steps.values()):
             raise EnforceNotMet(
                 f"The folder {folder} has checkpoints of an earlier training.", expected="an empty folder",
@@ -134,16 +146,13 @@ class RayEngine:
     def _start(self, ray: Any) -> None:
         self._stack.callback(self._kill, ray)
         lasting = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
-        server = ray.remote(**lasting, max_concurrency=2 * self.plan.trainers + 8)(ServerRole)
-        trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
+        waiting = {**lasting, "max_concurrency": 2 * self.plan.trainers + 8}
+        if self._is_collective:
+            self._servers[_GROUP] = ray.remote(**waiting)(GroupRole).remote(self._folder, self.deadline)
         for endpoint in self.plan.endpoints:
-            self._servers[endpoint] = server.remote(endpoint, self._folder, self.every)
-        if isinstance(self.plan, CollectivePlan):
-            programs = [_bytes(self.transpiler.get_trainer_programs(n)) for n in range(self.plan.trainers)]
-            seed, members = self.plan.program.random_seed, self.plan.members
-            self._collective = CollectiveTraining(ray, programs, seed, members, _Reach, self.deadline)
-        else:
-            self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
+            self._servers[endpoint] = ray.remote(**waiting)(ServerRole).remote(endpoint, self._folder, self.every)
+        trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
+        self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
         states = None
         while states is None:
             states = self._states(ray)
@@ -171,8 +180,8 @@ class RayEngine:
         """End the processes of all roles."""
         for actor in self._roles().values():
             ray.kill(actor)
-        self._servers, self._trainers, self._prepared, self._asked, self.generation = {}, [], set(), {}, -1
-        self.states, self._collective = {}, None
+        self._servers, self._trainers, self._prepared, self._preparing = {}, [], set(), {}
+        self._asked, self.states, self._done, self.generation, self._lost = {}, {}, {}, -1, False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -181,8 +190,6 @@ class RayEngine:
 
     def _roles(self) -> dict[str, Any]:
         """Role -> its actor."""
-        if self._collective is not None:
-            return self._collective.roles()
         return {**self._servers, **{f"trainer:{i}": actor for i, actor in enumerate(self._trainers)}}
 
     def _states(self, ray: Any) -> dict[str, Any] | None:
@@ -241,31 +248,39 @@ class RayEngine:
         import ray
 
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
-        if self._collective is not None:
-            return self._collective.train(reader, names)
-        results: list[dict[int, Any]] = [{} for _ in self._trainers]
+        everyone = range(len(self._trainers))
+        results: list[dict[int, Any]] = [{} for _ in everyone]
         running: dict[Any, int] = {}
         over: set[int] = set()
-        reached = [self._done.get(number, 0) for number in range(len(self._trainers))]  # steps that each has finished
-        stopping = False
-        last = time.monotonic()
-        while len(over) < len(self._trainers):
+        reached = [self._done.get(number, 0) for number in everyone]  # steps that each has finished
+        until: int | None = None  # the step at which all trainers stop
+        known, last = -1, time.monotonic()  # known: the generation that `reached` belongs to
+        self._course += 1
+        self._tell_servers(ray, "expect_all")
+        while True:
             states = self._states(ray)
             steps = None if states is None else self._recover(ray, states)
-            if None in self.states.values() or not self._prepared:
+            if steps is not None and known != self.generation:
+                known, reached = self.generation, list(steps)
+                over.clear()  # what came after the checkpoint is trained again
+            if None in self.states.values() or len(self._prepared) < len(everyone):
                 last = time.monotonic()  # processes start
-            if not stopping and stop():
-                stopping = True
-            if stopping and not running and all(n in over or at == max(reached) for n, at in enumerate(reached)):
-                break
-            if steps is not None:
-                for number in sorted(set(range(len(self._trainers))) - set(running.values()) - over):
-                    # Others may wait for this trainer's next step, and end after it.
-                    until = max(max(reached), reached[number] + bool(running)) if stopping else None
-                    if until != reached[number] and self._prepare(ray, number):
+            if until is None and stop():
+                until = max(*reached, *self._hold(ray))
+            if not running and known == self.generation:
+                if all(number in over or reached[number] == until for number in everyone):
+                    kept, lost = self._keep(ray)
+                    if kept:
+                        break
+                    for number in lost:
+                        over.discard(number)
+                        reached[number] = -1
+            ready = self._ready(ray)
+            if steps is not None and (len(ready) == len(everyone) or not self._is_collective):
+                for number in sorted(ready - set(running.values()) - over):
+                    if reached[number] != until:
                         running[self._continue(number, steps[number], reader, names, until)] = number
-            ready, _ = ray.wait(list(running), timeout=_POLL) if running else ([], None)
-            for call in ready:
+            for call in ray.wait(list(running), timeout=_POLL)[0] if running else ():
                 number = running.pop(call)
                 outcome = self._outcome(ray, call, number)
                 if outcome is None:
@@ -279,29 +294,49 @@ class RayEngine:
                     report(number, at, row)
                 if ended:
                     over.add(number)
+                    if self.plan.sync:
+                        self._tell_servers(ray, "leave", number, reached[number])
             silent = bool(self._asked) and time.monotonic() - self._since > 1  # `_states` waits, and names the role
             if time.monotonic() - last > self.deadline and not silent:
                 raise self._stalled()
-        count = max((max(row, default=-1) for row in results), default=-1) + 1
-        self._finish(ray, results)
+        count = max(at - self._done.get(number, 0) for number, at in enumerate(reached))
+        self._done = dict(enumerate(reached))
         return [[row.get(step) for step in range(count)] for row in results]
 
     def _continue(self, number: int, step: int, reader: Reader, names: list[str], until: int | None) -> Any:
         """Let a trainer train for a while, from a step on, and no further than to another."""
         first = self._done.get(number, 0)
-        if step < first:
-            raise EnforceNotMet(
-                f"The servers have gone back to step {step}, and this call of train begins at step {first}.",
-                expected=f"a checkpoint of step {first}", received=f"step {step}",
-                hint="give all batches in one call of train.",
-            )  # fmt: skip
-        return self._trainers[number].steps.remote(self.generation, step, first, reader, names, until)
+        here = self._course, self.generation, step, first
+        return self._trainers[number].steps.remote(*here, reader, names, until)
 
-    def _finish(self, ray: Any, results: list[dict[int, Any]]) -> None:
-        """Let every server write a checkpoint of the last step: the next call of `train` begins there."""
-        for number, row in enumerate(results):
-            self._done[number] = self._done.get(number, 0) + max(row, default=-1) + 1
-        self._have_run(ray, [actor.keep.remote() for actor in self._servers.values()])
+    def _hold(self, ray: Any) -> list[int]:
+        """Let no trainer begin a further step; steps that they do not exceed."""
+        from ray.exceptions import RayActorError
+
+        calls, steps = [actor.hold.remote(self._course) for actor in self._trainers], []
+        for call in ray.wait(calls, num_returns=len(calls), timeout=self.deadline)[0]:
+            with contextlib.suppress(RayActorError):  # its new process gets the step to stop at
+                steps.append(ray.get(call))
+        return steps
+
+    def _tell_servers(self, ray: Any, method: str, *args: Any) -> None:
+        """Call a method of all servers; one that has ended begins a generation without it."""
+        with contextlib.suppress(Rejoin):
+            self._have_run(ray, [actor.call.remote(method, *args) for actor in self._servers.values()])
+
+    def _keep(self, ray: Any) -> tuple[bool, set[int]]:
+        """Let all write checkpoints of the last step, where the next call of `train` begins.
+
+        Returns:
+            Whether all have, and the trainers whose processes have ended.
+        """
+        calls = [actor.keep.remote() for actor in self._trainers]
+        late = ray.wait(calls, num_returns=len(calls), timeout=self.deadline)[1]
+        lost = {n for n, call in enumerate(calls) if call not in late and self._outcome(ray, call, n) is None}
+        servers = [] if self._is_collective else [actor.keep.remote() for actor in self._servers.values()]
+        with contextlib.suppress(Rejoin):
+            return self._have_run(ray, servers) and not late and not lost, lost
+        return False, lost
 
     def _have_run(self, ray: Any, calls: list[Any]) -> bool:
         """Wait for calls of roles; whether all have run. A role that has ended or hangs is found by its state."""
@@ -328,26 +363,37 @@ class RayEngine:
             hint="its reader waits, or its step takes longer: RayEngine(..., deadline=SECONDS).",
         )  # fmt: skip
 
-    def _prepare(self, ray: Any, number: int) -> bool:
-        """Give a trainer its programs if its process is new; whether it answers."""
-        if number in self._prepared:
-            return True
-        plan, programs = self.plan, _bytes(self.transpiler.get_trainer_programs(number))
-        seed, reach = plan.program.random_seed, _Reach(self._servers)
-        if not self._have_run(
-            ray, [self._trainers[number].prepare.remote(programs, seed, plan.endpoints, plan.sync, reach)]
-        ):
-            return False
-        self._prepared.add(number)
-        return True
+    def _ready(self, ray: Any) -> set[int]:
+        """Trainers that know their programs; processes that are new get theirs meanwhile."""
+        for number in set(range(len(self._trainers))) - self._prepared:
+            call = self._preparing.get(number)
+            if call is None:
+                self._preparing[number] = self._prepare(number)
+            elif ray.wait([call], timeout=0)[0]:
+                del self._preparing[number]
+                if self._have_run(ray, [call]):
+                    self._prepared.add(number)
+        return set(self._prepared)
 
-    def _outcome(self, ray: Any, call: Any, number: int) -> tuple[int, list[Any], bool] | None:
+    def _seed_of(self, role: str) -> int:
+        """The seed of a role's programs: that of the training program, or one for each role."""
+        return self.plan.program.random_seed or 1 + self._seed + list(self._roles()).index(role)
+
+    def _prepare(self, number: int) -> Any:
+        """Call a trainer with its programs."""
+        plan = self.plan
+        reach = _Reach({plan.logical[0]: self._servers[_GROUP]} if self._is_collective else self._servers)
+        return self._trainers[number].prepare.remote(
+            _bytes(self.transpiler.get_trainer_programs(number)), self._seed_of(f"trainer:{number}"), plan.logical,
+            plan.sync, reach, self._is_collective, trainer_values(plan, self._initial),
+        )  # fmt: skip
+
+    def _outcome(self, ray: Any, call: Any, number: int) -> Any:
         """The result of a call of a trainer; None where it has to be called again."""
         from ray.exceptions import RayActorError
 
         try:
-            outcome: tuple[int, list[Any], bool] = ray.get(call)
-            return outcome
+            return ray.get(call)
         except Rejoin as e:
             if isinstance(e, Unprepared):
                 self._forget(number)
@@ -359,6 +405,7 @@ class RayEngine:
     def _forget(self, number: int) -> None:
         """The process of a trainer is new: it needs its programs."""
         self._prepared.discard(number)
+        self._lost = self._is_collective
         self.events.append(f"trainer:{number} has restarted")
 
     def _recover(self, ray: Any, states: dict[str, Any]) -> list[int] | None:
@@ -369,36 +416,51 @@ class RayEngine:
         for row in rows:
             if row["error"] is not None:
                 raise row["error"]
-        everyone = range(self.plan.trainers)
-        if all(row["generation"] == self.generation for row in rows):
+        everyone = range(len(self._trainers))
+        if not self._lost and all(row["generation"] == self.generation for row in rows):
             if any(row["step"] is None for row in rows):
                 return None
-            if self.plan.sync:
-                return [min(row["step"] for row in rows)] * len(everyone)
-            # The newest step may be sent in part: servers ignore what they have seen.
             done = [self._done.get(number, 0) for number in everyone]
+            if self.plan.sync:
+                return [max(done[number], min(row["step"] for row in rows)) for number in everyone]
+            # The newest step may be sent in part: servers ignore what they have seen.
             return [max(done[number], *(row["newest"].get(number, 0) for row in rows)) for number in everyone]
         step: int | None = None
         if self.generation < 0 and not self.resume:
             step = 0
         elif self.plan.sync:
             step = max(set.intersection(*({0, *row["checkpoints"]} for row in rows)))
+            first = max(self._done.values(), default=0)
+            if step < first:
+                raise EnforceNotMet(
+                    f"All roles have to go back to step {step}, and this call of train begins at step {first}.",
+                    expected=f"a checkpoint of step {first}", received=f"step {step}",
+                    hint="give all batches in one call of train.",
+                )  # fmt: skip
         self.generation += 1
+        self._lost = False
         if self.generation:
+            who = "trainers" if self._is_collective else "servers"
             back = "their newest checkpoints" if step is None else f"step {step}"
-            self.events.append(f"all servers went back to {back}")
-        plan = self.plan
-        begun = [
-            actor.begin.remote(
-                self.generation, step, _bytes(self.transpiler.get_pserver_programs(endpoint)),
-                plan.program.random_seed, plan.trainers, plan.sync,
-                divided_values(self.transpiler, endpoint, self._initial),
-            )
-            for endpoint, actor in self._servers.items()
-        ]  # fmt: skip
-        self._have_run(ray, begun)
+            self.events.append(f"all {who} went back to {back}")
+        self._have_run(ray, [self._begin(name, actor, step) for name, actor in self._servers.items()])
         self._asked = {}
         return None
+
+    def _begin(self, name: str, actor: Any, step: int | None) -> Any:
+        """Call a server, or the group, to begin a generation."""
+        plan = self.plan
+        if name == _GROUP:
+            return actor.begin.remote(self.generation, step, plan.trainers)
+        return actor.begin.remote(
+            self.generation, step, _bytes(self.transpiler.get_pserver_programs(name)), self._seed_of(name),
+            plan.trainers, plan.sync, divided_values(self.transpiler, name, self._initial),
+        )  # fmt: skip
+
+    @property
+    def _is_collective(self) -> bool:
+        """Whether there are no servers."""
+        return isinstance(self.plan, CollectivePlan)
 
     def traffic(self) -> dict[str, Traffic]:
         """The work of each trainer's process so far, by role; without those that do not answer."""
@@ -414,10 +476,13 @@ class RayEngine:
         return there
 
     def values(self) -> dict[str, Any]:
-        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
-        import ray
+        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name.
 
-        newest = {endpoint: ray.get(actor.call.remote("newest")) for endpoint, actor in self._servers.items()}
+        In collective mode what trainer 0 keeps.
+        """
+        if isinstance(self.plan, CollectivePlan):
+            return self._of_first(trainer_names(self.plan))
+        newest = self._answers(lambda: {e: actor.call.remote("newest") for e, actor in self._servers.items()})
         return whole_values(self.transpiler, newest)
 
     def parameters(self) -> dict[str, Any]:
@@ -426,10 +491,22 @@ class RayEngine:
         Parameters that no optimizer updates, such as batch_norm's running averages, are those of trainer 0, as in
         Fluid. After a restart all trainers continue from these.
         """
-        import ray
-
-        if self._collective is not None and isinstance(self.plan, CollectivePlan):
-            return self._collective.parameters([*self.plan.gradients, *self.plan.kept])
-        values = self.values()
-        kept: dict[str, Any] = ray.get(self._trainers[0].values.remote(self.plan.kept))
+        if isinstance(self.plan, CollectivePlan):
+            return self._of_first([*self.plan.gradients, *self.plan.kept])
+        values, kept = self.values(), self._of_first(self.plan.kept)
         return {name: values[name] for name in (*self.plan.slices, *self.plan.tables)} | kept
+
+    def _of_first(self, names: Sequence[str]) -> dict[str, Any]:
+        """Variables of trainer 0 by name."""
+        values: dict[str, Any] = self._answers(lambda: {0: self._trainers[0].values.remote(names)})[0]
+        return values
+
+    def _answers(self, calls: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+        """Results of calls by their keys; roles that have ended after the training are restored first."""
+        import ray
+        from ray.exceptions import RayActorError
+
+        with contextlib.suppress(RayActorError, Rejoin):
+            return {key: ray.get(call) for key, call in calls().items()}
+        self.train(no_batches)
+        return {key: ray.get(call) for key, call in calls().items()}

@@ -1,4 +1,4 @@
-"""Roles: one trainer or one parameter server in a separate process, driven by an engine."""
+"""Roles: a trainer, a parameter server or a meeting point of trainers in a separate process, driven by an engine."""
 
 import os
 import socket
@@ -11,6 +11,7 @@ from typing import Any
 import fluidnb
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Call, Connection, Traffic
+from fluidnb.distributed.group import Group
 from fluidnb.distributed.running_values import RunningValues
 from fluidnb.distributed.server_values import store
 from fluidnb.distributed.shard import Rejoin, Shard
@@ -18,6 +19,7 @@ from fluidnb.distributed.values import values_of
 from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.run_numbers import count_from
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import CPUPlace
 
@@ -102,11 +104,20 @@ class ServerRole:
             self.checkpoints.save(step, values, self.shard.applied)
 
     def keep(self) -> None:
-        """Write a checkpoint of the parameters as they are now."""
-        if self.shard is None or self.shard.step < 1 or self.shard.step in self.checkpoints.steps():
-            return
-        values = self.shard.newest()
-        self.checkpoints.save(self.shard.step, values, self.shard.applied)
+        """Write a checkpoint of the parameters as they are now.
+
+        Raises:
+            Rejoin: this process is new.
+        """
+        shard = self._begun()
+        if shard.step > 0 and shard.step not in self.checkpoints.steps():
+            self.checkpoints.save(shard.step, shard.newest(), shard.applied)
+
+    def _begun(self) -> Shard:
+        """The shard; raises where the engine has not begun a generation yet."""
+        if self.shard is None:
+            raise Rejoin(f"{self.endpoint} has restarted.", hint="a trainer restarts from the newest checkpoint.")
+        return self.shard
 
     def call(self, method: str, *args: Any) -> Any:
         """Call a method of the shard.
@@ -114,14 +125,53 @@ class ServerRole:
         Raises:
             Rejoin: this process is new, and the engine has not begun a generation yet.
         """
-        if self.shard is None:
-            raise Rejoin(f"{self.endpoint} has restarted.", hint="a trainer restarts from the newest checkpoint.")
-        return getattr(self.shard, method)(*args)
+        return getattr(self._begun(), method)(*args)
 
     def state(self) -> dict[str, Any]:
         """Generation and step (None before they are known), steps with checkpoints, and the process."""
         state = {"generation": None, "step": None} if self.shard is None else self.shard.state()
         return {**state, "checkpoints": self.checkpoints.steps(), "error": self._error, **this_process()}
+
+
+class GroupRole:
+    """The meeting point of trainers without servers.
+
+    Args:
+        folder: of checkpoints, which trainer 0 writes.
+        deadline: seconds that trainers wait for each other.
+    """
+
+    def __init__(self, folder: str, deadline: float) -> None:
+        self.checkpoints, self.deadline = Checkpoints(folder, "trainer:0"), deadline
+        self.group: Group | None = None
+        self._step = 0  # at which the generation began
+
+    def begin(self, generation: int, step: int, trainers: int) -> None:
+        """Begin a generation.
+
+        Args:
+            step: of which there is a checkpoint, or 0.
+            trainers: how many there are.
+        """
+        if self.group is not None:
+            self.group.go_back(generation)
+        self.group, self._step = Group(trainers, self.deadline, generation), step
+
+    def call(self, method: str, *args: Any) -> Any:
+        """Call a method of the group.
+
+        Raises:
+            Rejoin: this process is new, and the engine has not begun a generation yet.
+        """
+        if self.group is None:
+            raise Rejoin("The group has restarted.", hint="a trainer continues from the newest checkpoint.")
+        return getattr(self.group, method)(*args)
+
+    def state(self) -> dict[str, Any]:
+        """Generation and its first step (None before they are known), steps with checkpoints, and the process."""
+        known = {"generation": None} if self.group is None else self.group.state()
+        steps = {"step": self._step, "checkpoints": self.checkpoints.steps()}
+        return {**known, **steps, "error": None, **this_process()}
 
 
 class TrainerRole:
@@ -139,19 +189,26 @@ class TrainerRole:
         self.exe, self.scope = Executor(CPUPlace()), Scope()
         self._batches: Iterator[Mapping[str, Any]] | None = None
         self._first = 0  # the step of the reader's first batch
+        self._held = 0  # the call of the engine's `train` whose steps are held
 
-    def prepare(self, programs: Programs, seed: int, endpoints: list[str], sync: bool, call: Call) -> None:
+    def prepare(
+        self, programs: Programs, seed: int, endpoints: list[str], sync: bool, call: Call, alone: bool,
+        initial: Mapping[str, Any],
+    ) -> None:  # fmt: skip
         """Get what is to be run.
 
         Args:
             programs: bytes of its main and of its startup program.
             seed: the programs' random seed.
-            endpoints: of the parameter servers.
+            endpoints: of the parameter servers, or of all trainers.
             sync: whether the servers wait for all trainers.
-            call: reaches the servers.
+            call: reaches the servers, or the group.
+            alone: whether there are no servers.
+            initial: values at step 0 in place of those of the startup program, by name.
         """
         self.main, self.startup = (_program(data, seed) for data in programs)
-        self.running = RunningValues(self.main, self.folder, self.number, self.every)
+        self.running = RunningValues(self.main, self.folder, self.number, self.every, alone)
+        self.initial = initial
         self.connection, self._batches = Connection(self.number, sync, call), None
         engine.attach(self, endpoints)
 
@@ -171,26 +228,53 @@ class TrainerRole:
         raise NotImplementedError("a trainer's process has no server")
 
     def values(self, names: Sequence[str]) -> dict[str, Any]:
-        """Variables of this trainer by name."""
+        """Variables of this trainer by name.
+
+        Raises:
+            Unprepared: this process is new.
+        """
+        self._known()
         return values_of(self.scope, names)
 
     def traffic(self) -> Traffic:
         """The work of this process so far."""
         return Traffic() if self.connection is None else self.connection.traffic
 
+    def hold(self, course: int) -> int:
+        """Begin no further step of a call of the engine's `train`; gives a step that this trainer does not exceed."""
+        self._held = course
+        return 0 if self.connection is None else self.connection.step + 1  # one may have begun just now
+
+    def keep(self) -> int:
+        """Write a checkpoint of the values as they are now, and give its step.
+
+        Raises:
+            Unprepared: this process is new.
+        """
+        step = self._known().step
+        self.running.save(self.scope, step, last=True)
+        return step
+
+    def _known(self) -> Connection:
+        """The connection; raises where this process is new."""
+        if self.connection is None:
+            raise Unprepared(f"trainer:{self.number} has restarted.", hint="the engine gives it its programs again.")
+        return self.connection
+
     def steps(
-        self, generation: int, step: int, first: int, reader: Callable[[int], Iterable[Mapping[str, Any]]],
-        fetch: list[str], until: int | None = None,
+        self, course: int, generation: int, step: int, first: int,
+        reader: Callable[[int], Iterable[Mapping[str, Any]]], fetch: list[str], until: int | None = None,
     ) -> tuple[int, list[list[Any]], bool]:  # fmt: skip
         """Train for a while.
 
         Args:
+            course: number of the call of the engine's `train`.
             generation: of the servers.
             step: the training step to continue from, if this process does not know better.
             first: the step of the reader's first batch.
             reader: gives the batches of a trainer by its number, the same at each call.
             fetch: names of the variables to fetch.
-            until: the training step to stop before; None for no such step.
+            until: the training step to stop before; None until `hold`.
 
         Returns:
             The number of the first step, the fetched values of each, and whether the batches have ended.
@@ -198,21 +282,23 @@ class TrainerRole:
         Raises:
             Rejoin: the servers have gone back, or this process is new.
         """
-        known = self.connection
-        if known is None:
-            raise Unprepared(f"trainer:{self.number} has restarted.", hint="the engine gives it its programs again.")
+        known = self._known()
         behind = self._batches is None or known.generation != generation
         if behind:
+            self._batches = None
             known.join(generation, step)
             self.scope = Scope()
             self.exe.run(self.startup, scope=self.scope)
+            if step == 0:
+                store(self.scope, self.initial)
             self.running.load(self.scope, step)
+            count_from(self.main, self.scope, step)  # the same random numbers as without a restart
         if behind or first != self._first:
             self._first, self._batches = first, islice(iter(reader(self.number)), known.step - first, None)
         assert self._batches is not None
         start, end = known.step, time.monotonic() + _TURN
         values: list[list[Any]] = []
-        while until is None or known.step < until:
+        while self._held != course if until is None else known.step < until:
             feed = next(self._batches, None)
             if feed is None:
                 return start, values, True

@@ -299,7 +299,7 @@ def together(group: Group, calls: list[Any]) -> list[Any]:
 
     def one(number: int) -> None:
         try:
-            found[number] = group.reduce(number, *calls[number])
+            found[number] = group.reduce(0, number, *calls[number])
         except EnforceNotMet as e:
             found[number] = e
 
