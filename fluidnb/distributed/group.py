@@ -32,6 +32,7 @@ class Group:
     Attributes:
         rounds: reductions that are finished.
         error: the first error of a trainer, or None.
+        suspended: whether the deadline does not count, while a debug session is in a trainer.
     """
 
     def __init__(self, trainers: int, deadline: float | None = DEADLINE, generation: int = 0) -> None:
@@ -41,6 +42,7 @@ class Group:
         self._buffers: dict[str, Any] = {}
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
         self.error: BaseException | None = None
+        self.suspended = False
         self._changed = threading.Condition()
 
     def reduce(
@@ -142,6 +144,7 @@ class Group:
                         expected="as many batches for each trainer", received=f"{self._ended[number]} of "
                         f"trainer:{number}", hint="give every trainer the same number of batches.",
                     )  # fmt: skip
+            began = time.monotonic() if self.suspended else began
             if self.deadline is not None and time.monotonic() - began > self.deadline:
                 self.error = EnforceNotMet(
                     f"{' and '.join(f'trainer:{n}' for n in missing)} did not come to the all-reduce of "
@@ -164,6 +167,10 @@ class Group:
             )  # fmt: skip
 
     # ---- called by the engine
+
+    def suspend(self, suspended: bool) -> None:
+        """Set `suspended`."""
+        self.suspended = suspended
 
     def go_back(self, generation: int) -> None:
         """The trainers begin a new generation: whoever waits in an earlier one gets `Rejoin`."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from fluidnb.distributed.attachment import Attachment, running
+from fluidnb.debug.session import Session
+from fluidnb.distributed.attachment import Attachment, attach_here, role_keys, running
 from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.group import DEADLINE, Group
 from fluidnb.distributed.server_values import divided_values, store, trainer_names, trainer_values, whole_values
@@ -156,6 +157,20 @@ class LocalEngine:
         thread.start()
         self._threads.append(thread)
         return thread
+
+    def attach(self, session: Session, name: str) -> None:
+        """Move a debug session into a role, and wait until the role is paused; see `Attachment`."""
+        attach_here(self, session, name)
+
+    def role_names(self) -> dict[str, str]:
+        """Names of roles as people write them -> those in `programs`."""
+        return role_keys(self.plan)
+
+    def suspend_deadline(self, suspended: bool) -> None:
+        """Let trainers wait for each other without end, while a debug session is in one of them."""
+        for shard in self.shards.values():
+            if isinstance(shard, Group):
+                shard.suspended = suspended
 
     def has_ended(self, role: str) -> bool:
         """Whether a role has run and does not run any more."""

@@ -12,14 +12,17 @@ from types import TracebackType
 from typing import Any
 
 import fluidnb
+from fluidnb.debug.session import Session
+from fluidnb.distributed.attachment import role_keys, running
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Traffic
 from fluidnb.distributed.local import Feed, Reader, Report, never, no_report
 from fluidnb.distributed.ray_start import running_ray
+from fluidnb.distributed.remote_role import RemoteRole
 from fluidnb.distributed.roles import GroupRole, ServerRole, TrainerRole, Unprepared
 from fluidnb.distributed.server_values import divided_values, trainer_names, trainer_values, whole_values
 from fluidnb.distributed.shard import Rejoin
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, NotFound, near
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.collective import CollectivePlan
@@ -92,6 +95,8 @@ class RayEngine:
         events: recoveries as text, with the step that training went back to.
         states: role -> its newest known step, generation, process (``pid``) and machine (``host``); None while it
             restarts. Renewed while `train` runs.
+        attached: roles that a debug session is in.
+        is_training: whether `train` runs.
     """
 
     def __init__(
@@ -108,6 +113,7 @@ class RayEngine:
         self._trainers: list[Any] = []
         self._prepared: set[int] = set()  # trainers that know their programs
         self._preparing: dict[int, Any] = {}  # trainer -> the call that gives it its programs
+        self.attached, self.is_training = 0, False
         self._course = 0  # calls of `train`
         self._lost = False  # whether a trainer has ended without which the others cannot continue
         self._seed = secrets.randbits(30)  # a new process draws the same numbers as the one that has ended
@@ -130,6 +136,8 @@ class RayEngine:
         except BaseException as e:
             self.__exit__(type(e), e, None)
             raise
+        running.append(self)
+        self._stack.callback(running.remove, self)
         return self
 
     def _refuse_old(self, folder: str) -> None:
@@ -151,7 +159,7 @@ class RayEngine:
             self._servers[_GROUP] = ray.remote(**waiting)(GroupRole).remote(self._folder, self.deadline)
         for endpoint in self.plan.endpoints:
             self._servers[endpoint] = ray.remote(**waiting)(ServerRole).remote(endpoint, self._folder, self.every)
-        trainer = ray.remote(**lasting, max_concurrency=2)(TrainerRole)
+        trainer = ray.remote(**lasting, max_concurrency=4)(TrainerRole)
         self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
         states = None
         while states is None:
@@ -224,6 +232,46 @@ class RayEngine:
         """Seconds until a role counts as hanging; a process that starts may take longer."""
         return self.deadline if self.states.get(role) else max(self.deadline, _START)
 
+    # ---- a debug session
+
+    def role_names(self) -> dict[str, str]:
+        """Names of roles as people write them -> those of this engine."""
+        return role_keys(self.plan)
+
+    def has_ended(self, role: str) -> bool:
+        """Whether a role does not run any more: none does outside of `train`."""
+        return not self.is_training
+
+    def actor(self, role: str) -> Any:
+        """The process of a role."""
+        return self._roles()[role]
+
+    def attach(self, session: Session, name: str) -> None:
+        """Move a debug session into a role, and wait until the role is paused.
+
+        Args:
+            session: of this process; what is typed into it runs in a session of the role's process.
+            name: ``trainer0``, ``pserver1``, or as this engine calls it.
+        """
+        roles = self.role_names()
+        key = roles.get(name, name)
+        if key not in roles.values():
+            raise NotFound(
+                f"There is no role {name}.", expected=", ".join(roles), received=name,
+                hint=near(name, roles) or "roles lists them.",
+            )  # fmt: skip
+        if session.role is not None:
+            session.role.leave()
+        name = next(known for known, each in roles.items() if each == key)
+        RemoteRole(self, session, name, key).wait()
+
+    def suspend_deadline(self, suspended: bool) -> None:
+        """Let trainers wait for each other without end, while a debug session is in a role."""
+        import ray
+
+        if self._is_collective:
+            self._tell_servers(ray, "suspend", suspended)
+
     # ---- training
 
     def train(
@@ -245,9 +293,18 @@ class RayEngine:
         Raises:
             EnforceNotMet: a role has failed, or does not answer, or no step has ended for `deadline` seconds.
         """
+        self.is_training = True
+        try:
+            return self._train(reader, [v if isinstance(v, str) else v.name for v in fetch_list], report, stop)
+        finally:
+            self.is_training = False
+
+    def _train(
+        self, reader: Reader, names: list[str], report: Report, stop: Callable[[], bool]
+    ) -> list[list[Any]]:  # fmt: skip
+        """See `train`."""
         import ray
 
-        names = [v if isinstance(v, str) else v.name for v in fetch_list]
         everyone = range(len(self._trainers))
         results: list[dict[int, Any]] = [{} for _ in everyone]
         running: dict[Any, int] = {}
@@ -263,8 +320,8 @@ class RayEngine:
             if steps is not None and known != self.generation:
                 known, reached = self.generation, list(steps)
                 over.clear()  # what came after the checkpoint is trained again
-            if None in self.states.values() or len(self._prepared) < len(everyone):
-                last = time.monotonic()  # processes start
+            if None in self.states.values() or len(self._prepared) < len(everyone) or self.attached:
+                last = time.monotonic()  # processes start, or a person looks at one
             if until is None and stop():
                 until = max(*reached, *self._hold(ray))
             if not running and known == self.generation:
@@ -321,8 +378,9 @@ class RayEngine:
 
     def _tell_servers(self, ray: Any, method: str, *args: Any) -> None:
         """Call a method of all servers; one that has ended begins a generation without it."""
-        with contextlib.suppress(Rejoin):
-            self._have_run(ray, [actor.call.remote(method, *args) for actor in self._servers.values()])
+        for actor in self._servers.values() if self.generation >= 0 else ():
+            with contextlib.suppress(Rejoin):
+                self._have_run(ray, [actor.call.remote(method, *args)])
 
     def _keep(self, ray: Any) -> tuple[bool, set[int]]:
         """Let all write checkpoints of the last step, where the next call of `train` begins.

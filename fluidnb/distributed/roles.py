@@ -9,6 +9,8 @@ from itertools import islice
 from typing import Any
 
 import fluidnb
+from fluidnb.debug.session import Session
+from fluidnb.distributed.attachment import Attachment
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Call, Connection, Traffic
 from fluidnb.distributed.group import Group
@@ -16,6 +18,7 @@ from fluidnb.distributed.running_values import RunningValues
 from fluidnb.distributed.server_values import store
 from fluidnb.distributed.shard import Rejoin, Shard
 from fluidnb.distributed.values import values_of
+from fluidnb.errors import NotFound
 from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.runtime.executor import Executor
@@ -33,7 +36,82 @@ class Unprepared(Rejoin):
     """A trainer's process is new and does not know its programs."""
 
 
-class ServerRole:
+class DebuggedRole:
+    """A role that a debug session of its process can go into: `fluidnb.distributed.attachment.Here`.
+
+    Attributes:
+        attachment: the session in it, or None.
+        programs: its key -> its main program, once that is known.
+        shards: its endpoint -> its shard, of a server.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key, self.name = key, ""
+        self.attachment: Attachment | None = None
+        self.programs: dict[str, Program] = {}
+        self.shards: dict[str, Any] = {}
+        self._error: BaseException | None = None
+
+    def attach(self, name: str) -> None:
+        """Let a session go into this role at its next run.
+
+        Args:
+            name: of the role as people write it.
+        """
+        self.name = name
+        if self.key not in self.programs:
+            raise NotFound(
+                f"{name} has not begun yet.", expected="a role that runs", received=name,
+                hint=f"attach {name} again, once the first step is over.",
+            )  # fmt: skip
+        if self.attachment is None:
+            Attachment(self, Session(self.programs[self.key]))
+        self._attached().attach(name)
+
+    def wait(self) -> None:
+        """Wait until the role is paused."""
+        self._attached().wait()
+
+    def debug(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function of the session in this role."""
+        return function(self._attached().session, *args)
+
+    def pause(self) -> None:
+        """Let a program that runs in the session pause."""
+        if self.attachment is not None:
+            self.attachment.session.pause()
+
+    def leave(self) -> None:
+        """Let the role run on without stops."""
+        if self.attachment is not None:
+            self.attachment.leave()
+
+    def _attached(self) -> Attachment:
+        if self.attachment is None:
+            raise NotFound(
+                "No debug session is in this process.", expected="a role that was attached to",
+                received="a process that has restarted", hint="attach ROLE goes into it.",
+            )  # fmt: skip
+        return self.attachment
+
+    def role_names(self) -> dict[str, str]:
+        """See `Here`."""
+        return {self.name: self.key}
+
+    def has_ended(self, role: str) -> bool:
+        """See `Here`; the engine knows when it ends the process."""
+        return False
+
+    def raise_first(self) -> None:
+        """See `Here`."""
+        if self._error is not None:
+            raise self._error
+
+    def suspend_deadline(self, suspended: bool) -> None:
+        """See `Here`; the engine does it for all."""
+
+
+class ServerRole(DebuggedRole):
     """Runs the programs of a parameter server, from a checkpoint or from the start.
 
     Args:
@@ -43,12 +121,12 @@ class ServerRole:
     """
 
     def __init__(self, endpoint: str, folder: str, every: int) -> None:
+        super().__init__(endpoint)
         self.endpoint, self.every = endpoint, every
         self.checkpoints = Checkpoints(folder, endpoint)
         self.shard: Shard | None = None
         self.scope = Scope()
         self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
         engine.attach(self, [endpoint])
 
     def trainer(self, number: int) -> Any:
@@ -75,6 +153,7 @@ class ServerRole:
         """
         if self.shard is not None:
             self.shard.go_back(generation)
+        self.leave()
         if self._thread is not None:
             self._thread.join()
         main, startup = (_program(data, seed) for data in programs)
@@ -88,12 +167,15 @@ class ServerRole:
         self.shard.generation = generation
         if step:
             self.shard.restore(self.checkpoints.applied(step))
+        self.programs, self.shards = {self.endpoint: main}, {self.endpoint: self.shard}
         self._thread = threading.Thread(target=self._serve, args=(exe, main, self.shard), daemon=True)
         self._thread.start()
 
     def _serve(self, exe: Executor, main: Program, shard: Shard) -> None:
         try:
             exe.run(main, scope=self.scope)
+            while shard.begins_again():
+                exe.run(main, scope=self.scope)
         except BaseException as e:
             self._error = e
             shard.fail(e)
@@ -174,7 +256,7 @@ class GroupRole:
         return {**known, **steps, "error": None, **this_process()}
 
 
-class TrainerRole:
+class TrainerRole(DebuggedRole):
     """Runs the programs of a trainer, some steps at a time.
 
     Args:
@@ -184,6 +266,7 @@ class TrainerRole:
     """
 
     def __init__(self, number: int, folder: str, every: int) -> None:
+        super().__init__(f"trainer:{number}")
         self.number, self.folder, self.every = number, folder, every
         self.connection: Connection | None = None
         self.exe, self.scope = Executor(CPUPlace()), Scope()
@@ -208,7 +291,7 @@ class TrainerRole:
         """
         self.main, self.startup = (_program(data, seed) for data in programs)
         self.running = RunningValues(self.main, self.folder, self.number, self.every, alone)
-        self.initial = initial
+        self.initial, self.programs = initial, {self.key: self.main}
         self.connection, self._batches = Connection(self.number, sync, call), None
         engine.attach(self, endpoints)
 
