@@ -67,7 +67,8 @@ class Connection:
         # What a debugger may run again: values that this step's barrier has sent, and results of its reductions.
         self._sent: dict[str, dict[str, Any]] = {}
         self._reduced: dict[tuple[str, ...], Any] = {}
-        self._names: dict[str, list[str]] = {}  # what was received so far from each server
+        self._names: dict[str, list[str]] = {}  # what the last step has received from each server
+        self._wanted: dict[str, list[str]] = {}  # what this step has received so far
         self._received: dict[str, dict[str, Any]] = {}
         self._steps: dict[tuple[str, str], int] = {}  # steps of each gradient; where no barrier ends a step
 
@@ -126,21 +127,27 @@ class Connection:
         """See `fluidnb.op.engine.TrainerSide`."""
         values = self._received.setdefault(endpoint, {})
         if name not in values:
-            names = self._names.setdefault(endpoint, [])
-            if name not in names:
-                names.append(name)
-            wanted = [known for known in names if known not in values]
+            known = dict.fromkeys([name, *self._names.get(endpoint, ())])
+            wanted = [each for each in known if each not in values]
             step = self.step if self.sync else 0
             values.update(self.call(endpoint, "pull", self.generation, step, wanted, check=check))
+        names = self._wanted.setdefault(endpoint, [])
+        if name not in names:
+            names.append(name)
         return values[name]
 
     def fetch_barrier(self, endpoints: Sequence[str]) -> None:
         """See `fluidnb.op.engine.TrainerSide`."""
         self._received.clear()
+        self._names, self._wanted = self._wanted, {}
 
     def prefetch(self, endpoint: str, table: str, ids: Any, check: Callable[[], None]) -> Any:
         """See `fluidnb.op.engine.TrainerSide`."""
         return self.call(endpoint, "rows", self.generation, table, ids, check=check)
+
+    def save(self, endpoint: str, name: str, path: str, check: Callable[[], None]) -> None:
+        """See `fluidnb.op.engine.TrainerSide`."""
+        self.call(endpoint, "save", self.generation, name, path, check=check)
 
     def all_reduce(
         self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Callable[[], None]

@@ -15,7 +15,7 @@ import fluidnb
 from fluidnb.debug.session import Session
 from fluidnb.distributed.attachment import role_keys, running
 from fluidnb.distributed.checkpoints import Checkpoints
-from fluidnb.distributed.connection import Traffic
+from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.local import Feed, Reader, Report, never, no_report
 from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.remote_role import RemoteRole
@@ -23,6 +23,7 @@ from fluidnb.distributed.roles import GroupRole, ServerRole, TrainerRole, Unprep
 from fluidnb.distributed.server_values import divided_values, trainer_names, trainer_values, whole_values
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet, NotFound, near
+from fluidnb.op import engine
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.collective import CollectivePlan
@@ -136,6 +137,9 @@ class RayEngine:
         except BaseException as e:
             self.__exit__(type(e), e, None)
             raise
+        if not self._is_collective:
+            engine.attach(self, self.plan.endpoints)
+            self._stack.callback(engine.detach, self)
         running.append(self)
         self._stack.callback(running.remove, self)
         return self
@@ -231,6 +235,18 @@ class RayEngine:
     def _patience(self, role: str) -> float:
         """Seconds until a role counts as hanging; a process that starts may take longer."""
         return self.deadline if self.states.get(role) else max(self.deadline, _START)
+
+    # ---- fluidnb.op.engine.Engine, for programs that this process runs between two calls of `train`
+
+    def trainer(self, number: int) -> Connection:
+        """A connection to the servers, at the step that all trainers have reached."""
+        connection = Connection(number, self.plan.sync, _Reach(self._servers))
+        connection.join(self.generation, self._done.get(number, 0))
+        return connection
+
+    def server(self, endpoint: str) -> Any:
+        """See `fluidnb.op.engine.Engine`: there is none here."""
+        raise NotImplementedError("servers are in other processes")
 
     # ---- a debug session
 

@@ -7,9 +7,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, near
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op.engine import Arrival
 from fluidnb.values import LoDTensor, SelectedRows
+from fluidnb.values.tensor_file import write_record, write_rows
 
 #: Seconds between two checks whether a waiting call has to stop.
 _POLL = 0.05
@@ -146,6 +148,25 @@ class Shard:
                 order = np.argsort(value.rows_, kind="stable")
                 return np.asarray(value.value)[order[np.searchsorted(value.rows_, ids, sorter=order)]]
             return value[ids]
+
+    def save(self, generation: int, name: str, path: str, check: Callable[[], None] = no_check) -> None:
+        """Write a variable of the newest parameters into a file, in Paddle's format.
+
+        Raises:
+            EnforceNotMet: this server has no such variable, or the file cannot be written.
+        """
+        with self._changed:
+            ready = lambda: self.step in self._versions and not self._busy  # noqa: E731
+            self._wait(ready, check, None, f"parameters of {self.endpoint}", generation)
+            known = self._versions[self.step]
+            if name not in known:
+                raise EnforceNotMet(
+                    f"{self.endpoint} keeps no variable {name}.", expected=", ".join(known), received=name,
+                    hint=near(name, known) or "transpile decides what each server keeps.",
+                )  # fmt: skip
+            value = known[name]
+            with atomic_write(path, parents=True) as file:  # with the lock: no update changes rows meanwhile
+                write_rows(file, value) if isinstance(value, SelectedRows) else write_record(file, value)
 
     def leave(self, trainer: int, steps: int) -> None:
         """A trainer has no more batches; the others may not wait for its next step."""
