@@ -236,6 +236,12 @@ class Shard:
         with self._changed:
             self._wait(lambda: not self._queue and not self._busy, no_check, None, "")
 
+    def change(self, trainers: int) -> None:
+        """Expect another number of trainers from the next step on, in which the server's program may be another."""
+        with self._changed:
+            self.trainers = trainers
+        self.interrupt()
+
     def interrupt(self) -> None:
         """Let the server's program end after the running update; it begins again at the same step."""
         with self._changed:

@@ -94,6 +94,29 @@ class DistributeTranspiler:
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
         self._divided = main.desc.serialize_to_string()
 
+    def among(self, trainers: int) -> "DistributeTranspiler":
+        """The same division for another number of trainers; servers and slices stay where they are.
+
+        Args:
+            trainers: how many there are.
+
+        Example:
+            >>> x = fluid.layers.data("x", [2])
+            >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
+            >>> t = fluid.DistributeTranspiler(); t.transpile(0, pservers="ps:0", trainers=2)
+            >>> t.among(3).plan.trainers, t.plan.trainers
+            (3, 2)
+        """
+        self.check_unchanged()
+        plan, other = self.plan, DistributeTranspiler(self.config)
+        here = plan.members if isinstance(plan, CollectivePlan) else []
+        members = [*here, *(f"trainer:{number}" for number in range(len(here), trainers))][:trainers]
+        other.transpile(
+            0, plan.program, ",".join(plan.endpoints) or "none:0", ",".join(members) if here else trainers, plan.sync,
+            plan.startup.clone(), members[0] if here else "none:0",
+        )  # fmt: skip
+        return other
+
     @property
     def is_divided(self) -> bool:
         """Whether `transpile` was called."""
