@@ -16,7 +16,7 @@ from fluidnb.debug.session import Session
 from fluidnb.distributed.attachment import role_keys, running
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.connection import Connection, Traffic
-from fluidnb.distributed.local import Feed, Reader, Report, never, no_report
+from fluidnb.distributed.local import Feed, Reader, Report, checked_count, never, no_report, reader_among
 from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.remote_role import RemoteRole
 from fluidnb.distributed.roles import GroupRole, ServerRole, TrainerRole, Unprepared
@@ -32,6 +32,10 @@ from fluidnb.transpiler.distribute.collective import CollectivePlan
 _POLL = 0.1
 #: Seconds that a process has to start, at least.
 _START = 300.0
+#: Options of actors that restart.
+_LASTING = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
+#: Calls that a server, or the group, serves at once: trainers wait in them.
+_CALLS = 128
 #: The role where trainers without servers meet.
 _GROUP = "group"
 
@@ -117,6 +121,8 @@ class RayEngine:
         self.attached, self.is_training = 0, False
         self._course = 0  # calls of `train`
         self._lost = False  # whether a trainer has ended without which the others cannot continue
+        self._wanted: int | None = None  # trainers from the next step on
+        self._changed = False  # whether their number has changed since the generation began
         self._seed = secrets.randbits(30)  # a new process draws the same numbers as the one that has ended
         self._done: dict[int, int] = {}  # trainer -> steps of finished calls of `train`
         self._asked: dict[Any, str] = {}  # call of a role's state -> the role
@@ -157,14 +163,13 @@ class RayEngine:
 
     def _start(self, ray: Any) -> None:
         self._stack.callback(self._kill, ray)
-        lasting = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
-        waiting = {**lasting, "max_concurrency": 2 * self.plan.trainers + 8}
+        self._calls = max(_CALLS, 2 * self.plan.trainers + 8)
+        waiting = {**_LASTING, "max_concurrency": self._calls}
         if self._is_collective:
             self._servers[_GROUP] = ray.remote(**waiting)(GroupRole).remote(self._folder, self.deadline)
         for endpoint in self.plan.endpoints:
             self._servers[endpoint] = ray.remote(**waiting)(ServerRole).remote(endpoint, self._folder, self.every)
-        trainer = ray.remote(**lasting, max_concurrency=4)(TrainerRole)
-        self._trainers = [trainer.remote(n, self._folder, self.every) for n in range(self.plan.trainers)]
+        self._trainers = [self._new_trainer(ray, number) for number in range(self.plan.trainers)]
         states = None
         while states is None:
             states = self._states(ray)
@@ -179,6 +184,11 @@ class RayEngine:
                     f"{role} runs another version of fluidnb, on {state['host']}.", expected=fluidnb.__version__,
                     received=state["version"], hint="install the same version on all machines of the cluster.",
                 )  # fmt: skip
+
+    def _new_trainer(self, ray: Any, number: int) -> Any:
+        """Start the process of a trainer."""
+        kind = ray.remote(**_LASTING, max_concurrency=4)(TrainerRole)
+        return kind.remote(number, self._folder, self.every)
 
     def _reason(self, ray: Any, role: str) -> str:
         """The reason for which the process of a role ended."""
@@ -304,7 +314,7 @@ class RayEngine:
 
         Returns:
             For each trainer, for each step, the fetched values; None for a step that a killed trainer did not report,
-            or that an earlier run took.
+            that an earlier run took, or in which the trainer had not joined or had left.
 
         Raises:
             EnforceNotMet: a role has failed, or does not answer, or no step has ended for `deadline` seconds.
@@ -323,6 +333,7 @@ class RayEngine:
 
         everyone = range(len(self._trainers))
         results: list[dict[int, Any]] = [{} for _ in everyone]
+        begun = {number: self._done.get(number, 0) for number in everyone}  # the step of each first result
         running: dict[Any, int] = {}
         over: set[int] = set()
         reached = [self._done.get(number, 0) for number in everyone]  # steps that each has finished
@@ -338,11 +349,19 @@ class RayEngine:
                 over.clear()  # what came after the checkpoint is trained again
             if None in self.states.values() or len(self._prepared) < len(everyone) or self.attached:
                 last = time.monotonic()  # processes start, or a person looks at one
-            if until is None and stop():
+            if until is None and (stop() or self._wanted is not None):
                 until = max(*reached, *self._hold(ray))
             if not running and known == self.generation:
                 if all(number in over or reached[number] == until for number in everyone):
                     kept, lost = self._keep(ray)
+                    if kept and until is not None and self._wanted is not None and not stop():
+                        reader = reader_among(reader, self._wanted, until - self._done.get(0, 0))
+                        self._change(ray, self._wanted, until)
+                        everyone, over, until = range(len(self._trainers)), set(), None
+                        for number in range(len(results), len(everyone)):
+                            results.append({})
+                            begun[number] = begun[0]
+                        continue
                     if kept:
                         break
                     for number in lost:
@@ -360,10 +379,9 @@ class RayEngine:
                     continue
                 last = time.monotonic()
                 start, values, ended = outcome
-                done = self._done.get(number, 0)
-                results[number].update(enumerate(values, start - done))
+                results[number].update(enumerate(values, start - begun[number]))
                 reached[number] = start + len(values)
-                for at, row in enumerate(values, start - done):
+                for at, row in enumerate(values, start - begun[number]):
                     report(number, at, row)
                 if ended:
                     over.add(number)
@@ -372,9 +390,38 @@ class RayEngine:
             silent = bool(self._asked) and time.monotonic() - self._since > 1  # `_states` waits, and names the role
             if time.monotonic() - last > self.deadline and not silent:
                 raise self._stalled()
-        count = max(at - self._done.get(number, 0) for number, at in enumerate(reached))
+        count = max(at - begun[number] for number, at in enumerate(reached))
         self._done = dict(enumerate(reached))
         return [[row.get(step) for step in range(count)] for row in results]
+
+    def resize(self, trainers: int) -> None:
+        """Let trainers join or leave between two steps of `train`; returns at once, and from any thread.
+
+        Those with the highest numbers leave. One that joins gets the parameters and a share of the batches that
+        follow, for which the reader must be that of `split_batches`. Meanwhile all wait for its process.
+
+        Args:
+            trainers: how many there are from then on.
+        """
+        self._wanted = checked_count(trainers)
+
+    def _change(self, ray: Any, trainers: int, step: int) -> None:
+        """Divide the program among another number of trainers, at a step of which there are checkpoints."""
+        if 2 * trainers + 8 > self._calls:
+            raise EnforceNotMet(
+                f"{trainers} trainers are too many to join.", expected=f"{(self._calls - 8) // 2} or fewer",
+                received=trainers, hint="transpile(trainers=N) with as many from the beginning.",
+            )  # fmt: skip
+        self.transpiler = self.transpiler.among(trainers)
+        self.plan, self._wanted, self._changed = self.transpiler.plan, None, True
+        for actor in self._trainers[trainers:]:
+            ray.kill(actor)
+        del self._trainers[trainers:]
+        self._trainers += [self._new_trainer(ray, number) for number in range(len(self._trainers), trainers)]
+        self._prepared, self._preparing, self._asked = set(), {}, {}  # all get other programs
+        self._done = dict.fromkeys(range(trainers), step)
+        self._course += 1
+        self.events.append(f"{trainers} trainers from step {step} on")
 
     def _continue(self, number: int, step: int, reader: Reader, names: list[str], until: int | None) -> Any:
         """Let a trainer train for a while, from a step on, and no further than to another."""
@@ -491,7 +538,7 @@ class RayEngine:
             if row["error"] is not None:
                 raise row["error"]
         everyone = range(len(self._trainers))
-        if not self._lost and all(row["generation"] == self.generation for row in rows):
+        if not self._lost and not self._changed and all(row["generation"] == self.generation for row in rows):
             if any(row["step"] is None for row in rows):
                 return None
             done = [self._done.get(number, 0) for number in everyone]
@@ -512,8 +559,8 @@ class RayEngine:
                     hint="give all batches in one call of train.",
                 )  # fmt: skip
         self.generation += 1
-        self._lost = False
-        if self.generation:
+        changed, self._lost, self._changed = self._changed, False, False
+        if self.generation and not changed:
             who = "trainers" if self._is_collective else "servers"
             back = "their newest checkpoints" if step is None else f"step {step}"
             self.events.append(f"all {who} went back to {back}")

@@ -292,7 +292,10 @@ class TrainerRole(DebuggedRole):
         self.main, self.startup = (_program(data, seed) for data in programs)
         self.running = RunningValues(self.main, self.folder, self.number, self.every, alone)
         self.initial, self.programs = initial, {self.key: self.main}
+        self.leave()
+        traffic = self.traffic()
         self.connection, self._batches = Connection(self.number, sync, call), None
+        self.connection.traffic = traffic
         engine.attach(self, endpoints)
 
     def state(self) -> dict[str, Any]:
