@@ -106,7 +106,7 @@ class Attachment:
             server.interrupt()
 
     def _server(self, role: str) -> Shard | None:
-        """What trainers reach of a server."""
+        """The shard of a server; None of another role."""
         shard = self.engine.shards.get(role)
         return shard if isinstance(shard, Shard) else None
 

@@ -41,6 +41,7 @@ class Group:
         self._result: list[Any] = []  # of the last round: the next one is not complete before all have taken it
         self._buffers: dict[str, Any] = {}
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
+        self._stopped: dict[int, int] = {}  # trainer whose waiting was stopped -> the round that it was in
         self.error: BaseException | None = None
         self.suspended = False
         self._changed = threading.Condition()
@@ -70,12 +71,18 @@ class Group:
                     hint="call transpile with the same trainers= for all.",
                 )  # fmt: skip
                 raise self.error
+            if self._stopped.pop(trainer, self.rounds) < self.rounds:  # a debugger has paused it; the others came
+                return self._result
             self._given[trainer] = how, names, values
             mine = self.rounds
             if len(self._given) == self.trainers:
                 self._finish()
             self._changed.notify_all()
-            self._wait(lambda: self.rounds > mine, check, names, generation)
+            try:
+                self._wait(lambda: self.rounds > mine, check, names, generation)
+            except BaseException:
+                self._stopped[trainer] = mine
+                raise
             return self._result
 
     def _finish(self) -> None:

@@ -20,6 +20,7 @@ from fluidnb.distributed.local import Feed, Reader, Report, checked_count, never
 from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.remote_role import RemoteRole
 from fluidnb.distributed.roles import GroupRole, ServerRole, TrainerRole, Unprepared
+from fluidnb.distributed.running_values import running_names
 from fluidnb.distributed.server_values import divided_values, trainer_names, trainer_values, whole_values
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import EnforceNotMet, NotFound, near
@@ -550,7 +551,12 @@ class RayEngine:
         if self.generation < 0 and not self.resume:
             step = 0
         elif self.plan.sync:
-            step = max(set.intersection(*({0, *row["checkpoints"]} for row in rows)))
+            keepers = list(rows)
+            if not self._is_collective and running_names(self.plan.program):
+                keepers.append(states["trainer:0"])
+            if None in keepers:
+                return None
+            step = max(set.intersection(*({0, *row["checkpoints"]} for row in keepers)))
             first = max(self._done.values(), default=0)
             if step < first:
                 raise EnforceNotMet(

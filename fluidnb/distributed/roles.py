@@ -299,10 +299,11 @@ class TrainerRole(DebuggedRole):
         engine.attach(self, endpoints)
 
     def state(self) -> dict[str, Any]:
-        """Generation and step (None before they are known), and the process."""
+        """Generation and step (None before they are known), steps with running values of trainer 0, the process."""
         known = self.connection
         generation, step = (None, None) if known is None else (known.generation, known.step)
-        return {"generation": generation, "step": step, **this_process()}
+        kept = Checkpoints(self.folder, "trainer:0").steps()
+        return {"generation": generation, "step": step, "checkpoints": kept, **this_process()}
 
     def trainer(self, number: int) -> Connection:
         """See `fluidnb.op.engine.Engine`."""

@@ -30,6 +30,7 @@ from tests.distributed.networks import (
     one_process,
     shared_table,
 )
+from tests.distributed.test_running_values import AVERAGES, normalized
 
 pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -180,6 +181,18 @@ def test_a_reader_that_hangs_is_named_by_deadline() -> None:
     with pytest.raises(EnforceNotMet, match="trainer:1 has sent no gradients for 60 s"):  # noqa: SIM117
         with RayEngine(divided(built(fit_a_line, sgd)), deadline=60) as engine:
             engine.train(reader)
+
+
+def test_values_survive_processes_that_end_after_the_training() -> None:
+    feeds = batches(built(normalized, sgd)[0], 3)
+    with RayEngine(divided(built(normalized, sgd)), every=2) as engine:
+        engine.train(split_batches(feeds, 2))
+        before = engine.parameters()
+        for role in ("ps:0", "trainer:0"):
+            os.kill(engine.states[role]["pid"], signal.SIGKILL)  # type: ignore[index]
+        after = engine.parameters()
+    assert set(AVERAGES) <= before.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
 def test_a_second_call_and_a_resumed_training_continue(tmp_path: Path) -> None:
