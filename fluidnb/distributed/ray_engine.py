@@ -270,8 +270,18 @@ class RayEngine:
         return not self.is_training
 
     def actor(self, role: str) -> Any:
-        """The process of a role."""
-        return self._roles()[role]
+        """The process of a role.
+
+        Raises:
+            NotFound: it has ended with this engine, or has left.
+        """
+        actor = self._roles().get(role)
+        if actor is None:
+            raise NotFound(
+                f"{role} has ended.", expected=", ".join(self._roles()) or "an engine that runs", received=role,
+                hint="attach to a role while the training runs.",
+            )  # fmt: skip
+        return actor
 
     def attach(self, session: Session, name: str) -> None:
         """Move a debug session into a role, and wait until the role is paused.
@@ -571,6 +581,8 @@ class RayEngine:
             back = "their newest checkpoints" if step is None else f"step {step}"
             self.events.append(f"all {who} went back to {back}")
         self._have_run(ray, [self._begin(name, actor, step) for name, actor in self._servers.items()])
+        if self.attached:
+            self.suspend_deadline(True)
         self._asked = {}
         return None
 

@@ -225,6 +225,13 @@ def save_remotely(endpoint: str, name: str, path: str, memory: Memory) -> None:
 def checkpoint_notify(b: Binder) -> None:
     """Let each server save its part of a table: server i writes it into the file ``dir/lookup_table_i``.
 
+    Example:
+        >>> block = fluid.Program().global_block()
+        >>> parts = {"epmap": ["ps:0", "ps:1"], "dir": "saved", "lookup_table": "table"}
+        >>> op = block.append_op("checkpoint_notify", {}, {}, parts)
+        >>> op.attr("epmap")
+        ['ps:0', 'ps:1']
+
     Source: Fluid's checkpoint_notify_op.
     """
     name = b.attr("lookup_table")
