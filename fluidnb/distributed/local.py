@@ -146,10 +146,12 @@ class LocalEngine:
             self.attachment.leave()
         for shard in self.shards.values():
             shard.end() if error is None else shard.fail(error)
-        for thread in self._threads:
-            thread.join()
-        engine.detach(self)
-        running.remove(self)
+        try:
+            for thread in self._threads:
+                thread.join()
+        finally:  # Ctrl-C ends the waiting for a reader that hangs; the endpoints are free then, too
+            engine.detach(self)
+            running.remove(self)
         if error is None:
             self.raise_first()
 

@@ -161,11 +161,12 @@ def test_stepping_back_over_a_reduction_gives_its_result_again() -> None:
             assert allowed.acquire(timeout=60)
             yield feed
 
-    with LocalEngine(collective(parts), deadline=60) as engine:
+    with LocalEngine(collective(parts), deadline=2) as engine:
         thread = threading.Thread(target=engine.train, args=(reader,))
         thread.start()
         threading.Timer(0.2, allowed.release, (2,)).start()
         run_command(session, "attach trainer0")
+        time.sleep(3)  # no deadline counts while a person looks
         run_command(session, "until allreduce")
         for line in ("step", "back", "step", "back 2", "step 2"):
             run_command(session, line)
