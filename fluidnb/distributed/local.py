@@ -235,9 +235,9 @@ class LocalEngine:
             gate = _Gate(self.plan.trainers, stop, lambda: self._wanted is not None)
             self._train(reader, names, report, gate, results)
             taken, done = gate.taken(), done + gate.taken()
-            wanted, self._wanted = self._wanted, None
-            if wanted is None or gate.stopped:
+            if self._wanted is None or gate.stopped:
                 break
+            wanted, self._wanted = self._wanted, None
             reader = reader_among(reader, wanted, taken)
             self._change(wanted)
             results += [[] for _ in range(len(results), len(self.connections))]

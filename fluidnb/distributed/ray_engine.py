@@ -85,7 +85,8 @@ class RayEngine:
 
     Without an address, Ray starts on this machine: all its ports are bound to loopback, and every call needs a random
     token, which is in a file that this user alone may read. Roles exchange arrays, SelectedRows, names and numbers;
-    programs travel as descriptions. Only the reader is a Python function, which Ray pickles in this process.
+    programs travel as descriptions. Only the reader, and the functions of a debug session in a role, are Python
+    functions, which Ray pickles in this process.
 
     Args:
         transpiler: after its `transpile`.
@@ -345,7 +346,7 @@ class RayEngine:
         everyone = range(len(self._trainers))
         results: list[dict[int, Any]] = [{} for _ in everyone]
         begun = {number: self._done.get(number, 0) for number in everyone}  # the step of each first result
-        running: dict[Any, int] = {}
+        running: dict[Any, tuple[int, int]] = {}  # call -> trainer, and the generation that it belongs to
         over: set[int] = set()
         reached = [self._done.get(number, 0) for number in everyone]  # steps that each has finished
         until: int | None = None  # the step at which all trainers stop
@@ -365,35 +366,38 @@ class RayEngine:
             if not running and known == self.generation:
                 if all(number in over or reached[number] == until for number in everyone):
                     kept, lost = self._keep(ray)
-                    if kept and until is not None and self._wanted is not None and not stop():
-                        reader = reader_among(reader, self._wanted, until - self._done.get(0, 0))
-                        self._change(ray, self._wanted, until)
-                        everyone, over, until = range(len(self._trainers)), set(), None
+                    if kept and (over or self._wanted is None or stop()):
+                        break
+                    if kept and self._wanted is not None:
+                        reader = reader_among(reader, self._wanted, reached[0] - self._done.get(0, 0))
+                        self._change(ray, self._wanted, reached[0])
+                        everyone, until, known = range(len(self._trainers)), None, -1
                         for number in range(len(results), len(everyone)):
                             results.append({})
                             begun[number] = begun[0]
                         continue
-                    if kept:
-                        break
                     for number in lost:
                         over.discard(number)
                         reached[number] = -1
             ready = self._ready(ray)
             if steps is not None and (len(ready) == len(everyone) or not self._is_collective):
-                for number in sorted(ready - set(running.values()) - over):
+                for number in sorted(ready - {number for number, _ in running.values()} - over):
                     if reached[number] != until:
-                        running[self._continue(number, steps[number], reader, names, until)] = number
+                        call = self._continue(number, steps[number], reader, names, until)
+                        running[call] = number, self.generation
             for call in ray.wait(list(running), timeout=_POLL)[0] if running else ():
-                number = running.pop(call)
+                number, generation = running.pop(call)
                 outcome = self._outcome(ray, call, number)
                 if outcome is None:
                     continue
                 last = time.monotonic()
                 start, values, ended = outcome
                 results[number].update(enumerate(values, start - begun[number]))
-                reached[number] = start + len(values)
                 for at, row in enumerate(values, start - begun[number]):
                     report(number, at, row)
+                if generation != self.generation:  # all have gone back meanwhile: it continues from there, too
+                    continue
+                reached[number] = start + len(values)
                 if ended:
                     over.add(number)
                     if self.plan.sync:
