@@ -64,7 +64,7 @@ class _Reach:
             ) from None  # fmt: skip
 
 
-def no_batches(trainer: int) -> Iterable[Feed]:
+def _no_batches(trainer: int) -> Iterable[Feed]:
     """A reader without batches."""
     return ()
 
@@ -651,5 +651,5 @@ class RayEngine:
 
         with contextlib.suppress(RayActorError, Rejoin):
             return {key: ray.get(call) for key, call in calls().items()}
-        self.train(no_batches)
+        self.train(_no_batches)
         return {key: ray.get(call) for key, call in calls().items()}
