@@ -132,7 +132,7 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
 
 
 def _drop_handles() -> None:
-    """Drop what a failed start of Ray refers to: its processes have ended, and nobody asks for their exit status."""
+    """Drop what a failed start of Ray refers to: its processes have ended, their exit status is of no use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
