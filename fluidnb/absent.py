@@ -136,7 +136,7 @@ _READER = "programs do not open data files by themselves", "layers.py_reader tak
 
 #: (why, what to use instead) -> the operators of which it is true
 _OP_GROUPS = {
-    _DIST: """checkpoint_notify dgc dgc_clip_by_norm gen_nccl_id ncclAllReduce ncclBcast
+    _DIST: """dgc dgc_clip_by_norm gen_nccl_id ncclAllReduce ncclBcast
         ncclInit ncclReduce ref_by_trainer_id sync_batch_norm""",
     _FUSED: """alloc_continuous_space attention_lstm conv2d_fusion conv2d_inception_fusion fc fused_elemwise_activation
         fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm fusion_repeated_fc_relu

@@ -10,6 +10,7 @@ from fluidnb.errors import NotFound
 from fluidnb.program import Parameter, Program, default_main_program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.inference_model import get_inference_program, load_inference_model, save_inference_model
+from fluidnb.runtime.remote_variables import save_with_servers
 from fluidnb.runtime.save_load import is_parameter, is_persistable, load_vars, save_vars
 from fluidnb.runtime.scope import global_scope
 
@@ -37,7 +38,14 @@ def save_params(
 def save_persistables(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
-    """Save everything of a program that outlives a run: parameters, and the state of optimizers and norms."""
+    """Save everything of a program that outlives a run: parameters, and the state of optimizers and norms.
+
+    With the program of a trainer, inside the ``with`` of its engine, what parameter servers keep is received, and they
+    save the rows of distributed tables themselves, server i into ``dirname/__lookup_table__/NAME_i``.
+    """
+    if main_program is not None and main_program.remote is not None:
+        save_with_servers(executor, dirname, main_program, filename)
+        return
     save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 

@@ -345,8 +345,12 @@ class Adapter:
                 attach(self._session, rest.strip())
             roles = role_keys(running[-1].plan)
             here = "" if self._session.role is None else self._session.role.name
-            return {"result": "\n".join(f"{'→' if name == here else ' '} {name}" for name in roles),
-                    "variablesReference": 0}  # fmt: skip
+            lines = [f"{'→' if name == here else ' '} {name}" for name in roles]
+            if self._session.there is not None:
+                lines.append(self._session.there(_position))
+            return {"result": "\n".join(lines), "variablesReference": 0}
+        if a.get("context") == "repl" and self._session.there is not None:
+            return {"result": self._session.there(_value_text, text), "variablesReference": 0}
         depth = self._depth(a["frameId"]) if a.get("frameId") else -1
 
         def read(debugger: Debugger) -> Row:
@@ -528,3 +532,13 @@ def _to_block_start(debugger: Debugger, depth: int) -> Snapshot:
 def _refused(text: str) -> Message:
     shown = text.replace("{", "(").replace("}", ")")  # braces name variables of the message
     return {"success": False, "message": text, "body": {"error": {"id": 1, "format": shown, "showUser": True}}}
+
+
+def _position(session: Session) -> str:
+    """The position of a session in another process."""
+    return session.snapshot.text
+
+
+def _value_text(session: Session, text: str) -> str:
+    """The value of an expression in another process."""
+    return repr(session.evaluate(text))

@@ -61,6 +61,10 @@ class Role(Protocol):
 
     name: str
 
+    @property
+    def there(self) -> Callable[..., Any] | None:
+        """Gives the result of a function of the session in the process of the role; None where that is this one."""
+
     def wait(self) -> None:
         """Wait until it is paused."""
 
@@ -119,6 +123,11 @@ class Session:
         """Remove the scopes of a session that was not closed from the user's."""
         if hasattr(self, "_debugger"):
             self._debugger.tape.close()
+
+    @property
+    def there(self) -> Callable[..., Any] | None:
+        """Calls functions of the session that is in the role, where that is in another process; None for here."""
+        return None if self.role is None else self.role.there
 
     # ---- requests to the worker thread
 

@@ -1,30 +1,59 @@
-"""A debug session in the roles of a `LocalEngine`: it is in one role at a time, and the others wait for that one."""
+"""A debug session in the roles of a training: it is in one role at a time, and the others wait for that one."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
+from fluidnb.distributed.shard import Shard
 from fluidnb.errors import NotFound, near
+from fluidnb.program import Program
 from fluidnb.transpiler.distribute.plan import Plan
 
 if TYPE_CHECKING:
     from fluidnb.distributed.local import LocalEngine
+    from fluidnb.distributed.ray_engine import RayEngine
 
 #: Seconds between two checks whether a role has stopped.
 _POLL = 0.05
 
 #: The engines that run, the newest last.
-running: list[LocalEngine] = []
+running: list[LocalEngine | RayEngine] = []
+
+
+class Here(Protocol):
+    """Roles whose programs run in this process.
+
+    Attributes:
+        attachment: the debug session in one of them.
+        programs: role -> the main program that it runs.
+        shards: endpoint -> a server's `Shard`, or what has no program.
+    """
+
+    attachment: Attachment | None
+    programs: dict[str, Program]
+    shards: dict[str, Any]
+
+    def role_names(self) -> dict[str, str]:
+        """Names of roles as people write them -> keys of `programs`."""
+
+    def has_ended(self, role: str) -> bool:
+        """Whether a role does not run any more."""
+
+    def raise_first(self) -> None:
+        """Raise the error of the role that failed first."""
+
+    def suspend_deadline(self, suspended: bool) -> None:
+        """Let others wait without end, while the session is in a role."""
 
 
 class Attachment:
-    """Moves a debug session among the roles of an engine.
+    """Moves a debug session among the roles of a process: `fluidnb.debug.session.Role`.
 
     A role is attached to at the beginning of its next run: a trainer at its next batch, a server after its running
     update. It stops at its first operator, and from then on at the first operator of each run, or at breakpoints if
@@ -40,8 +69,10 @@ class Attachment:
         name: of the role; empty while it is in none.
     """
 
+    there = None  # the session is in this process
+
     def __init__(
-        self, engine: LocalEngine, session: Session, front: Callable[[Session], None] | None = None,
+        self, engine: Here, session: Session, front: Callable[[Session], None] | None = None,
         stops: bool = True,
     ) -> None:  # fmt: skip
         self.engine, self.session, self.front, self.stops, self.name = engine, session, front, stops, ""
@@ -58,7 +89,7 @@ class Attachment:
         Raises:
             NotFound: there is no such role.
         """
-        roles = role_keys(self.engine.plan)
+        roles = self.engine.role_names()
         role = roles.get(name, name)
         if role not in self.engine.programs:
             raise NotFound(
@@ -70,8 +101,14 @@ class Attachment:
         self._before, self.session.on_stop = self.session.on_stop, self._hold
         self.session.role, self.session.stop_at_entry = self, self.stops
         self.session.attach(self.engine.programs[role])
-        if role in self.engine.plan.endpoints:
-            self.engine.shards[role].interrupt()
+        self.engine.suspend_deadline(True)
+        if (server := self._server(role)) is not None:
+            server.interrupt()
+
+    def _server(self, role: str) -> Shard | None:
+        """The shard of a server; None of another role."""
+        shard = self.engine.shards.get(role)
+        return shard if isinstance(shard, Shard) else None
 
     def leave(self) -> None:
         """Let the role run on without stops."""
@@ -82,8 +119,9 @@ class Attachment:
         self.session.__exit__()
         self.session.role, self.session.stop_at_entry = None, False
         points = self.session.breakpoints
-        if role in self.engine.plan.endpoints:
-            self.engine.shards[role].interrupt()
+        self.engine.suspend_deadline(False)
+        if (server := self._server(role)) is not None:
+            server.interrupt()
         while not self._idle.wait(_POLL):
             if self.session.snapshot.state == "paused" and self.session.snapshot.error is None:
                 self.session.clear()
@@ -129,8 +167,9 @@ class Attachment:
         """Let the role wait, in its thread, until its run is over or it fails."""
         self._idle.clear()
         with self._lock:  # the program may have begun before it was interrupted; it must not end for that
-            if self.name and self._role in self.engine.plan.endpoints:
-                self.engine.shards[self._role].has_begun()
+            server = self._server(self._role)
+            if self.name and server is not None:
+                server.has_begun()
         moved = threading.Event()
 
         def observe(snapshot: Snapshot) -> None:
@@ -161,7 +200,7 @@ def role_keys(plan: Plan) -> dict[str, str]:
     return {**trainers, **{f"pserver{number}": endpoint for number, endpoint in enumerate(plan.endpoints)}}
 
 
-def newest_engine() -> LocalEngine:
+def newest_engine() -> LocalEngine | RayEngine:
     """The engine that was started last, of those that run.
 
     Raises:
@@ -169,8 +208,8 @@ def newest_engine() -> LocalEngine:
     """
     if not running:
         raise NotFound(
-            "No training by several roles runs in this process.", expected="a LocalEngine that runs", received="none",
-            hint="%fluid train READER --trainers 2 starts one; roles of Ray are in other processes.",
+            "No training by several roles runs here.", expected="an engine that runs", received="none",
+            hint="%fluid train READER --trainers 2 starts one.",
         )  # fmt: skip
     return running[-1]
 
@@ -185,7 +224,11 @@ def attach(session: Session, name: str) -> None:
     Raises:
         NotFound: no engine runs, it has no such role, or the role has ended.
     """
-    engine = newest_engine()
+    newest_engine().attach(session, name)
+
+
+def attach_here(engine: Here, session: Session, name: str) -> None:
+    """Move a session into a role of this process, and wait until the role is paused."""
     attachment = engine.attachment
     if attachment is None or attachment.session is not session:
         if attachment is not None:

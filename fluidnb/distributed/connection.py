@@ -67,14 +67,15 @@ class Connection:
         # What a debugger may run again: values that this step's barrier has sent, and results of its reductions.
         self._sent: dict[str, dict[str, Any]] = {}
         self._reduced: dict[tuple[str, ...], Any] = {}
-        self._names: dict[str, list[str]] = {}  # what was received so far from each server
+        self._names: dict[str, list[str]] = {}  # what the last step has received from each server
+        self._wanted: dict[str, list[str]] = {}  # what this step has received so far
         self._received: dict[str, dict[str, Any]] = {}
         self._steps: dict[tuple[str, str], int] = {}  # steps of each gradient; where no barrier ends a step
 
     def join(self, generation: int, step: int) -> None:
         """Continue from a step of a generation."""
-        self.generation, self.step, self._first = generation, step, step
-        for known in (self._sending, self._sent, self._received, self._steps):
+        self.generation, self.step, self._first, self._running = generation, step, step, None
+        for known in (self._sending, self._sent, self._reduced, self._received, self._steps):
             known.clear()
 
     def call(self, endpoint: str, method: str, *args: Any, **check: Callable[[], None]) -> Any:
@@ -93,7 +94,9 @@ class Connection:
         self._sent, self._reduced = {}, {}
 
     def count(self, feed: Mapping[str, Any]) -> None:
-        """Count a batch whose training step is over."""
+        """Count a batch whose training step is over; the step, too, where no barrier has counted it."""
+        if self.step == self._running:
+            self.step += 1
         self.traffic.steps += 1
         self.traffic.samples += samples_of(feed)
 
@@ -124,21 +127,27 @@ class Connection:
         """See `fluidnb.op.engine.TrainerSide`."""
         values = self._received.setdefault(endpoint, {})
         if name not in values:
-            names = self._names.setdefault(endpoint, [])
-            if name not in names:
-                names.append(name)
-            wanted = [known for known in names if known not in values]
+            known = dict.fromkeys([name, *self._names.get(endpoint, ())])
+            wanted = [each for each in known if each not in values]
             step = self.step if self.sync else 0
             values.update(self.call(endpoint, "pull", self.generation, step, wanted, check=check))
+        names = self._wanted.setdefault(endpoint, [])
+        if name not in names:
+            names.append(name)
         return values[name]
 
     def fetch_barrier(self, endpoints: Sequence[str]) -> None:
         """See `fluidnb.op.engine.TrainerSide`."""
         self._received.clear()
+        self._names, self._wanted = self._wanted, {}
 
     def prefetch(self, endpoint: str, table: str, ids: Any, check: Callable[[], None]) -> Any:
         """See `fluidnb.op.engine.TrainerSide`."""
         return self.call(endpoint, "rows", self.generation, table, ids, check=check)
+
+    def save(self, endpoint: str, name: str, path: str, check: Callable[[], None]) -> None:
+        """See `fluidnb.op.engine.TrainerSide`."""
+        self.call(endpoint, "save", self.generation, name, path, check=check)
 
     def all_reduce(
         self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Callable[[], None]
@@ -149,7 +158,8 @@ class Connection:
         """
         key = (how, *names)
         if key not in self._reduced:
-            result = self.call(endpoints[0], "reduce", self.number, len(endpoints), how, names, values, check=check)
+            here = self.generation, self.number, len(endpoints)
+            result = self.call(endpoints[0], "reduce", *here, how, names, values, check=check)
             if self._running is None:
                 return result
             self._reduced[key] = result
@@ -169,8 +179,8 @@ def samples_of(feed: Mapping[str, Any]) -> int:
 
 
 def _bytes(value: Any) -> int:
-    """Bytes of arrays, alone or in a dict; 0 of anything else."""
-    if isinstance(value, Mapping):
-        return sum(map(_bytes, value.values()))
+    """Bytes of arrays, alone or in a dict or list; 0 of anything else."""
+    if isinstance(value, Mapping | list):
+        return sum(map(_bytes, value.values() if isinstance(value, Mapping) else value))
     array = value.value.array if isinstance(value, SelectedRows) else value
     return array.nbytes if isinstance(array, np.ndarray) else 0

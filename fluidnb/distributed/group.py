@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.distributed.shard import no_check, raise_failure
+from fluidnb.distributed.shard import Rejoin, no_check, raise_failure
 from fluidnb.errors import EnforceNotMet
 from fluidnb.values import LoDTensor, SelectedRows
 
@@ -27,38 +27,43 @@ class Group:
     Args:
         trainers: how many there are.
         deadline: seconds after which a trainer that has not come is reported; None without end.
+        generation: how often trainers have gone back to a checkpoint; calls of another one are refused.
 
     Attributes:
         rounds: reductions that are finished.
         error: the first error of a trainer, or None.
+        suspended: whether the deadline does not count, while a debug session is in a trainer.
     """
 
-    def __init__(self, trainers: int, deadline: float | None = DEADLINE) -> None:
-        self.trainers, self.deadline, self.rounds = trainers, deadline, 0
+    def __init__(self, trainers: int, deadline: float | None = DEADLINE, generation: int = 0) -> None:
+        self.trainers, self.deadline, self.generation, self.rounds = trainers, deadline, generation, 0
         self._given: dict[int, tuple[str, Sequence[str], Sequence[Any]]] = {}
         self._result: list[Any] = []  # of the last round: the next one is not complete before all have taken it
         self._buffers: dict[str, Any] = {}
         self._ended: dict[int, int] = {}  # trainer -> the steps that it took
+        self._stopped: dict[int, int] = {}  # trainer whose waiting was stopped -> the round that it was in
         self.error: BaseException | None = None
+        self.suspended = False
         self._changed = threading.Condition()
 
     def reduce(
-        self, trainer: int, trainers: int, how: str, names: Sequence[str], values: Sequence[Any],
+        self, generation: int, trainer: int, trainers: int, how: str, names: Sequence[str], values: Sequence[Any],
         check: Callable[[], None] = no_check,
     ) -> list[Any]:  # fmt: skip
         """The reduction of each variable over all trainers.
 
         Args:
+            generation: that the trainer knows.
             trainers: how many the trainer's program is made for.
             how: one of `fluidnb.op.engine.REDUCTIONS`.
             values: arrays or SelectedRows, which nobody writes before the call returns; none to receive only.
 
         Raises:
             EnforceNotMet: trainers differ in what they reduce, or one has not come.
+            Rejoin: trainers have gone back to a checkpoint.
         """
         with self._changed:
-            if self.error is not None:
-                raise_failure(self.error)
+            self._raise_if_useless(generation)
             if trainers != self.trainers or not 0 <= trainer < trainers:
                 self.error = EnforceNotMet(
                     f"The program is made for trainer {trainer} of {trainers}, and {self.trainers} train.",
@@ -66,12 +71,18 @@ class Group:
                     hint="call transpile with the same trainers= for all.",
                 )  # fmt: skip
                 raise self.error
+            if self._stopped.pop(trainer, self.rounds) < self.rounds:  # a debugger has paused it; the others came
+                return self._result
             self._given[trainer] = how, names, values
             mine = self.rounds
             if len(self._given) == self.trainers:
                 self._finish()
             self._changed.notify_all()
-            self._wait(lambda: self.rounds > mine, check, names)
+            try:
+                self._wait(lambda: self.rounds > mine, check, names, generation)
+            except BaseException:
+                self._stopped[trainer] = mine
+                raise
             return self._result
 
     def _finish(self) -> None:
@@ -125,12 +136,13 @@ class Group:
             _UFUNCS[how](total if number else first, value, out=total)
         return total
 
-    def _wait(self, ready: Callable[[], bool], check: Callable[[], None], names: Sequence[str]) -> None:
+    def _wait(
+        self, ready: Callable[[], bool], check: Callable[[], None], names: Sequence[str], generation: int
+    ) -> None:  # fmt: skip
         """Wait with the lock; raises where a trainer has failed, has ended or does not come."""
         began = time.monotonic()
         while not ready():
-            if self.error is not None:
-                raise_failure(self.error)
+            self._raise_if_useless(generation)
             missing = [number for number in range(self.trainers) if number not in self._given]
             for number in missing:
                 if number in self._ended:
@@ -139,6 +151,7 @@ class Group:
                         expected="as many batches for each trainer", received=f"{self._ended[number]} of "
                         f"trainer:{number}", hint="give every trainer the same number of batches.",
                     )  # fmt: skip
+            began = time.monotonic() if self.suspended else began
             if self.deadline is not None and time.monotonic() - began > self.deadline:
                 self.error = EnforceNotMet(
                     f"{' and '.join(f'trainer:{n}' for n in missing)} did not come to the all-reduce of "
@@ -150,7 +163,27 @@ class Group:
             self._changed.wait(_POLL)
             check()
 
+    def _raise_if_useless(self, generation: int) -> None:
+        """Raise where a trainer has failed, or a call belongs to another generation."""
+        if self.error is not None:
+            raise_failure(self.error)
+        if generation != self.generation:
+            raise Rejoin(
+                "The trainers have gone back to a checkpoint.", expected=f"generation {self.generation}",
+                received=f"generation {generation}", hint="a trainer continues from the newest checkpoint.",
+            )  # fmt: skip
+
     # ---- called by the engine
+
+    def suspend(self, suspended: bool) -> None:
+        """Set `suspended`."""
+        self.suspended = suspended
+
+    def go_back(self, generation: int) -> None:
+        """The trainers begin a new generation: whoever waits in an earlier one gets `Rejoin`."""
+        with self._changed:
+            self.generation = generation
+            self._changed.notify_all()
 
     def leave(self, trainer: int, steps: int) -> None:
         """A trainer has no more batches; the others may not wait for it."""
@@ -176,9 +209,9 @@ class Group:
         """Training is over."""
 
     def state(self) -> dict[str, Any]:
-        """Reductions that are finished, and the trainers that wait for the next."""
+        """Generation, reductions that are finished, and the trainers that wait for the next."""
         with self._changed:
-            return {"rounds": self.rounds, "waiting": sorted(self._given)}
+            return {"generation": self.generation, "rounds": self.rounds, "complete": sorted(self._given)}
 
 
 def _form(value: Any) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from fluidnb.distributed.attachment import Attachment, running
+from fluidnb.debug.session import Session
+from fluidnb.distributed.attachment import Attachment, attach_here, role_keys, running
 from fluidnb.distributed.connection import Connection, Traffic
 from fluidnb.distributed.group import DEADLINE, Group
-from fluidnb.distributed.server_values import divided_values, store, whole_values
+from fluidnb.distributed.server_values import divided_values, store, trainer_names, trainer_values, whole_values
 from fluidnb.distributed.shard import Shard
 from fluidnb.distributed.shares import shares_of
 from fluidnb.distributed.values import values_of
@@ -18,6 +19,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import engine
 from fluidnb.program import Program, hooks
 from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.run_numbers import count_from
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
 from fluidnb.transpiler.distribute.collective import CollectivePlan
@@ -83,17 +85,28 @@ class LocalEngine:
         self.shards: dict[str, Any] = {e: Shard(e, plan.trainers, plan.sync) for e in plan.endpoints}
         if isinstance(plan, CollectivePlan):
             self.shards = {plan.members[0]: Group(plan.trainers, deadline)}
-        self.connections = [Connection(number, plan.sync, self._call) for number in range(plan.trainers)]
-        roles = [*plan.endpoints, *(f"trainer:{number}" for number in range(plan.trainers))]
-        self.scopes = {role: Scope() for role in roles}
-        self.programs = {endpoint: transpiler.get_pserver_program(endpoint) for endpoint in plan.endpoints}
+        self._deadline = deadline
+        self._wanted: int | None = None  # trainers from the next step on
+        self.connections: list[Connection] = []
+        self.scopes: dict[str, Scope] = {}
+        self.programs: dict[str, Program] = {}
         self._startups: dict[int, Program] = {}
-        for number in range(plan.trainers):
-            self.programs[f"trainer:{number}"], self._startups[number] = transpiler.get_trainer_programs(number)
+        self._divide()
         self.attachment: Attachment | None = None
         self._threads: list[threading.Thread] = []
         self._background = False  # whether another thread than the main one waits for the roles
         self._errors: list[tuple[str, BaseException]] = []
+
+    def _divide(self) -> None:
+        """Take the programs of all roles; a role that is new gets a scope, and a trainer a connection."""
+        plan, transpiler = self.plan, self.transpiler
+        self.programs = {endpoint: transpiler.get_pserver_program(endpoint) for endpoint in plan.endpoints}
+        for number in range(plan.trainers):
+            self.programs[f"trainer:{number}"], self._startups[number] = transpiler.get_trainer_programs(number)
+        for role in self.programs:
+            self.scopes.setdefault(role, Scope())
+        for number in range(len(self.connections), plan.trainers):
+            self.connections.append(Connection(number, plan.sync, self._call))
 
     # ---- fluidnb.op.engine.Engine
 
@@ -133,10 +146,12 @@ class LocalEngine:
             self.attachment.leave()
         for shard in self.shards.values():
             shard.end() if error is None else shard.fail(error)
-        for thread in self._threads:
-            thread.join()
-        engine.detach(self)
-        running.remove(self)
+        try:
+            for thread in self._threads:
+                thread.join()
+        finally:  # Ctrl-C ends the waiting for a reader that hangs; the endpoints are free then, too
+            engine.detach(self)
+            running.remove(self)
         if error is None:
             self.raise_first()
 
@@ -156,6 +171,20 @@ class LocalEngine:
         thread.start()
         self._threads.append(thread)
         return thread
+
+    def attach(self, session: Session, name: str) -> None:
+        """Move a debug session into a role, and wait until the role is paused; see `Attachment`."""
+        attach_here(self, session, name)
+
+    def role_names(self) -> dict[str, str]:
+        """Names of roles as people write them -> those in `programs`."""
+        return role_keys(self.plan)
+
+    def suspend_deadline(self, suspended: bool) -> None:
+        """Let trainers wait for each other without end, while a debug session is in one of them."""
+        for shard in self.shards.values():
+            if isinstance(shard, Group):
+                shard.suspended = suspended
 
     def has_ended(self, role: str) -> bool:
         """Whether a role has run and does not run any more."""
@@ -184,7 +213,7 @@ class LocalEngine:
     def train(
         self, reader: Reader, fetch_list: Sequence[Any] = (), report: Report = no_report,
         stop: Callable[[], bool] = never,
-    ) -> list[list[list[Any]]]:  # fmt: skip
+    ) -> list[list[Any]]:  # fmt: skip
         """Run all trainers until their batches end.
 
         Args:
@@ -194,26 +223,84 @@ class LocalEngine:
             stop: called before each step; once it gives True, all trainers stop after the same number of steps.
 
         Returns:
-            For each trainer, for each step, the fetched values.
+            For each trainer, for each step, the fetched values; None where it had not joined, or had left.
 
         Raises:
             The first error of any role; all roles have stopped then.
         """
-        results: list[list[list[Any]]] = [[] for _ in self.connections]
+        results: list[list[Any]] = [[] for _ in self.connections]
         names = [v if isinstance(v, str) else v.name for v in fetch_list]
-        gate = _Gate(self.plan.trainers, stop)
+        done = 0
+        while True:
+            gate = _Gate(self.plan.trainers, stop, lambda: self._wanted is not None)
+            self._train(reader, names, report, gate, results)
+            taken, done = gate.taken(), done + gate.taken()
+            if self._wanted is None or gate.stopped:
+                break
+            wanted, self._wanted = self._wanted, None
+            reader = reader_among(reader, wanted, taken)
+            self._change(wanted)
+            results += [[] for _ in range(len(results), len(self.connections))]
+            for row in results:
+                row += [None] * (done - len(row))
+        for row in results:
+            row += [None] * (done - len(row))
+        return results
+
+    def resize(self, trainers: int) -> None:
+        """Let trainers join or leave between two steps of `train`; returns at once, and from any thread.
+
+        Those with the highest numbers leave. One that joins gets the parameters and a share of the batches that
+        follow, for which the reader must be that of `split_batches`.
+
+        Args:
+            trainers: how many there are from then on.
+        """
+        self._wanted = checked_count(trainers)
+
+    def _change(self, trainers: int) -> None:
+        """Divide the program among another number of trainers; no trainer runs meanwhile."""
+        if self.attachment is not None:
+            self.attachment.leave()
+        before, step = len(self.connections), self.connections[0].step
+        first = values_of(self.scopes["trainer:0"], trainer_names(self.plan))
+        self.transpiler = self.transpiler.among(trainers)
+        self.plan = self.transpiler.plan
+        for number in range(trainers, before):
+            del self.scopes[f"trainer:{number}"]
+        del self.connections[trainers:]
+        self._divide()
+        if isinstance(self.plan, CollectivePlan):
+            self.shards = {self.plan.members[0]: Group(trainers, self._deadline)}
+        for endpoint in self.plan.endpoints:
+            self.shards[endpoint].change(trainers)
+        engine.detach(self)
+        engine.attach(self, self.plan.logical)
+        for connection in self.connections[before:]:
+            connection.join(0, step)
+            role = f"trainer:{connection.number}"
+            if not isinstance(self.plan, CollectivePlan):  # where the startup program needs all trainers
+                with engine.acting_as(role, self._background):
+                    self._run(role, self._startups[connection.number])
+            store(self.scopes[role], first)
+        for number in range(trainers):
+            count_from(self.programs[f"trainer:{number}"], self.scopes[f"trainer:{number}"], step)
+
+    def _train(
+        self, reader: Reader, names: list[str], report: Report, gate: _Gate, results: list[list[Any]]
+    ) -> None:  # fmt: skip
+        """Run all trainers until their batches end, or the gate ends them."""
 
         def work(number: int) -> None:
             role, connection = f"trainer:{number}", self.connections[number]
             if connection.step == 0:
                 self._run(role, self._startups[number])
+                store(self.scopes[role], trainer_values(self.plan, self._initial))
             for feed in gate.batches(number, reader(number)):
                 connection.begin_step()
                 results[number].append(self._run(role, self.programs[role], feed, names))
                 connection.count(feed)
-                if isinstance(self.plan, CollectivePlan):  # which has no barrier to count steps
-                    connection.step += 1
-                report(number, connection.traffic.steps - 1, results[number][-1])
+                report(number, len(results[number]) - 1, results[number][-1])
             if self.plan.sync:  # the others wait for this one's next step, which does not come
                 for shard in self.shards.values():
                     shard.leave(number, connection.step)
@@ -236,14 +323,18 @@ class LocalEngine:
         self.raise_first()
         for shard in self.shards.values():
             shard.settle()
-        return results
 
     def traffic(self) -> dict[str, Traffic]:
         """The work of each trainer so far, by role."""
         return {f"trainer:{number}": connection.traffic for number, connection in enumerate(self.connections)}
 
     def values(self) -> dict[str, Any]:
-        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name."""
+        """All that the servers keep, parameters, accumulators and learning rates: whole arrays by name.
+
+        In collective mode what trainer 0 keeps.
+        """
+        if isinstance(self.plan, CollectivePlan):
+            return values_of(self.scopes["trainer:0"], trainer_names(self.plan))
         return whole_values(self.transpiler, {endpoint: shard.newest() for endpoint, shard in self.shards.items()})
 
     def parameters(self) -> dict[str, Any]:
@@ -261,26 +352,99 @@ class LocalEngine:
 
 
 class _Gate:
-    """Gives trainers their batches, and ends them all after the same number of steps."""
+    """Gives trainers their batches, and ends them all after the same number of steps.
 
-    def __init__(self, trainers: int, stop: Callable[[], bool]) -> None:
-        self._stop, self._taken = stop, [0] * trainers
+    Args:
+        trainers: how many there are.
+        stop: whether the training stops.
+        pause: whether it pauses, for a change.
+
+    Attributes:
+        stopped: whether ``stop`` has ended it.
+    """
+
+    def __init__(self, trainers: int, stop: Callable[[], bool], pause: Callable[[], bool]) -> None:
+        self._stop, self._pause, self._taken, self.stopped = stop, pause, [0] * trainers, False
         self._last: int | None = None
         self._lock = threading.Lock()
 
+    def taken(self) -> int:
+        """Batches of the trainer that has taken most."""
+        return max(self._taken)
+
     def batches(self, number: int, feeds: Iterable[Feed]) -> Iterator[Feed]:
         """The batches of a trainer, until the end."""
-        for feed in feeds:
+        left = iter(feeds)
+        while True:
             with self._lock:
-                if self._last is None and self._stop():
-                    self._last = max(self._taken)
+                if self._last is None:
+                    self.stopped = self._stop()
+                    if self.stopped or self._pause():
+                        self._last = max(self._taken)
                 if self._last is not None and self._taken[number] >= self._last:
                     return
                 self._taken[number] += 1
+            feed = next(left, None)
+            if feed is None:
+                with self._lock:
+                    self._taken[number] -= 1
+                return
             yield feed
 
 
-def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
+class SharedBatches:
+    """Batches of which each trainer gets its share of the rows: the reader of `split_batches`.
+
+    Args:
+        feeds: whole batches.
+        trainers: how many there are.
+    """
+
+    def __init__(self, feeds: Iterable[Feed], trainers: int) -> None:
+        self.feeds, self.trainers = list(feeds), trainers
+
+    def __call__(self, trainer: int) -> Iterator[Feed]:
+        """The batches of a trainer."""
+        for feed in self.feeds:
+            yield {n: shares_of(n, value, self.trainers, "trainers")[trainer] for n, value in feed.items()}
+
+    def among(self, trainers: int, first: int) -> SharedBatches:
+        """The batches from one on, shared by another number of trainers."""
+        return SharedBatches(self.feeds[first:], trainers)
+
+
+def reader_among(reader: Reader, trainers: int, first: int) -> Reader:
+    """A reader that shares what follows among another number of trainers.
+
+    Raises:
+        EnforceNotMet: the reader is for one number only.
+        OpValueError: the next batch cannot be shared equally.
+    """
+    if not isinstance(reader, SharedBatches):
+        raise EnforceNotMet(
+            "This reader cannot share its batches among another number of trainers.",
+            expected="the reader of split_batches", received=getattr(reader, "__name__", type(reader).__name__),
+            hint="fluid.distributed.split_batches(feeds, trainers) makes one from whole batches.",
+        )  # fmt: skip
+    other = reader.among(trainers, first)
+    next(other(0), None)
+    return other
+
+
+def checked_count(trainers: int) -> int:
+    """A number of trainers.
+
+    Raises:
+        EnforceNotMet: it is none.
+    """
+    if trainers < 1:
+        raise EnforceNotMet(
+            "A training needs a trainer.", expected="1 or more", received=trainers, hint="stop= of train ends it."
+        )
+    return trainers
+
+
+def split_batches(feeds: Iterable[Feed], trainers: int) -> SharedBatches:
     """A reader that gives each trainer its share of the rows of every batch.
 
     Args:
@@ -292,10 +456,4 @@ def split_batches(feeds: Iterable[Feed], trainers: int) -> Reader:
         >>> [feed["x"] for feed in reader(1)]
         [array([2, 3])]
     """
-    whole = list(feeds)
-
-    def reader(number: int) -> Iterable[Feed]:
-        for feed in whole:
-            yield {name: shares_of(name, value, trainers, "trainers")[number] for name, value in feed.items()}
-
-    return reader
+    return SharedBatches(feeds, trainers)

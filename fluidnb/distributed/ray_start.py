@@ -1,12 +1,14 @@
 """Ray for a training: on this machine by loopback alone and with a token, or a cluster that runs already."""
 
 import contextlib
+import gc
 import os
 import secrets
 import socket
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,7 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
                 _end(ray, mark)
                 if "timed out" not in str(e) or attempt == _ATTEMPTS - 1:
                     raise
+            _drop_handles()
     except Exception as e:  # of many classes: of Ray, its client, its transport
         # A cluster that answers and does not take the token: of this class only in its log, where the driver joins.
         refused = type(e).__name__ in ("AuthenticationError", "ConnectionError") and "address" in where
@@ -126,6 +129,13 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
             hint="RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH=FILE, with the file of the cluster's token."
             if refused else "`ray status` there shows its state; all need the same versions of Ray and Python.",
         ) from e  # fmt: skip
+
+
+def _drop_handles() -> None:
+    """Drop what a failed start of Ray refers to: its processes have ended, their exit status is of no use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def check_reachable(address: str) -> None:

@@ -1,12 +1,15 @@
-"""Values of a training program's variables, divided among parameter servers and put together again."""
+"""Values of a training program's variables, divided among servers and trainers and put together again."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.scope import Scope
 from fluidnb.transpiler import DistributeTranspiler
+from fluidnb.transpiler.distribute.collective import CollectivePlan
+from fluidnb.transpiler.distribute.plan import Plan
 from fluidnb.values import LoDTensor, SelectedRows
 from fluidnb.values.place import CPUPlace
 
@@ -38,6 +41,24 @@ def divided_values(transpiler: DistributeTranspiler, endpoint: str, values: Mapp
         else:
             here[name] = array[part.start : part.start + part.shape[0]]
     return here
+
+
+def trainer_names(plan: Plan) -> list[str]:
+    """Persistable tensors that no server keeps: all without servers."""
+    if not isinstance(plan, CollectivePlan):
+        return plan.kept
+    declared = plan.program.desc.block(0).vars.items()
+    return [name for name, var in declared if var.persistable() and var.type() == VarType.LOD_TENSOR]
+
+
+def trainer_values(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that each trainer's variables get.
+
+    Args:
+        plan: of the division.
+        values: whole arrays by name.
+    """
+    return {name: np.asarray(values[name]) for name in trainer_names(plan) if name in values}
 
 
 def whole_values(transpiler: DistributeTranspiler, values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,9 +7,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, near
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op.engine import Arrival
 from fluidnb.values import LoDTensor, SelectedRows
+from fluidnb.values.tensor_file import write_record, write_rows
 
 #: Seconds between two checks whether a waiting call has to stop.
 _POLL = 0.05
@@ -106,15 +108,14 @@ class Shard:
                     self._queue.append((Arrival(fresh, trainer), keys))
                     self._changed.notify_all()
                 ticket = self._handled + len(self._queue) + self._busy
-                self._wait(lambda: self._handled >= ticket, no_check, None, f"an update by {self.endpoint}", generation)
+                self._wait(lambda: self._handled >= ticket, no_check, f"an update by {self.endpoint}", generation)
             elif step >= self.step + self._is_updating():
                 self._sent[trainer] = dict(values)
                 self._complete.add(trainer)
             self._changed.notify_all()
 
     def pull(
-        self, generation: int, step: int, names: Sequence[str], check: Callable[[], None] = no_check,
-        timeout: float | None = None,
+        self, generation: int, step: int, names: Sequence[str], check: Callable[[], None] = no_check
     ) -> dict[str, Any]:  # fmt: skip
         """Parameters after a number of steps; waits for them.
 
@@ -122,11 +123,10 @@ class Shard:
             generation: see `push`.
             step: training steps that they have seen; without waiting for all trainers, at least so many.
             names: of the variables.
-            timeout: seconds to wait at most; None without end.
         """
         with self._changed:
             there = lambda: self.step >= step and self.step in self._versions  # noqa: E731
-            self._wait(there, check, timeout, f"step {step} of {self.endpoint}", generation)
+            self._wait(there, check, f"step {step} of {self.endpoint}", generation)
             version = self._versions.get(step if self.sync else self.step)
             if version is None:
                 raise Rejoin(
@@ -140,12 +140,31 @@ class Shard:
         """Rows of a table by their numbers, of the newest parameters."""
         with self._changed:
             ready = lambda: self.step in self._versions and not self._busy  # noqa: E731
-            self._wait(ready, check, None, f"parameters of {self.endpoint}", generation)
+            self._wait(ready, check, f"parameters of {self.endpoint}", generation)
             value = self._versions[self.step][table]
             if isinstance(value, SelectedRows):
                 order = np.argsort(value.rows_, kind="stable")
                 return np.asarray(value.value)[order[np.searchsorted(value.rows_, ids, sorter=order)]]
             return value[ids]
+
+    def save(self, generation: int, name: str, path: str, check: Callable[[], None] = no_check) -> None:
+        """Write a variable of the newest parameters into a file, in Paddle's format.
+
+        Raises:
+            EnforceNotMet: this server has no such variable, or the file cannot be written.
+        """
+        with self._changed:
+            ready = lambda: self.step in self._versions and not self._busy  # noqa: E731
+            self._wait(ready, check, f"parameters of {self.endpoint}", generation)
+            known = self._versions[self.step]
+            if name not in known:
+                raise EnforceNotMet(
+                    f"{self.endpoint} keeps no variable {name}.", expected=", ".join(known), received=name,
+                    hint=near(name, known) or "transpile decides what each server keeps.",
+                )  # fmt: skip
+            value = known[name]
+            with atomic_write(path, parents=True) as file:  # with the lock: no update changes rows meanwhile
+                write_rows(file, value) if isinstance(value, SelectedRows) else write_record(file, value)
 
     def leave(self, trainer: int, steps: int) -> None:
         """A trainer has no more batches; the others may not wait for its next step."""
@@ -194,13 +213,13 @@ class Shard:
     def _next(self, check: Callable[[], None]) -> Arrival | None:
         """The next gradients; waits for them, with the lock."""
         if not self.sync:
-            self._wait(lambda: self._queue or self._over or self._interrupted, check, None, "")
+            self._wait(lambda: self._queue or self._over or self._interrupted, check, "")
             if self._interrupted or not self._queue:
                 return None
             arrival, self._keys = self._queue.popleft()
             return arrival
         ready = lambda: len(self._complete) == self.trainers or self._over or self._interrupted  # noqa: E731
-        self._wait(ready, check, None, "")
+        self._wait(ready, check, "")
         if self._over or self._interrupted:
             return None
         values = {name: value for trainer in sorted(self._sent) for name, value in self._sent[trainer].items()}
@@ -213,7 +232,13 @@ class Shard:
     def settle(self) -> None:
         """Wait until everything that was sent is part of the parameters."""
         with self._changed:
-            self._wait(lambda: not self._queue and not self._busy, no_check, None, "")
+            self._wait(lambda: not self._queue and not self._busy, no_check, "")
+
+    def change(self, trainers: int) -> None:
+        """Expect another number of trainers from the next step on, in which the server's program may be another."""
+        with self._changed:
+            self.trainers = trainers
+        self.interrupt()
 
     def interrupt(self) -> None:
         """Let the server's program end after the running update; it begins again at the same step."""
@@ -276,11 +301,9 @@ class Shard:
         return self._taken is not None or self._returned is not None
 
     def _wait(
-        self, ready: Callable[[], Any], check: Callable[[], None], timeout: float | None, what: str,
-        generation: int | None = None,
+        self, ready: Callable[[], Any], check: Callable[[], None], what: str, generation: int | None = None
     ) -> None:  # fmt: skip
         """Wait until something holds, with the lock; raises when it cannot come any more."""
-        left = timeout
         while not ready():
             self._raise_if_useless(generation)
             self._raise_left(what)
@@ -289,13 +312,7 @@ class Shard:
                     f"Training is over: {what} does not come any more.", expected=what, received="the end of training",
                     hint="run the trainer's program inside the engine's with.",
                 )  # fmt: skip
-            if left is not None and left <= 0:
-                raise EnforceNotMet(
-                    f"{what} did not come within {timeout:g} s.", expected=what, received=f"step {self.step}",
-                    hint="a trainer or server hangs or is much slower than the others.",
-                )  # fmt: skip
             self._changed.wait(_POLL)
-            left = None if left is None else left - _POLL
             check()
 
     def _raise_left(self, what: str) -> None:

@@ -47,6 +47,9 @@ class TrainerSide(Protocol):
     def prefetch(self, endpoint: str, table: str, ids: Any, check: Check) -> Any:
         """The rows of a table with these numbers, in their order."""
 
+    def save(self, endpoint: str, name: str, path: str, check: Check) -> None:
+        """Let a server write a variable into a file of its machine, in Paddle's format; waits until it is there."""
+
     def all_reduce(
         self, endpoints: Sequence[str], how: str, names: Sequence[str], values: Sequence[Any], check: Check
     ) -> Sequence[Any]:  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -17,6 +17,7 @@ from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.printing import proto_text
 from fluidnb.program.pseudo_code import program_lines
+from fluidnb.program.remote_part import RemotePart
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
@@ -69,6 +70,8 @@ class Program:
         self._random_seed = 0
         self.origin = origin.current()
         self.last_snapshot: Snapshot | None = None
+        #: Of a trainer: gives for each variable that parameter servers keep its parts, in order.
+        self.remote: Callable[[], Mapping[str, Sequence[RemotePart]]] | None = None
         programs.add(self)
 
     @property

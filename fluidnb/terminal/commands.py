@@ -16,7 +16,7 @@ from fluidnb.debug.expressions import tree_of
 from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
 from fluidnb.debug.view import has_value
-from fluidnb.distributed.attachment import attach, newest_engine, role_keys
+from fluidnb.distributed.attachment import attach, newest_engine
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.terminal.reachable import require_match
 from fluidnb.values.copies import is_on_device
@@ -68,9 +68,12 @@ def command_of(word: str) -> Command | None:
 
 
 def run_command(session: Session, line: str, width: int = 0) -> list[Line]:
-    """Execute a line."""
+    """Execute a line; of a role in another process, there."""
     word, _, rest = line.strip().partition(" ")
     command = command_of(word)
+    if session.there is not None and (command is None or command.act not in (_roles, _attach)):
+        lines: list[Line] = session.there(run_command, line, width)
+        return lines
     if command is None:
         return _expression(session, line.strip(), width)
     return command.act(session, rest.strip(), width)
@@ -107,6 +110,9 @@ def _compiles(text: str) -> bool:
 
 def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
     """The current position of a session, with its breakpoints."""
+    if session.there is not None:
+        lines: list[Line] = session.there(view, width, around)
+        return lines
     marks, values = session.marks(), read_values(session)  # after the requests before this one
     return session_lines(session.snapshot, session.program, marks, width, around, values)
 
@@ -339,7 +345,7 @@ def _roles(session: Session, rest: str, width: int) -> list[Line]:
     engine = newest_engine()
     inside = "" if session.role is None else session.role.name
     rows: list[list[Line]] = []
-    for name, role in role_keys(engine.plan).items():
+    for name, role in engine.role_names().items():
         state = "ended" if engine.has_ended(role) else "paused here" if name == inside else "running"
         kind = "forward" if name.startswith("trainer") else "optimizer"
         rows.append([[("→ " if name == inside else "  ", "bold"), (name, kind)], [(state, "")]])

@@ -67,7 +67,7 @@ _TYPES = {
     "distributed.listen_and_serv": "listen_and_serv",
     "distributed.slices": "split_byref split_selected_rows",
     "distributed.tables": "fake_init lookup_sparse_table merge_ids prefetch split_ids",
-    "distributed.transfer": "fetch_barrier recv send send_barrier",
+    "distributed.transfer": "checkpoint_notify fetch_barrier recv send send_barrier",
     "elementwise.arithmetic": (
         "elementwise_add elementwise_add_grad elementwise_add_grad_grad elementwise_div elementwise_div_grad "
         "elementwise_div_grad_grad elementwise_floordiv elementwise_fmax elementwise_fmax_grad elementwise_fmin "

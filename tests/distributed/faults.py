@@ -1,4 +1,4 @@
-"""``python -m tests.distributed.faults [--kills 20] [--trainings 4]``: kill roles of trainings at random steps.
+"""``python -m tests.distributed.faults [--kills 20] [--trainings 4] [--collective]``: kill roles at random steps.
 
 The exit status is 1 when a training hangs, loses a committed step or ends with other parameters than without faults.
 """
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,12 @@ import fluidnb as fluid
 from fluidnb.distributed import LocalEngine, RayEngine, split_batches
 from fluidnb.distributed.checkpoints import Checkpoints
 from fluidnb.distributed.ray_start import running_ray
-from tests.distributed.networks import Feeds, batches, built, divided, lenet
+from tests.distributed.networks import Built, Feeds, batches, built, collective, divided, lenet
 
 ROLES = ("ps:0", "ps:1", "trainer:0", "trainer:1")
+COLLECTIVE_ROLES = ("trainer:0", "trainer:1", "group")
+#: Divides a program among the roles.
+Divide = Callable[[Built], fluid.DistributeTranspiler]
 #: Seconds without any progress after which a training counts as hanging.
 _HANGS = 240.0
 
@@ -75,26 +78,32 @@ def random_kills(draw: random.Random, roles: Sequence[str]) -> list[Kill]:
     return kills
 
 
+def images() -> fluid.Variable:
+    """Images, classified with random numbers in each step, too."""
+    return lenet(dropout=0.2)
+
+
 def feeds_for(kills: Sequence[Kill]) -> Feeds:
     """Batches for a training with some kills."""
-    return batches(built(lenet, adam)[0], kills[-1].step + 5)
+    return batches(built(images, adam)[0], kills[-1].step + 5)
 
 
-def without_faults(feeds: Feeds) -> dict[str, Any]:
+def without_faults(feeds: Feeds, divide: Divide) -> dict[str, Any]:
     """Parameters after a training in threads."""
-    with LocalEngine(divided(built(lenet, adam))) as engine:
+    with LocalEngine(divide(built(images, adam))) as engine:
         engine.train(split_batches(feeds, 2))
         return engine.parameters()
 
 
-def with_faults(kills: Sequence[Kill]) -> None:
+def with_faults(kills: Sequence[Kill], divide: Divide = divided) -> None:
     """Train with processes, kill some, and note in each kill what followed.
 
     Args:
         kills: in the order of their steps.
+        divide: `divided` with servers, `collective` without.
     """
     feeds = feeds_for(kills)
-    expected, over = without_faults(feeds), threading.Event()
+    expected, over = without_faults(feeds, divide), threading.Event()
 
     def slow(trainer: int) -> Iterator[Any]:
         for feed in split_batches(feeds, 2)(trainer):
@@ -102,11 +111,14 @@ def with_faults(kills: Sequence[Kill]) -> None:
             yield feed
 
     def state(engine: RayEngine, kill: Kill, step: int, other_than: int = 0) -> Any:
-        """The state of a role that has done some steps, in another process."""
+        """The state of a role that has done some steps, in another process; the group takes those of trainer 0."""
         while not over.wait(0.01):
             now = engine.states.get(kill.role)
-            if now is not None and (now["step"] or 0) >= step and now["pid"] != other_than:
-                return now
+            counting = engine.states.get("trainer:0") if kill.role == "group" else now
+            if now is not None and counting is not None:
+                done = counting["step"] or 0
+                if done >= step and now["pid"] != other_than:
+                    return {**now, "step": done}
         return None
 
     def work(engine: RayEngine, folder: str) -> None:
@@ -114,7 +126,8 @@ def with_faults(kills: Sequence[Kill]) -> None:
             now = state(engine, kill, kill.step)
             if now is None:
                 return
-            kept = [set(Checkpoints(folder, name).steps()) for name in engine.plan.endpoints]
+            writers = engine.plan.endpoints or ["trainer:0"]
+            kept = [set(Checkpoints(folder, name).steps()) for name in writers]
             kill.committed, events, start = max({0} | set.intersection(*kept)), len(engine.events), time.monotonic()
             os.kill(now["pid"], signal.SIGKILL)
             if state(engine, kill, now["step"] + 1, now["pid"]) is not None:
@@ -123,7 +136,7 @@ def with_faults(kills: Sequence[Kill]) -> None:
             kill.back = min((int(match[1]) for match in found if match), default=None)
 
     with tempfile.TemporaryDirectory() as folder, RayEngine(
-        divided(built(lenet, adam)), checkpoints=folder, deadline=_HANGS
+        divide(built(images, adam)), checkpoints=folder, deadline=_HANGS
     ) as engine:  # fmt: skip
         killer = threading.Thread(target=work, args=(engine, folder))
         killer.start()
@@ -144,16 +157,18 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--trainings", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--collective", action="store_true", help="trainers without servers")
     parser.add_argument("--address", help="of a Ray cluster on this machine; without it one starts")
     options = parser.parse_args()
     draw, bad = random.Random(options.seed), 0
-    roles = [ROLES[number % len(ROLES)] for number in range(options.kills)]
+    known, divide = (COLLECTIVE_ROLES, collective) if options.collective else (ROLES, divided)
+    roles = [known[number % len(known)] for number in range(options.kills)]
     size = -(-options.kills // options.trainings)
     print("training  killed      at step  committed  back to  lost  equal  seconds to recover")
     with running_ray(options.address):
         for first in range(0, options.kills, size):
             kills = random_kills(draw, draw.sample(roles[first : first + size], len(roles[first : first + size])))
-            with_faults(kills)
+            with_faults(kills, divide)
             for kill in kills:
                 bad += not kill.good
                 back, equal = "-" if kill.back is None else kill.back, "yes" if kill.equal else "NO"

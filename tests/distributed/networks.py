@@ -41,11 +41,13 @@ def fit_a_line() -> fluid.Variable:
     return layers.mean(layers.square_error_cost(layers.fc(x, 1), y))
 
 
-def lenet() -> fluid.Variable:
+def lenet(dropout: float = 0.0) -> fluid.Variable:
     """A convolution and two layers on images of 28 by 28; one weight is divided."""
     image, label = layers.data("image", [1, 28, 28]), layers.data("label", [1], dtype="int64")
     pooled = fluid.nets.simple_img_conv_pool(image, 8, 5, 2, 2, act="relu")
     hidden = layers.fc(pooled, 64, act="relu")
+    if dropout:
+        hidden = layers.dropout(hidden, dropout)
     return layers.mean(layers.cross_entropy(layers.fc(hidden, 10, act="softmax"), label))
 
 

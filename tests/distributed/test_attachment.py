@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.dap import Adapter, ScriptSources
 from fluidnb.debug import Session
 from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.local import LocalEngine, split_batches
 from fluidnb.distributed.shard import Shard
 from fluidnb.distributed.training import Shares, Training
 from fluidnb.errors import FluidError, NotFound
-from fluidnb.terminal.commands import run_command
+from fluidnb.terminal.commands import run_command, view
 from fluidnb.viz.base.styled_text import plain
+from fluidnb.viz.session.html import session_html
 from tests.distributed.networks import batches, built, collective, divided, fit_a_line, one_process, shared_table
 
 
@@ -159,11 +161,12 @@ def test_stepping_back_over_a_reduction_gives_its_result_again() -> None:
             assert allowed.acquire(timeout=60)
             yield feed
 
-    with LocalEngine(collective(parts), deadline=60) as engine:
+    with LocalEngine(collective(parts), deadline=2) as engine:
         thread = threading.Thread(target=engine.train, args=(reader,))
         thread.start()
         threading.Timer(0.2, allowed.release, (2,)).start()
         run_command(session, "attach trainer0")
+        time.sleep(3)  # no deadline counts while a person looks
         run_command(session, "until allreduce")
         for line in ("step", "back", "step", "back 2", "step 2"):
             run_command(session, line)
@@ -232,3 +235,42 @@ def test_a_role_that_has_ended_is_named() -> None:
         with pytest.raises(NotFound, match="trainer0 has ended"):
             run_command(session, "attach trainer0")
         session.close()
+
+
+class Elsewhere:
+    """A role whose session is another one, as in another process."""
+
+    name = "trainer0"
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def there(self, function: Any, *args: Any) -> Any:
+        return function(self.session, *args)
+
+    def wait(self) -> None:
+        """It is paused."""
+
+    def leave(self) -> None:
+        """It runs on."""
+
+
+def test_lines_typed_into_a_role_of_another_process_run_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = built(fit_a_line, momentum)
+    scope = fluid.Scope()
+    fluid.Executor().run(parts[1], scope=scope)
+    session, other = Session(parts[0]), Session(parts[0], batches(parts[0], 1)[0], scope=scope)
+    session.role = Elsewhere(other)
+    assert "elementwise_add" in plain(run_command(session, "step")) and other.snapshot.at == 1
+    assert session.snapshot.state == "idle"
+    assert plain(view(session)) == plain(view(other)) and session_html(session) == session_html(other)
+    assert "float32" in plain(run_command(session, "print fc_0.tmp_0"))
+    with pytest.raises(NotFound, match="No training by several roles runs"):
+        run_command(session, "roles")  # of the engine of this process
+    adapter = Adapter(lambda message: None, session, ScriptSources(lambda: parts[0]))
+    typed = {"expression": "fc_0.tmp_0.shape", "context": "repl"}
+    with pytest.raises(NotFound):
+        adapter.do_evaluate(typed)
+    assert adapter.do_evaluate({**typed, "expression": "v['fc_0.tmp_0'].shape"})["result"] == "(8, 1)"
+    for each in (session, other):
+        each.close()

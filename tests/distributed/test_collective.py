@@ -299,7 +299,7 @@ def together(group: Group, calls: list[Any]) -> list[Any]:
 
     def one(number: int) -> None:
         try:
-            found[number] = group.reduce(number, *calls[number])
+            found[number] = group.reduce(0, number, *calls[number])
         except EnforceNotMet as e:
             found[number] = e
 
@@ -324,6 +324,20 @@ def test_trainers_that_differ_are_refused_on_all_of_them() -> None:
         assert message in str(found[0]) and message in str(found[1])
     texts = [str(e) for e in together(Group(2, deadline=1), cases["trainer:1 has g in another form than trainer:0"])]
     assert any("expected: float32[2]" in text and "received: float64[2]" in text for text in texts)
+
+
+def test_a_trainer_that_was_paused_while_it_waited_gets_the_result_of_that_round() -> None:
+    group, one = Group(2, deadline=5), np.ones(1)
+
+    def pause() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        group.reduce(0, 0, 2, "sum", ["g"], [one], pause)
+    assert group.reduce(0, 1, 2, "sum", ["g"], [2 * one])[0].tolist() == [3.0]
+    assert group.reduce(0, 0, 2, "sum", ["g"], [one])[0].tolist() == [3.0]  # it continues
+    found = together(group, [(2, "sum", ["h"], [one]), (2, "sum", ["h"], [3 * one])])
+    assert [result[0].tolist() for result in found] == [[4.0], [4.0]]
 
 
 @pytest.mark.parametrize("how, expected", [("sum", [5, 5]), ("max", [4, 3]), ("min", [1, 2]), ("prod", [4, 6])])

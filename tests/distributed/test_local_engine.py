@@ -180,3 +180,22 @@ def test_two_trainings_at_once_need_other_endpoints() -> None:
 def test_batches_are_shared_equally_or_refused() -> None:
     with pytest.raises(FluidError, match="cannot be shared equally"):
         list(split_batches([{"x": np.zeros((3, 1))}], 2)(0))
+
+
+def test_endpoints_are_free_when_nobody_waits_for_a_reader_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = built(fit_a_line, lambda: fluid.optimizer.SGD(0.1))
+    transpiler = divided(parts)
+    engine = LocalEngine(transpiler)
+    engine.__enter__()
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "join", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.__exit__(None, None, None)
+    with LocalEngine(transpiler) as other:
+        other.train(split_batches(batches(parts[0], 1), 2))
+    for thread in engine._threads:
+        thread.join()

@@ -17,11 +17,20 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.distributed import RayEngine
-from fluidnb.distributed.local import split_batches
+from fluidnb.distributed.local import SharedBatches, split_batches
 from fluidnb.distributed.ray_start import running_ray
 from fluidnb.errors import EnforceNotMet, FluidError
 from tests.distributed import faults
-from tests.distributed.networks import batches, built, divided, fit_a_line, one_process, shared_table
+from tests.distributed.networks import (
+    batches,
+    built,
+    collective,
+    divided,
+    fit_a_line,
+    one_process,
+    shared_table,
+)
+from tests.distributed.test_running_values import AVERAGES, normalized
 
 pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -48,6 +57,18 @@ def processes(*names: str) -> list[int]:
         if command.startswith(names):
             found.append(int(folder.name))
     return found
+
+
+class Slow(SharedBatches):
+    """Batches that take a while."""
+
+    def __call__(self, trainer: int) -> Iterator[Any]:
+        for feed in super().__call__(trainer):
+            time.sleep(0.05)
+            yield feed
+
+    def among(self, trainers: int, first: int) -> Slow:
+        return Slow(self.feeds[first:], trainers)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -162,6 +183,18 @@ def test_a_reader_that_hangs_is_named_by_deadline() -> None:
             engine.train(reader)
 
 
+def test_values_survive_processes_that_end_after_the_training() -> None:
+    feeds = batches(built(normalized, sgd)[0], 3)
+    with RayEngine(divided(built(normalized, sgd)), every=2) as engine:
+        engine.train(split_batches(feeds, 2))
+        before = engine.parameters()
+        for role in ("ps:0", "trainer:0"):
+            os.kill(engine.states[role]["pid"], signal.SIGKILL)  # type: ignore[index]
+        after = engine.parameters()
+    assert set(AVERAGES) <= before.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
 def test_a_second_call_and_a_resumed_training_continue(tmp_path: Path) -> None:
     feeds = batches(built(fit_a_line, sgd)[0], 9)
     _, expected = one_process(built(fit_a_line, sgd), feeds)
@@ -172,6 +205,49 @@ def test_a_second_call_and_a_resumed_training_continue(tmp_path: Path) -> None:
         rows = engine.train(split_batches(feeds, 2), fetch_list=[])
         parameters = engine.parameters()
     assert [row is None for row in rows[0]] == [True] * 5 + [False] * 4
+    for name, value in expected.items():
+        np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("divide", [divided, collective])
+def test_trainers_join_and_leave_and_one_is_killed(divide: Any, tmp_path: Path) -> None:
+    feeds = batches(built(fit_a_line, adam)[0], 60, rows=12)
+    expected_losses, expected = one_process(built(fit_a_line, adam), feeds)
+    parts, changes, over = built(fit_a_line, adam), {5: 3, 25: 1}, threading.Event()
+    with RayEngine(divide(parts)) as engine:
+
+        def report(trainer: int, step: int, values: list[Any]) -> None:
+            for at in [at for at in changes if step >= at]:
+                engine.resize(changes.pop(at))
+
+        def kill() -> None:
+            while not over.wait(0.01):
+                state = engine.states.get("trainer:2")  # the one that has joined
+                if state is not None and state["step"]:
+                    os.kill(state["pid"], signal.SIGKILL)
+                    return
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            rows = engine.train(Slow(feeds, 2), [parts[2]], report)
+        finally:
+            over.set()
+            killer.join()
+        with fluid.scope_guard(fluid.Scope()):
+            if divide is divided:  # this process receives from the servers
+                fluid.io.save_persistables(fluid.Executor(), str(tmp_path), engine.transpiler.get_trainer_program())
+                assert (tmp_path / "fc_0.w_0_moment1_0").exists()
+        parameters = engine.parameters()
+    counts = [sum(row[step] is not None for row in rows) for step in range(60)]
+    assert len(rows) == 3 and counts[0] == 2 and 3 in counts and counts[-1] == 1
+    assert [event for event in engine.events if "trainers from step" in event] and "trainer:2 has restarted" in str(
+        engine.events
+    )
+    for step, expected_loss in enumerate(expected_losses):
+        if counts[step] == (2 if step < 5 else 1):
+            loss = np.mean([row[step][0].item() for row in rows if row[step] is not None])
+            np.testing.assert_allclose(loss, expected_loss, rtol=2e-5)
     for name, value in expected.items():
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -10,12 +11,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fluidnb.distributed import ray_start
 from fluidnb.distributed.ray_start import marked, running_ray
 
 pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
@@ -170,3 +173,26 @@ def test_nothing_is_left_after_a_killed_driver() -> None:
     while marked(mark) and time.monotonic() < end:
         time.sleep(0.5)
     assert not [process.cmdline() for process in marked(mark)]
+
+
+def test_a_failed_attempt_leaves_no_handle_of_a_process() -> None:
+    class Failing:
+        tries = 0
+
+        def init(self, **where: Any) -> None:
+            self.tries += 1
+            if self.tries == 1:
+                node: dict[str, Any] = {"process": subprocess.Popen([sys.executable, "-c", ""])}
+                node["process"].send_signal(signal.SIGKILL)
+                node["node"] = node  # garbage that only a collection finds
+                raise RuntimeError("Timed out: timed out")
+
+        def shutdown(self) -> None:
+            """Nothing runs."""
+
+    ray = Failing()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ray_start._init(ray, {}, "no mark")
+        gc.collect()
+    assert ray.tries == 2 and not [str(each.message) for each in caught]

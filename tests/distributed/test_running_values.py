@@ -35,13 +35,13 @@ def test_those_of_trainer_0_are_among_the_parameters_and_saved(divide: Any, tmp_
     with LocalEngine(transpiler) as engine:
         engine.train(split_batches(feeds, 2))
         parameters = engine.parameters()
+        program = transpiler.get_trainer_program()
+        with fluid.scope_guard(engine.scopes["trainer:0"]):
+            fluid.io.save_persistables(fluid.Executor(), str(tmp_path), program)
     other = engine.scopes["trainer:1"]
     for name in AVERAGES:
         np.testing.assert_allclose(parameters[name], expected[name], rtol=1e-5)
         assert not np.allclose(np.array(other.find_var(name).get_tensor()), expected[name], rtol=1e-3)
-    program = transpiler.get_trainer_program()
-    with fluid.scope_guard(engine.scopes["trainer:0"]):
-        fluid.io.save_persistables(fluid.Executor(), str(tmp_path), program)
     loaded = fluid.Scope()
     with fluid.scope_guard(loaded):
         fluid.io.load_persistables(fluid.Executor(), str(tmp_path), program)

@@ -157,7 +157,8 @@ def test_what_was_found(kind: str, part: str, seed: int) -> None:
 #: Operators without a program to mutate: they need a reader that a thread fills, or an engine of distributed training.
 NOT_YET = {
     "read", "create_random_data_generator", "double_buffer",
-    "allreduce", "broadcast", "fetch_barrier", "listen_and_serv", "prefetch", "recv", "send", "send_barrier",
+    "allreduce", "broadcast", "checkpoint_notify", "fetch_barrier", "listen_and_serv", "prefetch", "recv", "send",
+    "send_barrier",
 }  # fmt: skip
 #: The OpTest of an operator that runs, and whose gradient is refused.
 REFUSED = "tests.ops.test_along_axis.TestPutAlongAxisProductAlone"

@@ -36,7 +36,7 @@ class Other:
         self.calls.append((how, len(values)))
         group = Group(2, deadline=1)
         group._given[1 - self.number] = how, names, self.values
-        return group.reduce(self.number, len(endpoints), how, names, values, check)
+        return group.reduce(0, self.number, len(endpoints), how, names, values, check)
 
 
 @pytest.fixture

@@ -47,6 +47,9 @@ class Recorder:
         self.calls.append(("prefetch", endpoint, table, ids.tolist()))
         return np.repeat(ids[:, None] * 10.0, 2, axis=1)
 
+    def save(self, endpoint: str, name: str, path: str, check: Any) -> None:
+        self.calls.append(("save", endpoint, name, path))
+
     def fetch_barrier(self, endpoints: Sequence[str]) -> None:
         self.calls.append(("fetch_barrier", *endpoints))
 
@@ -88,6 +91,14 @@ class TestSendBarrier(OpTest):
     def test_all_servers_are_told(self, recorder: Recorder) -> None:
         run_op("send_barrier", {}, {"endpoints": ["ps:0", "ps:1"]}, outputs={"Out": 1})
         assert recorder.calls == [("send_barrier", "ps:0", "ps:1")]
+
+
+class TestCheckpointNotify(OpTest):
+    op_type = "checkpoint_notify"
+
+    def test_each_server_gets_a_file(self, recorder: Recorder) -> None:
+        run_op("checkpoint_notify", {}, {"epmap": ["ps:0", "ps:1"], "dir": "d", "lookup_table": "t"})
+        assert recorder.calls == [("save", "ps:0", "t", "d/t_0"), ("save", "ps:1", "t", "d/t_1")]
 
 
 def receiving(shape: list[int]) -> fluid.Program:

@@ -12,7 +12,7 @@ FORWARD = [t for t in OURS if not get_op(t).is_grad]
 WORDS = {
     "beam_search_decode", "bipartite_match", "conditional_block", "delete_var", "fetch_barrier", "listen_and_serv",
     "multiclass_nms", "multiclass_nms2", "multiclass_nms3", "recurrent", "recv", "save", "save_combine", "send",
-    "send_barrier", "while",
+    "send_barrier", "checkpoint_notify", "while",
 }  # fmt: skip
 #: Operators that look at shapes alone, so that backward appends nothing; py_func where it has no function for it.
 NO_SLOPE = {"py_func", *(t for t in FORWARD if get_op(t).grad is no_slope)}

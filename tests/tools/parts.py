@@ -30,6 +30,7 @@ MORE: dict[str, str] = {
     "tests/device": "g++",
     "tests/emulator": "g++",
     "tests/endurance": "processes, minutes",
+    "tests/distributed/test_ray_attachment.py": "Ray, processes",
     "tests/distributed/test_ray_collective.py": "Ray, processes",
     "tests/distributed/test_ray_engine.py": "Ray, processes",
     "tests/distributed/test_ray_start.py": "Ray, processes",

@@ -3,6 +3,7 @@
 from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError
 from fluidnb.program import Program, default_main_program, default_startup_program
+from fluidnb.program.remote_part import RemotePart
 from fluidnb.transpiler.distribute import collective
 from fluidnb.transpiler.distribute import trainer as trainers_programs
 from fluidnb.transpiler.distribute.collective import CollectivePlan
@@ -93,6 +94,29 @@ class DistributeTranspiler:
         self._plan, self.trainer_id, self._servers = plan, trainer_id, {}
         self._divided = main.desc.serialize_to_string()
 
+    def among(self, trainers: int) -> "DistributeTranspiler":
+        """The same division for another number of trainers; servers and slices stay where they are.
+
+        Args:
+            trainers: how many there are.
+
+        Example:
+            >>> x = fluid.layers.data("x", [2])
+            >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
+            >>> t = fluid.DistributeTranspiler(); t.transpile(0, pservers="ps:0", trainers=2)
+            >>> t.among(3).plan.trainers, t.plan.trainers
+            (3, 2)
+        """
+        self.check_unchanged()
+        plan, other = self.plan, DistributeTranspiler(self.config)
+        here = plan.members if isinstance(plan, CollectivePlan) else []
+        members = [*here, *(f"trainer:{number}" for number in range(len(here), trainers))][:trainers]
+        other.transpile(
+            0, plan.program, ",".join(plan.endpoints) or "none:0", ",".join(members) if here else trainers, plan.sync,
+            plan.startup.clone(), members[0] if here else "none:0",
+        )  # fmt: skip
+        return other
+
     @property
     def is_divided(self) -> bool:
         """Whether `transpile` was called."""
@@ -135,7 +159,7 @@ class DistributeTranspiler:
             wait_port: ignored (compatibility): a trainer waits for its servers when it first receives.
         """
         self.check_unchanged()
-        return _main_program(self.plan, self.trainer_id)
+        return self._trainer_program(self.trainer_id)
 
     def get_trainer_programs(self, trainer_id: int) -> tuple[Program, Program]:
         """Main and startup program of any trainer.
@@ -148,7 +172,27 @@ class DistributeTranspiler:
         _check_trainer(trainer_id, plan.trainers)
         startup = plan.startup.clone()
         _extend_startup(plan, startup, trainer_id)
-        return _main_program(plan, trainer_id), startup
+        return self._trainer_program(trainer_id), startup
+
+    def _trainer_program(self, trainer: int) -> Program:
+        """The main program of a trainer, which knows what servers keep of it."""
+        if isinstance(self.plan, CollectivePlan):
+            return collective.main_program(self.plan, trainer)
+        program = trainers_programs.main_program(self.plan, trainer)
+        program.remote = self._remote
+        return program
+
+    def _remote(self) -> dict[str, list[RemotePart]]:
+        """Variable of the training program -> its parts on servers, in order; one server of those with a copy."""
+        parts: dict[str, dict[int, RemotePart]] = {}
+        for number, endpoint in enumerate(self.plan.endpoints):
+            server = self.server(endpoint)
+            for name, var in server.block.desc.vars.items():
+                source, part = server.sources.get(name, (name, None))
+                if var.persistable() and source in self.plan.program.desc.block(0).vars:
+                    index = number if name in server.tables else 0 if part is None else part.index
+                    parts.setdefault(source, {}).setdefault(index, (endpoint, name, tuple(var.shape())))
+        return {name: [row[index] for index in sorted(row)] for name, row in parts.items()}
 
     def get_pserver_program(self, endpoint: str) -> Program:
         """The program that a parameter server runs.
@@ -196,13 +240,6 @@ class DistributeTranspiler:
         if endpoint not in self._servers:
             self._servers[endpoint] = ServerPrograms(plan, endpoint)
         return self._servers[endpoint]
-
-
-def _main_program(plan: Plan, trainer: int) -> Program:
-    """The main program of a trainer."""
-    if isinstance(plan, CollectivePlan):
-        return collective.main_program(plan, trainer)
-    return trainers_programs.main_program(plan, trainer)
 
 
 def _extend_startup(plan: Plan, startup: Program, trainer: int) -> None:

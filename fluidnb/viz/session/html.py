@@ -14,6 +14,8 @@ _BOX = "margin:4px 0;padding:2px 0 2px 6px;border-left:3px solid "
 
 def session_html(session: Session, around: int = 3) -> str:
     """The position of a session as HTML, readable as the text rendering without styles."""
+    if session.there is not None:
+        return str(session.there(session_html, around))
     snapshot = session.snapshot
     role = "backward" if snapshot.error is not None else "optimizer" if snapshot.state == "done" else "forward"
     red, green, blue = (int(COLOURS[role][i : i + 2], 16) for i in (1, 3, 5))

@@ -112,6 +112,16 @@ def send_barrier(b: Binder) -> None:
         b(signal, b["Out"])
 
 
+def _receive_rule(c: Context) -> None:
+    _check(c, "Out")
+    names, outs = c.attr("varnames"), c.outputs["Out"]
+    c.require(
+        len(names) in (0, len(outs)), "recv needs a name on the server for each variable.",
+        expected=f"{len(outs)} in varnames, or none", received=len(names),
+        hint="without varnames the variables have the same names on servers.",
+    )  # fmt: skip
+
+
 def receive_value(endpoint: str, trainer: int, name: str, memory: Memory, out: Array) -> None:
     """Receive one parameter."""
     value = np.asarray(engine_at(endpoint).trainer(trainer).receive(endpoint, name, memory.check))
@@ -128,8 +138,11 @@ def receive_value(endpoint: str, trainer: int, name: str, memory: Memory, out: A
     "recv",
     inputs={"X*?": "what comes before"},
     outputs={"Out*": "parameters, or slices of them"},
-    attrs={"epmap": _EPMAP, "trainer_id": _TRAINER, "sync_mode": _ASYNC},
-    infer=lambda c: _check(c, "Out"),
+    attrs={
+        "epmap": _EPMAP, "trainer_id": _TRAINER, "sync_mode": _ASYNC,
+        "varnames": Attr("strings", [], "name of each variable on its server; those of Out where it is empty"),
+    },
+    infer=_receive_rule,
     side_effect=True,
     host_only=_HOST,
 )
@@ -149,6 +162,7 @@ def recv(b: Binder) -> None:
     Source: Fluid's recv_op.
     """
     block = b.op.desc.block
+    there = b.attr("varnames") or b.outputs["Out"]
     for i, (name, endpoint) in enumerate(zip(b.outputs["Out"], b.attr("epmap"), strict=True)):
         var = None if block is None else block.find_var_recursive(name)
         if var is None or any(size < 0 for size in var.shape()):
@@ -158,7 +172,7 @@ def recv(b: Binder) -> None:
             )  # fmt: skip
         out = b.set("Out", tuple(var.shape()), dtypes.np_dtype(var.dtype()), (), i)
         if out is not None:
-            b(receive_value, endpoint, b.attr("trainer_id"), name, b.memory, out)
+            b(receive_value, endpoint, b.attr("trainer_id"), there[i], b.memory, out)
 
 
 def end_of_parameters(endpoints: Sequence[str], trainer: int) -> None:
@@ -191,3 +205,35 @@ def fetch_barrier(b: Binder) -> None:
     Source: Fluid's fetch_barrier_op.
     """
     b(end_of_parameters, b.attr("endpoints"), b.attr("trainer_id"))
+
+
+def save_remotely(endpoint: str, name: str, path: str, memory: Memory) -> None:
+    """Let a server write a variable into a file."""
+    engine_at(endpoint).trainer(0).save(endpoint, name, path, memory.check)
+
+
+@op(
+    "checkpoint_notify",
+    attrs={
+        "epmap": _ENDPOINTS,
+        "dir": Attr("string", "", "folder, on the machines of the servers"),
+        "lookup_table": Attr("string", "", "name of the variable"),
+    },
+    side_effect=True,
+    host_only=_HOST,
+)
+def checkpoint_notify(b: Binder) -> None:
+    """Let each server save its part of a table: server i writes it into the file ``dir/lookup_table_i``.
+
+    Example:
+        >>> block = fluid.Program().global_block()
+        >>> parts = {"epmap": ["ps:0", "ps:1"], "dir": "saved", "lookup_table": "table"}
+        >>> op = block.append_op("checkpoint_notify", {}, {}, parts)
+        >>> op.attr("epmap")
+        ['ps:0', 'ps:1']
+
+    Source: Fluid's checkpoint_notify_op.
+    """
+    name = b.attr("lookup_table")
+    for i, endpoint in enumerate(b.attr("epmap")):
+        b(save_remotely, endpoint, name, f"{b.attr('dir')}/{name}_{i}", b.memory)

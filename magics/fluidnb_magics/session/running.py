@@ -74,4 +74,4 @@ def without_change(
         yield
     finally:
         before.restore()
-        count_from(plan, program, scope, number)
+        count_from(program, scope, number)

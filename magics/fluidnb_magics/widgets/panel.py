@@ -13,10 +13,11 @@ from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.view import has_value
 from fluidnb.distributed.attachment import attach, role_keys, running
 from fluidnb.errors import FluidError
+from fluidnb.terminal.commands import view
 from fluidnb.utils.source_location import cell_names
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.html import lines_html
-from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.base.styled_text import Line, plain
 from fluidnb.viz.session.difference import Difference, difference, value_at
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.panel_model import SessionPosition, read_breakpoints, read_position
@@ -146,6 +147,8 @@ class Panel(NotebookWidget):
         def go() -> None:
             try:
                 attach(self.session, role)
+                if self.session.there is not None:  # its frames are in another process
+                    self.report(plain(view(self.session)))
             except Exception as error:
                 self.report(error_text(error))
 

@@ -1,0 +1,127 @@
+"""Trainers that join and leave between two steps: the numbers stay those of one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.distributed import LocalEngine, split_batches
+from fluidnb.errors import FluidError
+from tests.distributed.networks import batches, built, collective, divided, lenet, one_process, shared_table, word2vec
+
+#: step -> how many trainers there are after it
+CHANGES = {1: 3, 4: 1, 7: 4}
+
+
+def adam() -> Any:
+    return fluid.optimizer.Adam(0.01)
+
+
+def sgd() -> Any:
+    return fluid.optimizer.SGD(0.1)
+
+
+def schedule() -> Any:
+    return fluid.optimizer.Momentum(layers.piecewise_decay([2, 4], [0.1, 0.05, 0.01]), 0.9)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    yield
+    assert not [t.name for t in threading.enumerate() if t.name.startswith("fluidnb ")]
+
+
+def trained(divide: Any, network: Any, optimizer: Any, feeds: Any, changes: dict[int, int]) -> tuple[Any, Any]:
+    """Fetched losses of all trainers, and the parameters, with changes of the number of trainers."""
+    parts = built(network, optimizer)
+    with LocalEngine(divide(parts)) as engine:
+
+        def report(trainer: int, step: int, values: list[Any]) -> None:
+            if trainer == 0 and step in changes:
+                engine.resize(changes[step])
+
+        rows = engine.train(split_batches(feeds, 2), [parts[2]], report)
+        return rows, engine.parameters()
+
+
+@pytest.mark.parametrize("divide", [divided, collective])
+@pytest.mark.parametrize("network, optimizer", [(lenet, adam), (word2vec, schedule), (shared_table, sgd)])
+def test_the_numbers_are_those_of_one_process(divide: Any, network: Any, optimizer: Any) -> None:
+    if network is shared_table and divide is collective:
+        network = word2vec  # there are no servers for its rows
+    feeds = batches(built(network, optimizer)[0], 11, rows=12)
+    expected_losses, expected = one_process(built(network, optimizer), feeds)
+    rows, parameters = trained(divide, network, optimizer, feeds, CHANGES)
+    counts = [sum(row[step] is not None for row in rows) for step in range(11)]
+    assert counts[:2] == [2, 2] and set(counts) == {1, 2, 3, 4} and counts[-1] == 4, counts
+    losses = [np.mean([row[step][0].item() for row in rows if row[step] is not None]) for step in range(11)]
+    np.testing.assert_allclose(losses, expected_losses, rtol=2e-5)
+    for name, value in expected.items():
+        np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+def test_trainers_that_join_have_the_running_averages_of_the_first() -> None:
+    def network() -> fluid.Variable:
+        x, y = layers.data("x", [4]), layers.data("y", [1])
+        hidden = layers.batch_norm(layers.fc(x, 3))
+        return layers.mean(layers.square_error_cost(layers.fc(hidden, 1), y))
+
+    parts = built(network, adam)
+    feeds = batches(parts[0], 3, rows=12)
+    for divide in (divided, collective):
+        with LocalEngine(divide(built(network, adam))) as engine:
+            engine.train(split_batches(feeds, 2))
+            engine.resize(3)
+            engine.train(split_batches(feeds[:1], 2))
+            first, last = (engine.scopes[f"trainer:{n}"].find_var("batch_norm_0.w_1") for n in (0, 2))
+            first, last = np.array(first.get_tensor()), np.array(last.get_tensor())
+        most = abs(first).argmax()  # after a first step it would be less than half
+        assert abs(first[most] - last[most]) < 0.4 * abs(first[most])
+
+
+def test_asynchronous_trainers_join_and_leave() -> None:
+    def linear() -> fluid.Variable:  # its gradients do not depend on the parameters, hence not on the order
+        return layers.mean(layers.fc(layers.data("x", [5]), 1))
+
+    feeds = batches(built(linear, adam)[0], 6, rows=12)
+
+    def asynchronous(parts: Any) -> fluid.DistributeTranspiler:
+        return divided(parts, sync_mode=False)
+
+    rows, _ = trained(asynchronous, linear, sgd, feeds, {1: 3, 3: 2})
+    assert len(rows) == 3 and rows[0].count(None) == 0 and 0 < rows[2].count(None) < 6
+
+
+def test_the_same_bits_in_every_run() -> None:
+    feeds = batches(built(lenet, adam)[0], 8, rows=12)
+    network = lambda: lenet(dropout=0.3)  # noqa: E731
+    parts = built(network, adam)
+    results = []
+    for _ in range(2):
+        with LocalEngine(divided(built(network, adam))) as engine:
+            for first, count in ((0, 2), (2, 3), (5, 1)):
+                engine.resize(count)
+                engine.train(split_batches(feeds[first : first + 3], 2))
+            results.append(engine.parameters())
+    assert parts[0] is not None and all(np.array_equal(results[0][name], results[1][name]) for name in results[0])
+
+
+def test_what_cannot_be_shared_is_refused() -> None:
+    parts = built(lenet, adam)
+    feeds = batches(parts[0], 3, rows=4)
+    with LocalEngine(divided(parts)) as engine:
+        with pytest.raises(FluidError, match="A training needs a trainer"):
+            engine.resize(0)
+    for reader, message in (
+        (split_batches(feeds, 2), "A batch of 4 rows cannot be shared equally by 3 trainers"),
+        (lambda trainer: split_batches(feeds, 2)(trainer), "cannot share its batches among another number"),
+    ):
+        with pytest.raises(FluidError, match=message), LocalEngine(divided(built(lenet, adam))) as engine:
+            engine.resize(3)
+            engine.train(reader)
