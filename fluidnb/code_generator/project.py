@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fluidnb.code_generator.cuda_text import CudaText
+from fluidnb.code_generator.functions import Variable
 from fluidnb.code_generator.model_text import ModelText, dtype_number
-from fluidnb.code_generator.plan import Variable
 
 MAKEFILE = """# make builds the program; make CC=clang with another compiler; make check runs it under sanitizers.
 CC ?= cc
@@ -22,6 +23,21 @@ checked: main.c model.c model.h
 
 clean:
 \trm -f model checked
+"""
+
+CUDA_MAKEFILE = """# make builds the program; CUDA is where CUDA's headers and libraries are.
+CC ?= cc
+CUDA ?= /usr/local/cuda
+CFLAGS ?= -O2
+WARNINGS = -std=c11 -Wall -Wextra -Wconversion
+PLACES = -DMODEL_CU='"$(CURDIR)/model.cu"' -DCUDA_INCLUDE='"$(CUDA)/include"' -I$(CUDA)/include
+LIBRARIES = -L$(CUDA)/lib64 -L$(CUDA)/lib64/stubs -Wl,-rpath,$(CUDA)/lib64 -lcuda -lnvrtc -lm
+
+model: main.c model.c model.h
+\t$(CC) $(WARNINGS) $(CFLAGS) $(PLACES) main.c model.c -o $@ $(LIBRARIES)
+
+clean:
+\trm -f model
 """
 
 _MAIN = """// Runs the model on tensors in files: model WEIGHTS IN OUT [TIMES]
@@ -88,6 +104,8 @@ def main_file(text: ModelText) -> str:
     feeds = [plan.variables[n] for n in plan.feeds if n in plan.variables]
     fetches = [plan.variables[n] for n in plan.fetches if n in plan.variables]
     lines = [_MAIN]
+    if isinstance(text, CudaText):
+        lines.append('#ifndef MODEL_CU\n#define MODEL_CU "model.cu"\n#endif\n\n')
     lines += [f"static {v.type} in_{names[v.name]}[{max(v.count, 1)}];\n" for v in feeds]
     lines += [f"static int64_t lod_{names[v.name]}[{plan.sequences + 1}];\n" for v in feeds if v.lod]
     lines += [f"static {v.type} out_{names[v.name]}[{max(v.count, 1)}];\n" for v in fetches]
@@ -95,6 +113,8 @@ def main_file(text: ModelText) -> str:
     arguments += [f"out_{names[v.name]}" for v in fetches]
     lines.append("\nint main(int count, char **words) {\n")
     lines.append('    if (count < 4) fail("usage: model WEIGHTS IN OUT [TIMES]", "");\n')
+    if isinstance(text, CudaText):
+        lines.append('    if (model_open(MODEL_CU)) fail("cannot read", MODEL_CU);\n')
     if plan.parameters and text.embedded is None:
         lines.append('    if (model_load(words[1])) fail("parameters do not fit:", words[1]);\n')
     for v in feeds:
@@ -139,13 +159,21 @@ def _varint(number: int) -> bytes:
     return bytes([*out, number])
 
 
+_NEEDS = "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n"
+_NEEDS_CUDA = (
+    "Source of a program on a GPU, written by fluidnb; it needs a C compiler, CUDA's driver and NVRTC.\n\n"
+    "`model.cu` has the kernels, which NVRTC compiles when the program starts; `model.c` launches them in order, a\n"
+    "function for each operator. `make CUDA=/usr/local/cuda-13` builds it with another CUDA.\n\n"
+)
+
+
 def readme(text: ModelText) -> str:
     """``README.md`` of a model."""
     plan = text.plan
     parameters = sum(v.size for v in plan.parameters)
     lines = [
         f"# {text.title}\n\n",
-        "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n",
+        _NEEDS_CUDA if isinstance(text, CudaText) else _NEEDS,
         "    make\n    ./model weights.bin IN OUT 100\n\n",
         "`IN` has a file `NAME.tensor` for each feed, in Paddle's tensor format; `OUT` gets one for each fetch.\n\n",
         "| | name in C | shape | dtype |\n|---|---|---|---|\n",
