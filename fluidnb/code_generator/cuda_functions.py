@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from textwrap import fill
@@ -113,7 +113,7 @@ class CudaFunctions(Texts):
 
     @staticmethod
     def hint(type: str) -> str:
-        """What to do about an operator without CUDA code."""
+        """Advice about an operator without CUDA code."""
         return f"target='c' takes {type}." if has_c_code(type) else "prune drops what inference does not need."
 
 
@@ -196,6 +196,14 @@ def _value(var: VarDesc) -> LoDTensor | None:
     return LoDTensor(aligned(shape, np_dtype(var.dtype())))
 
 
+def _whole(given: Any) -> str:
+    """A whole number as a constant of C."""
+    value, sign = int(given), "U" if given.dtype.kind == "u" else ""
+    if -(2**31) < value < 2**31:
+        return f"{value}{sign.lower()}"
+    return "INT64_MIN" if value == -(2**63) else f"{sign}INT64_C({value})"
+
+
 @dataclass(frozen=True, slots=True)
 class _Region:
     """Memory that launches reach: a variable, a workspace or a table."""
@@ -262,16 +270,12 @@ class _Writer:
             raise NoCode(f"{self.optype} passes an argument that has no literal in C.", received=repr(given))
         type = _NUMBERS[given.dtype.name]
         if given != again:
-            if again != given + 1 or self.in_loop:
+            start = int(given)
+            if int(again) != start + 1 or self.in_loop:
                 raise NoCode(f"{self.optype} depends on the number of the run.", received=repr(given))
             self.functions.draws = True
-            return f"({type}){{run + {given}}}" if given else f"({type}){{run}}"
-        if given.dtype.kind == "f":
-            return f"({type}){{{number(float(given), type)}}}"
-        suffix = "u" if given.dtype.kind == "u" else ""
-        large = not -(2**31) < int(given) < 2**31
-        text = f"{'U' if suffix else ''}INT64_C({int(given)})" if large and given.dtype.itemsize == 8 else int(given)
-        return f"({type}){{{text}{suffix if text == int(given) else ''}}}"
+            return f"({type}){{run + {start}}}" if start else f"({type}){{run}}"
+        return f"({type}){{{number(float(given), type) if given.dtype.kind == 'f' else _whole(given)}}}"
 
     def _address(self, array: np.ndarray[Any, Any]) -> str:
         """The address of an array: a parameter, and a number of bytes where it is a part."""

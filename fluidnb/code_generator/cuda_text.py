@@ -14,8 +14,8 @@ class CudaText(ModelText):
     """The text of a planned program that launches CUDA kernels."""
 
     declared = (
-        "// Compiles the kernels in a file, as model.cu, for the first GPU, and puts all memory there; 0, or -1 where the\n"
-        "// file is not there. To be called first.\n"
+        "// Compiles the kernels in a file, as model.cu, for the first GPU, and allocates memory there; 0, or -1\n"
+        "// where the file cannot be read. To be called first.\n"
         "int model_open(const char *kernels);\n\n"
     )
     after_load = "    if (fine) upload();\n"
@@ -42,8 +42,8 @@ class CudaText(ModelText):
             for path, text in kernels[0].function.source.pieces():
                 users.setdefault(path, []).append(i)
                 texts[path] = text
-        lines = [f"// {comment(self.title)}\n//\n// Written by fluidnb: the kernels of its operators. NVRTC compiles each "]
-        lines.append("part by itself, with MODEL_PART defined as its number.\n")
+        lines = [f"// {comment(self.title)}\n//\n// Written by fluidnb: the kernels of its operators. NVRTC compiles "]
+        lines.append("each part by itself, with\n// MODEL_PART defined as its number.\n")
         for path in _in_order(kernels[0].function.source.pieces() for _, kernels in self.parts):
             condition = " || ".join(f"MODEL_PART == {i}" for i in users[path])
             lines.append(f"\n#if {condition}  // {path.parent.name}/{path.name}\n")
@@ -53,8 +53,8 @@ class CudaText(ModelText):
 
     def _source(self) -> Iterator[str]:
         yield f"// {comment(self.title)}\n//\n"
-        yield "// Written by fluidnb. Each operator is a function that launches kernels of model.cu; block_0 calls them in\n"
-        yield '// order. All variables are in the memory of the GPU.\n#include "model.h"\n\n'
+        yield "// Written by fluidnb. Each operator is a function that launches kernels of model.cu; block_0 calls\n"
+        yield '// them in order. All variables are in the memory of the GPU.\n#include "model.h"\n\n'
         yield "#include <cuda.h>\n#include <nvrtc.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdio.h>\n"
         yield "#include <stdlib.h>\n#include <string.h>\n"
         yield from self._kernel_table()
@@ -178,7 +178,8 @@ static void check_compiler(nvrtcResult result, nvrtcProgram program) {
     if (result == NVRTC_SUCCESS) return;
     size_t size = 0;
     char *log = NULL;
-    if (program && !nvrtcGetProgramLogSize(program, &size) && (log = calloc(size + 1, 1))) nvrtcGetProgramLog(program, log);
+    if (program && !nvrtcGetProgramLogSize(program, &size) && (log = calloc(size + 1, 1)))
+        nvrtcGetProgramLog(program, log);
     fprintf(stderr, "NVRTC: %s\n%s\n", nvrtcGetErrorString(result), log ? log : "");
     exit(1);
 }

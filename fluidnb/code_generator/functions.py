@@ -148,7 +148,7 @@ class Functions(Texts):
 
     @staticmethod
     def hint(type: str) -> str:
-        """What to do about an operator without C code."""
+        """Advice about an operator without C code."""
         return near(type, all_c_code()) or "clone(for_test=True) and prune drop what inference does not need."
 
     def _with_helpers(self, code: CCode, body: str, types: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from fluidnb.code_generator.functions import Functions
 from fluidnb.code_generator.model_text import ModelText
 from fluidnb.code_generator.names import comment
 from fluidnb.code_generator.plan import Plan, planned
-from fluidnb.code_generator.project import CUDA_MAKEFILE, MAKEFILE, main_file, readme, tensor_bytes
+from fluidnb.code_generator.project import CUDA_MAKEFILE, MAKEFILE, build_flags, main_file, readme, tensor_bytes
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.extras import command as install_command
 from fluidnb.files.atomic_write import atomic_write
@@ -208,7 +208,7 @@ class CodeGenerator:
     def build(
         self, cc: str | None = None, dirname: str | os.PathLike[str] | None = None, flags: Sequence[str] = ("-O3",)
     ) -> str:
-        """Compiles the program.
+        """Compiles the program; for CUDA with the headers and libraries in ``$CUDA_HOME``, or /usr/local/cuda.
 
         Args:
             cc: the compiler, with flags; default ``$CC``, gcc, clang or the package ziglang.
@@ -227,8 +227,8 @@ class CodeGenerator:
             self.save(dirname)
         elif self._folder is None:
             self.save(tempfile.mkdtemp(prefix="fluidnb-"))
-        folder = str(self._folder)
-        command += ["-std=c11", *flags, "main.c", "model.c", "-o", "model", "-lm"]
+        folder = os.path.abspath(str(self._folder))
+        command += ["-std=c11", *flags, "main.c", "model.c", "-o", "model", *build_flags(self._text, folder)]
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
             status, said = done.returncode, done.stderr.strip()[-2000:]

@@ -200,7 +200,8 @@ class ModelText:
             f"read_tensor(file, parameter_{self.names[v.name]}, {v.size})" for v in self.plan.parameters
         )  # fmt: skip
         yield f";\n    fclose(file);\n{self.after_load}    return fine ? 0 : -1;\n}}\n"
-        yield f"\nint model_save(const char *path) {{\n{self.before_save}    FILE *file = fopen(path, \"wb\");\n    if (!file) return -1;\n"
+        yield f"\nint model_save(const char *path) {{\n{self.before_save}"
+        yield "    FILE *file = fopen(path, \"wb\");\n    if (!file) return -1;\n"
         for v in self.plan.parameters:
             sizes = ", ".join(map(str, v.shape))
             yield f"    const int64_t shape_{self.names[v.name]}[] = {{{sizes or 0}}};\n"

@@ -4,9 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
 
 from fluidnb.code_generator.cuda_functions import CudaFunctions
 from fluidnb.code_generator.functions import TYPES, Argument, Functions, NoCode, Variable

@@ -1,5 +1,6 @@
 """The files around a generated model: ``main.c``, ``Makefile`` and ``README.md``."""
 
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,7 +31,7 @@ CC ?= cc
 CUDA ?= /usr/local/cuda
 CFLAGS ?= -O2
 WARNINGS = -std=c11 -Wall -Wextra -Wconversion
-PLACES = -DMODEL_CU='"$(CURDIR)/model.cu"' -DCUDA_INCLUDE='"$(CUDA)/include"' -I$(CUDA)/include
+PLACES = -DMODEL_CU='"$(CURDIR)/model.cu"' -DCUDA_INCLUDE='"$(CUDA)/include"' -isystem $(CUDA)/include
 LIBRARIES = -L$(CUDA)/lib64 -L$(CUDA)/lib64/stubs -Wl,-rpath,$(CUDA)/lib64 -lcuda -lnvrtc -lm
 
 model: main.c model.c model.h
@@ -39,6 +40,17 @@ model: main.c model.c model.h
 clean:
 \trm -f model
 """
+
+
+def build_flags(text: ModelText, folder: str) -> list[str]:
+    """Flags of a compiler for the C files of a folder: places and libraries."""
+    if not isinstance(text, CudaText):
+        return ["-lm"]
+    cuda = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    libraries = [f"-L{cuda}/lib64", f"-L{cuda}/lib64/stubs", f"-Wl,-rpath,{cuda}/lib64", "-lcuda", "-lnvrtc", "-lm"]
+    places = [f'-DMODEL_CU="{folder}/model.cu"', f'-DCUDA_INCLUDE="{cuda}/include"', "-isystem", f"{cuda}/include"]
+    return places + libraries
+
 
 _MAIN = """// Runs the model on tensors in files: model WEIGHTS IN OUT [TIMES]
 //

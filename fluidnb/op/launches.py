@@ -1,7 +1,5 @@
 """Launches of CUDA kernels as data: which calls of a binder launch kernels, and which."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

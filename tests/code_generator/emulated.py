@@ -17,7 +17,6 @@ from fluidnb.code_generator.generator import read_fetches, write_feeds
 from fluidnb_kernels.cuda.nvrtc import _headers
 from fluidnb_kernels.emulator.compiler import build
 from fluidnb_kernels.emulator.translate import translate
-from tests.code_generator.batch import WARNINGS
 
 _DRIVER = Path(__file__).with_name("emulated_driver.c")
 _ROW = re.compile(r'^    \{(\d+), "(.+)"\},$', re.MULTILINE)
@@ -32,6 +31,18 @@ def parts_of(generator: CodeGenerator) -> list[tuple[str, list[str]]]:
     return [(f"#define MODEL_PART {part}\n{text}", names) for part, names in sorted(found.items())]
 
 
+def toolkit(folder: Path) -> Path:
+    """A folder like that of CUDA, with CUDA's headers and the emulated driver as its libraries."""
+    libraries = folder / "lib64"
+    libraries.mkdir(parents=True)
+    [headers] = {path for path in _headers() if (Path(path) / "nvrtc.h").exists()}
+    (folder / "include").symlink_to(headers)
+    words = ["gcc", "-std=gnu11", "-O1", "-w", "-shared", "-fPIC", "-I", headers, str(_DRIVER), "-ldl"]
+    subprocess.run([*words, "-o", str(libraries / "libcuda.so")], check=True, timeout=300)
+    (libraries / "libnvrtc.so").symlink_to(libraries / "libcuda.so")
+    return folder
+
+
 class EmulatedProgram:
     """A generated CUDA program, built against the emulated driver.
 
@@ -42,18 +53,15 @@ class EmulatedProgram:
 
     def __init__(self, generator: CodeGenerator, folder: Path) -> None:
         self.generator, self.code = generator, folder / "code"
+        folder.mkdir(exist_ok=True)
         generator.save(self.code)
         for part, (text, names) in enumerate(parts_of(generator)):
             library = build(translate(text, "model.cu", names))
             shutil.copy(library, folder / f"part{part}.so")
             (folder / f"part{part}.txt").write_text("\n".join(names) + "\n")
-        headers = [word for path in _headers() for word in ("-isystem", path)]
-        for words in (
-            [*headers, "-O1", "-c", str(_DRIVER), "-o", "driver.o"],
-            [*WARNINGS, "-Wshadow", *headers, f'-DMODEL_CU="{self.code}/model.cu"', "main.c", "model.c", "driver.o",
-             "-o", "model", "-ldl", "-lm"],
-        ):  # fmt: skip
-            subprocess.run(["gcc", "-std=gnu11", *words], cwd=self.code, check=True, timeout=300)
+        self.toolkit = toolkit(folder / "cuda")
+        words = ["make", "-s", f"CUDA={self.toolkit}", "CFLAGS=-O1 -Werror -Wshadow"]
+        subprocess.run(words, cwd=self.code, check=True, timeout=300)
 
     def execute(self, feed: Mapping[str, Any], times: int = 1, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the program as a process that runs the model so often."""
@@ -63,7 +71,8 @@ class EmulatedProgram:
         write_feeds(self.generator._text, feed, str(folder / "in"))
         return subprocess.run(
             [self.code / "model", self.code / "weights.bin", folder / "in", folder / "out", str(times)],
-            capture_output=True, text=True, timeout=300, check=False, env={"EMULATED_PARTS": str(folder), **environment},
+            capture_output=True, text=True, timeout=300, check=False,
+            env={"EMULATED_PARTS": str(folder), **environment},
         )  # fmt: skip
 
     def run(self, feed: Mapping[str, Any], times: int = 1) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Target ``cuda``: the host program runs outside Python on an emulated driver, kernels compile for all architectures."""
+"""Target ``cuda``: host programs run outside Python on an emulated driver, kernels compile for all architectures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import fluidnb as fluid
 from fluidnb.cli.entry import main
 from fluidnb.code_generator import CodeGenerator
 from fluidnb.errors import OpValueError
-from fluidnb.memory import flags, pools
-from fluidnb.values import device_context
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import nvrtc
 from tests.code_generator.emulated import EmulatedProgram, parts_of
@@ -21,15 +19,10 @@ from tests.cuda.test_compile import UNUSED
 from tests.tools.sampling import sample
 
 layers = fluid.layers
-pytestmark = pytest.mark.skipif(bool(emulator.missing() or nvrtc.missing()), reason="no g++, or no headers of CUDA")
-
-
-@pytest.fixture(autouse=True)
-def on_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDAPlace runs on the emulator, and is forgotten afterwards."""
-    monkeypatch.setitem(flags.values, "cuda_backend", "emulator")
-    monkeypatch.setattr(device_context, "_contexts", dict(device_context._contexts))
-    monkeypatch.setattr(pools, "_pools", dict(pools._pools))
+pytestmark = [
+    pytest.mark.skipif(bool(emulator.missing() or nvrtc.missing()), reason="no g++, or no headers of CUDA"),
+    pytest.mark.usefixtures("cuda"),
+]
 
 
 def started() -> Any:
@@ -130,14 +123,26 @@ def test_numbers_that_differ_from_run_to_run(tmp_path: Path) -> None:
 
 
 def test_constants_and_embedded_parameters(tmp_path: Path) -> None:
-    x = layers.data("x", [6])
-    y = layers.fc(layers.gather(layers.transpose(x, [1, 0]), layers.assign(np.array([4, 0]))), 2)
-    feed = {"x": random(3, 6)}
+    x = layers.data("x", [2, 3, 4])
+    y = layers.fc(layers.resize_bilinear(x, [5, 7]), 2)
+    feed = {"x": random(3, 2, 3, 4)}
     [expected] = started().run(feed=feed, fetch_list=[y])
     generator = CodeGenerator(feeds=["x"], fetches=[y], target="cuda", batch=3, embed_weights=True)
+    assert "static const float table_table_" in generator.source()
     program = EmulatedProgram(generator, tmp_path)
     assert not (program.code / "weights.bin").exists()
     np.testing.assert_array_equal(program.run(feed)[0], expected)
+
+
+def test_build_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = layers.fc(layers.data("x", [4]), 2)
+    feed = {"x": random(1, 4)}
+    [expected] = started().run(feed=feed, fetch_list=[y])
+    generator = CodeGenerator(feeds=["x"], fetches=[y], target="cuda")
+    program = EmulatedProgram(generator, tmp_path)
+    monkeypatch.setenv("CUDA_HOME", str(program.toolkit))
+    monkeypatch.setenv("EMULATED_PARTS", str(tmp_path))
+    np.testing.assert_array_equal(generator.run(feed)[0], expected)
 
 
 def test_errors_of_the_driver(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidnb.op import Array, Binder
-from fluidnb.op import launches
+from fluidnb.op import Array, Binder, launches
 from fluidnb_kernels.cuda import cublas
 from fluidnb_kernels.cuda.source import Function, Source
 from fluidnb_kernels.cuda.types import CTYPES, address_of

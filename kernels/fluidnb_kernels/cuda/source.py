@@ -92,6 +92,10 @@ class Function:
         function, given = self.launch(grid, block, shared, *args)
         function(*given)
 
+    def launches(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Launch, ...]:
+        """A call as data."""
+        return (Launch(self, grid, block, shared, args),)
+
     def launch(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Any, Any]:
         """A reusable launch: the kernel is looked up and arguments (None: a null pointer) are converted once."""
         there = next((a for a in args if not isinstance(a, np.ndarray | np.generic | None)), None)
@@ -157,6 +161,4 @@ def _on_device(text: str, file: str, name: str) -> Any:
 
 
 backends.update({"emulator": _emulated, "cupy device": _on_device, "emulator device": _on_device})
-register_launches(
-    Function, lambda kernel, grid, block, shared, *args: (Launch(kernel, grid, block, shared, args),)
-)
+register_launches(Function, Function.launches)

@@ -7,7 +7,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
 from fluidnb.op.c_code import Constant, c_code
-from fluidnb.op.launches import launches_of, register_launches
+from fluidnb.op.launches import register_launches
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import stream_in_c, words_of
@@ -138,7 +138,7 @@ def _launch(stream: Stream, x: Array, out: Array, mask: Array, rate: float, divi
     return (blocks,), (THREADS,), 0, x, out, mask, *words_of(stream), *numbers, np.int64(x.size)
 
 
-register_launches(draw, lambda function, *args: launches_of(function, _launch(*args)))
+register_launches(draw, lambda function, *args: function.launches(*_launch(*args)))
 
 
 def _width(x: Array, mask: Array, out: Array) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Clock, Context, Stream, normal, uniform
 from fluidnb.op.c_code import Constant
-from fluidnb.op.launches import launches_of, register_launches
+from fluidnb.op.launches import register_launches
 from fluidnb.values import SelectedRows
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, ctype, typed, wide_dtype
@@ -65,7 +65,7 @@ def launch(function: Function, stream: Stream, grid: int, block: tuple[int, ...]
 
 register_launches(
     launch,
-    lambda function, stream, grid, block, *args: launches_of(function, ((grid,), block, 0, *words_of(stream), *args)),
+    lambda function, stream, grid, block, *args: function.launches((grid,), block, 0, *words_of(stream), *args),
 )
 
 
