@@ -89,7 +89,10 @@ class ModelText:
         yield f"// {comment(self.title)}\n//\n"
         yield "// Written by fluidnb. Each operator is a function; block_0 calls them in order.\n"
         yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n'
-        yield "#include <tgmath.h>\n\n// ---- memory\n\n"
+        yield "#include <tgmath.h>\n"
+        if any("USE_CBLAS" in text for text in self.plan.functions.texts.values()):
+            yield "#ifdef USE_CBLAS\n#include <cblas.h>\n#endif\n"
+        yield "\n// ---- memory\n\n"
         if self.plan.arena_size:
             yield "// Temporary variables; those that are never needed at once share bytes.\n"
             yield f"static _Alignas(64) unsigned char arena[{self.plan.arena_size}];\n\n"
