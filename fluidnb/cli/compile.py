@@ -31,6 +31,7 @@ def _size(text: str) -> tuple[str, tuple[int, ...]]:
 def run(options: Namespace) -> int:
     """Open a model, and save its source."""
     from fluidnb.code_generator import CodeGenerator
+    from fluidnb.code_generator.project import FAST
     from fluidnb.runtime.opened_model import open_model
 
     model = open_model(options.model)
@@ -41,7 +42,7 @@ def run(options: Namespace) -> int:
     for file in generator.save(options.out):
         print(f"written   {file}")
     if options.build:
-        print(f"built     {generator.build(flags=('-O3', '-march=native'))}")
+        print(f"built     {generator.build(flags=FAST)}")
     return 0
 
 

@@ -11,13 +11,18 @@ from fluidnb.code_generator.cuda_text import CudaText
 from fluidnb.code_generator.functions import Variable
 from fluidnb.code_generator.model_text import ModelText, dtype_number
 
-MAKEFILE = """# make builds the program; make CC=clang with another compiler; make check runs it under sanitizers.
+#: Flags of a compiler for a fast program on this machine.
+FAST = ("-O3", "-march=native", "-ffp-contract=fast")
+MAKEFILE = f"""# make builds the program: make CC=clang with another compiler, make BLAS=openblas with products by CBLAS;
+# make checked builds it with sanitizers.
 CC ?= cc
-CFLAGS ?= -O3 -march=native
+CFLAGS ?= {" ".join(FAST)}
 WARNINGS = -std=c11 -Wall -Wextra -Wconversion
+BLAS_FLAGS = $(if $(BLAS),-DUSE_CBLAS)
+LIBRARIES = $(if $(BLAS),-l$(BLAS)) -lm
 
 model: main.c model.c model.h
-\t$(CC) $(WARNINGS) $(CFLAGS) main.c model.c -o $@ -lm
+\t$(CC) $(WARNINGS) $(CFLAGS) $(BLAS_FLAGS) main.c model.c -o $@ $(LIBRARIES)
 
 checked: main.c model.c model.h
 \t$(CC) $(WARNINGS) -g -fsanitize=address,undefined main.c model.c -o $@ -lm

@@ -38,7 +38,7 @@ void conv2d(const T *Input, const T *Filter, T *Output) {
 // The same as products: the elements of many windows are the columns of a matrix, which all filters of a group multiply.
 void conv2d_by_products(const T *Input, const T *Filter, T *Output) {
 #ifdef USE_CBLAS
-    enum { MANY = 128, K = C * KH * KW, M = F / GROUPS };
+    enum { MANY = OH * OW < 256 ? OH * OW : 256, K = C * KH * KW, M = F / GROUPS };
 #else
     enum { MANY = 64 / sizeof(T), K = C * KH * KW, M = F / GROUPS };
 #endif
@@ -57,8 +57,11 @@ void conv2d_by_products(const T *Input, const T *Filter, T *Output) {
                         const ptrdiff_t h = row * SH - PH + kh * DH, w = column * SW - PW + kw * DW;
                         const bool in_rows = h >= 0 && h < H, in_columns = w >= 0 && w + (length - 1) * SW < W;
                         const T *from = x + c * X_C + h * X_H + w * X_W;
-                        for (ptrdiff_t j = 0; j < length; ++j)
-                            to[j] = in_rows && (in_columns || (w + j * SW >= 0 && w + j * SW < W)) ? from[j * SW * X_W] : 0;
+                        if (in_rows && in_columns)
+                            for (ptrdiff_t j = 0; j < length; ++j) to[j] = from[j * SW * X_W];
+                        else
+                            for (ptrdiff_t j = 0; j < length; ++j)
+                                to[j] = in_rows && w + j * SW >= 0 && w + j * SW < W ? from[j * SW * X_W] : 0;
                     }
                 }
                 product(Filter + group * M * K, columns, parts, M, K, MANY);

@@ -3,6 +3,7 @@
 from itertools import chain
 
 from fluidnb.code_generator import CodeGenerator
+from fluidnb.code_generator.project import FAST
 from fluidnb.program.cost import batch_shapes
 from fluidnb.runtime.inference_model import get_inference_program
 from fluidnb.runtime.scope import global_scope
@@ -52,5 +53,5 @@ def compile(bench: Workbench, args: Namespace) -> None:
     generator.transpile(program, feeds, fetches)
     lines = [f"written   {file}" for file in generator.save(unquoted(args.path))]
     if args.build:
-        lines.append(f"built     {generator.build(flags=('-O3', '-march=native'))}")
+        lines.append(f"built     {generator.build(flags=FAST)}")
     show(bench.shell, [[(line, "")] for line in lines])
