@@ -17,7 +17,7 @@ from fluidnb.code_generator.functions import Functions
 from fluidnb.code_generator.model_text import ModelText
 from fluidnb.code_generator.names import comment
 from fluidnb.code_generator.plan import Plan, planned
-from fluidnb.code_generator.project import CUDA_MAKEFILE, MAKEFILE, build_flags, main_file, readme, tensor_bytes
+from fluidnb.code_generator.project import CUDA_MAKEFILE, MAKEFILE, NODE, build_flags, main_file, readme, tensor_bytes
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.extras import command as install_command
 from fluidnb.files.atomic_write import atomic_write
@@ -148,15 +148,17 @@ class CodeGenerator:
         text = self._text
         files = {"model.h": text.header(), "model.c": text.source(), "main.c": main_file(text)}
         if isinstance(text, CudaText):
-            files["model.cu"] = text.kernels()
-        makefile = CUDA_MAKEFILE if isinstance(text, CudaText) else MAKEFILE
-        return files | {"Makefile": makefile, "README.md": readme(text)}
+            files |= {"model.cu": text.kernels(), "Makefile": CUDA_MAKEFILE}
+        else:
+            files |= {"model.mjs": NODE, "Makefile": MAKEFILE}
+        return files | {"README.md": readme(text)}
 
     def source(self, file: str = "model.c") -> str:
         """The text of one of the files.
 
         Args:
-            file: ``model.c``, ``model.h``, ``model.cu`` (CUDA alone), ``main.c``, ``Makefile`` or ``README.md``.
+            file: ``model.c``, ``model.h``, ``main.c``, ``Makefile``, ``README.md``, ``model.mjs``, or ``model.cu`` of
+                CUDA.
         """
         files = self.files
         if file not in files:

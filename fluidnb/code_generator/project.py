@@ -13,9 +13,11 @@ from fluidnb.code_generator.model_text import ModelText, dtype_number
 
 #: Flags of a compiler for a fast program on this machine.
 FAST = ("-O3", "-march=native", "-ffp-contract=fast")
-MAKEFILE = f"""# make builds the program: make CC=clang with another compiler, make BLAS=openblas with products by CBLAS;
-# make checked builds it with sanitizers.
+_CLOCKS = "-D_WASI_EMULATED_PROCESS_CLOCKS -lwasi-emulated-process-clocks"
+MAKEFILE = f"""# make builds the program; make CC=clang by another compiler, make BLAS=openblas with products by CBLAS.
+# make checked builds it with sanitizers, make model.wasm as WebAssembly, which node model.mjs runs.
 CC ?= cc
+ZIG ?= python3 -m ziglang
 CFLAGS ?= {" ".join(FAST)}
 WARNINGS = -std=c11 -Wall -Wextra -Wconversion
 BLAS_FLAGS = $(if $(BLAS),-DUSE_CBLAS)
@@ -27,8 +29,25 @@ model: main.c model.c model.h
 checked: main.c model.c model.h
 \t$(CC) $(WARNINGS) -g -fsanitize=address,undefined main.c model.c -o $@ -lm
 
+model.wasm: main.c model.c model.h
+\t$(ZIG) cc --target=wasm32-wasi $(WARNINGS) -O3 -msimd128 -s {_CLOCKS} main.c model.c -o $@ -lm
+
 clean:
-\trm -f model checked
+\trm -f model checked model.wasm
+"""
+#: Runs ``model.wasm`` where WASI has no files but those of the working directory.
+NODE = """// node model.mjs WEIGHTS IN OUT [TIMES] runs model.wasm; paths are relative to the working directory.
+import { readFile } from "node:fs/promises";
+import { WASI } from "node:wasi";
+
+const wasi = new WASI({
+    version: "preview1",
+    args: ["model", ...process.argv.slice(2)],
+    preopens: { ".": process.cwd() },
+    returnOnExit: true,
+});
+const code = await WebAssembly.compile(await readFile(new URL("model.wasm", import.meta.url)));
+process.exitCode = wasi.start(await WebAssembly.instantiate(code, wasi.getImportObject()));
 """
 
 CUDA_MAKEFILE = """# make builds the program; CUDA is where CUDA's headers and libraries are.
@@ -86,7 +105,8 @@ static void read_values(const char *folder, const char *name, void *values, size
     if (levels != (offsets ? 1 : 0)) fail("another number of levels of sequences in", path);
     if (offsets) {
         uint64_t bytes;
-        if (fread(&bytes, 8, 1, file) != 1 || bytes != 8 * (sequences + 1) || fread(offsets, 1, bytes, file) != bytes)
+        const size_t wanted = 8 * (sequences + 1);
+        if (fread(&bytes, 8, 1, file) != 1 || bytes != wanted || fread(offsets, 1, wanted, file) != wanted)
             fail("another number of sequences in", path);
         for (size_t i = 0; i < sequences; ++i)
             if (offsets[0] || offsets[i] > offsets[i + 1]) fail("no offsets of sequences in", path);
@@ -176,7 +196,11 @@ def _varint(number: int) -> bytes:
     return bytes([*out, number])
 
 
-_NEEDS = "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n"
+_NEEDS = (
+    "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n"
+    "`make BLAS=openblas` takes products from a CBLAS; `make model.wasm` builds WebAssembly with zig, which\n"
+    "`node model.mjs weights.bin IN OUT` runs.\n\n"
+)
 _NEEDS_CUDA = (
     "Source of a program on a GPU, written by fluidnb; it needs a C compiler, CUDA's driver and NVRTC.\n\n"
     "`model.cu` has the kernels, which NVRTC compiles when the program starts; `model.c` launches them in order, a\n"

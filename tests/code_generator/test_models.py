@@ -1,7 +1,10 @@
 """Whole models as C: inference and training steps, compared with the executor."""
 
+import importlib.util
 import json
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +76,8 @@ def transformer() -> Any:
     return L.fc(L.reduce_mean(h, dim=1), 4, act="softmax")
 
 
+#: The command of clang: itself, or zig's.
+CLANG = shutil.which("clang") or (f"{sys.executable} -m ziglang cc" if importlib.util.find_spec("ziglang") else "")
 MODELS: list[Callable[[], Any]] = [mlp, lenet, resnet, mobilenet, transformer]
 BATCH = 3
 
@@ -110,6 +115,18 @@ def test_inference_in_c(model: Callable[[], Any], tmp_path: Path) -> None:
         code = CodeGenerator(test, {"x": feed["x"].shape}, [probabilities])
         [got] = CProgram(code, tmp_path).run(feed)
     close(got, want, model.__name__)
+
+
+@pytest.mark.skipif(not CLANG, reason="neither clang nor ziglang")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_clang_warns_of_nothing(model: Callable[[], Any], tmp_path: Path) -> None:
+    with fluid.scope_guard(fluid.Scope()):
+        main, loss, _ = _trained(model, lambda: fluid.optimizer.Adam(0.1))
+        code = CodeGenerator(main, {name: array.shape for name, array in _feed(main).items()}, [loss])
+        code.save(tmp_path / "code")
+    words = [*CLANG.split(), "-std=c11", "-Wshadow", *WARNINGS, "-c", "model.c", "main.c"]
+    done = subprocess.run(words, cwd=tmp_path / "code", capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.skipif(bool(blas.missing()), reason=blas.missing() or "there is a CBLAS")
