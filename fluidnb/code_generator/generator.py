@@ -14,6 +14,7 @@ from fluidnb.arguments import checked
 from fluidnb.code_generator.cuda_functions import CudaFunctions
 from fluidnb.code_generator.cuda_text import CudaText
 from fluidnb.code_generator.functions import Functions
+from fluidnb.code_generator.listing import INDEX, index_of
 from fluidnb.code_generator.model_text import ModelText
 from fluidnb.code_generator.names import comment
 from fluidnb.code_generator.plan import Plan, planned
@@ -151,14 +152,14 @@ class CodeGenerator:
             files |= {"model.cu": text.kernels(), "Makefile": CUDA_MAKEFILE}
         else:
             files |= {"model.mjs": NODE, "Makefile": MAKEFILE}
-        return files | {"README.md": readme(text)}
+        return files | {"README.md": readme(text), INDEX: index_of(text)}
 
     def source(self, file: str = "model.c") -> str:
         """The text of one of the files.
 
         Args:
-            file: ``model.c``, ``model.h``, ``main.c``, ``Makefile``, ``README.md``, ``model.mjs``, or ``model.cu`` of
-                CUDA.
+            file: ``model.c``, ``model.h``, ``main.c``, ``Makefile``, ``README.md``, ``operators.json``, ``model.mjs``,
+                or ``model.cu`` of CUDA.
         """
         files = self.files
         if file not in files:
