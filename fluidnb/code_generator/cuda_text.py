@@ -61,7 +61,8 @@ class CudaText(ModelText):
         yield "// ---- memory\n\n"
         for v in self.plan.parameters:
             yield f"// {self._described(v)}\n"
-            yield f"static {v.type} parameter_{self.names[v.name]}[{max(v.count, 1)}]{self._values(v)};\n"
+            constant = "const " * self._is_constant
+            yield f"static {constant}{v.type} parameter_{self.names[v.name]}[{max(v.count, 1)}]{self._values(v)};\n"
         for v in self._tables:
             values = self._listed(v, self._functions.tables[v.name])
             yield f"static const {v.type} table_{self.names[v.name]}[{max(v.count, 1)}]{values};\n"
@@ -72,7 +73,7 @@ class CudaText(ModelText):
         yield from self._operators()
         yield from self._opening()
         yield from self._entry()
-        if self.plan.parameters:
+        if self.plan.parameters and not self._is_constant:
             yield from self._files()
 
     def _kernel_table(self) -> Iterator[str]:
@@ -109,6 +110,8 @@ class CudaText(ModelText):
         if not self.plan.parameters:
             return
         for name, end, call in (("upload", "to", "HtoD({0}, {1}, {2})"), ("download", "from", "DtoH({1}, {0}, {2})")):
+            if name == "download" and self._is_constant:
+                continue
             yield f"// Moves all parameters {end} the GPU.\nstatic void {name}(void) {{\n"
             for v in self.plan.parameters:
                 moved = call.format(self._at(v.name), f"parameter_{self.names[v.name]}", v.size)

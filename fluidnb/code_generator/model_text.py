@@ -70,7 +70,7 @@ class ModelText:
         lines += [f"//   {self._described(v, '_out')}, written\n" for v in self._of(self.plan.fetches)]
         lines.append(self.signature() + ";\n\n")
         lines.append(self.declared)
-        if self.plan.parameters:
+        if self.plan.parameters and not self._is_constant:
             lines.append("// Reads the parameters from a file; 0, or -1 where the file does not fit.\n")
             lines.append("int model_load(const char *path);\n\n")
             lines.append("// Writes the parameters into a file that model_load and Paddle read; 0, or -1 on failure.\n")
@@ -88,8 +88,8 @@ class ModelText:
     def _source(self) -> Iterator[str]:
         yield f"// {comment(self.title)}\n//\n"
         yield "// Written by fluidnb. Each operator is a function; block_0 calls them in order.\n"
-        yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n'
-        yield "#include <tgmath.h>\n"
+        yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <string.h>\n'
+        yield "#include <tgmath.h>\n#ifndef MODEL_SMALL\n#include <stdio.h>\n#endif\n"
         if any("USE_CBLAS" in text for text in self.plan.functions.texts.values()):
             yield "#ifdef USE_CBLAS\n#include <cblas.h>\n#endif\n"
         yield "\n// ---- memory\n\n"
@@ -98,12 +98,23 @@ class ModelText:
             yield f"static _Alignas(64) unsigned char arena[{self.plan.arena_size}];\n\n"
         for v in self.plan.parameters:
             yield f"// {self._described(v)}\n"
-            yield f"static {v.type} parameter_{self.names[v.name]}[{max(v.count, 1)}]{self._values(v)};\n"
+            constant = "const " * self._is_constant
+            yield f"static {constant}{v.type} parameter_{self.names[v.name]}[{max(v.count, 1)}]{self._values(v)};\n"
+        if self.plan.parameters and self.embedded is None:
+            yield '#ifdef MODEL_SMALL\n#error "parameters have to be in the source: generate it with --embed-weights"\n'
+            yield "#endif\n"
         yield from self._scopes()
         yield from self._operators()
         yield from self._entry()
-        if self.plan.parameters:
+        if self.plan.parameters and not self._is_constant:
+            yield "\n#ifndef MODEL_SMALL\n"
             yield from self._files()
+            yield "#endif\n"
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether parameters are constants of the source."""
+        return self.embedded is not None and not self.plan.trains
 
     def _operators(self) -> Iterator[str]:
         """The functions of operators, and of the blocks that call them."""
@@ -142,7 +153,7 @@ class ModelText:
             for v in there:
                 if v.lod == v.name:
                     yield f"    const int64_t *{self.names[v.name]}_lod;  // the offsets of its sequences\n"
-                const = "const " if v.kind == "fed" else ""
+                const = "const " if v.kind == "fed" or (v.kind == "parameter" and self._is_constant) else ""
                 yield f"    {const}{v.type} *{self.names[v.name]};  // {self._described(v)}, {v.kind}\n"
             yield f"}} scope_{index} = {{\n"
             for v in there:

@@ -16,6 +16,7 @@ FAST = ("-O3", "-march=native", "-ffp-contract=fast")
 _CLOCKS = "-D_WASI_EMULATED_PROCESS_CLOCKS -lwasi-emulated-process-clocks"
 MAKEFILE = f"""# make builds the program; make CC=clang by another compiler, make BLAS=openblas with products by CBLAS.
 # make checked builds it with sanitizers, make model.wasm as WebAssembly, which node model.mjs runs.
+# make small compiles model.c without files and heap, for small devices, and prints its sizes.
 CC ?= cc
 ZIG ?= python3 -m ziglang
 CFLAGS ?= {" ".join(FAST)}
@@ -32,8 +33,13 @@ checked: main.c model.c model.h
 model.wasm: main.c model.c model.h
 \t$(ZIG) cc --target=wasm32-wasi $(WARNINGS) -O3 -msimd128 -s {_CLOCKS} main.c model.c -o $@ -lm
 
+small: model.c model.h
+\t$(CC) $(WARNINGS) -Os -DMODEL_SMALL -fstack-usage -c model.c -o small.o
+\t@size small.o | awk 'NR == 2 {{ print "flash  " $$1 + $$2 " bytes"; print "RAM    " $$2 + $$3 " bytes" }}'
+\t@awk '$$2 > most {{ most = $$2 }} END {{ print "stack  " most " bytes in a function at most" }}' small.su
+
 clean:
-\trm -f model checked model.wasm
+\trm -f model checked model.wasm small.o small.su
 """
 #: Runs ``model.wasm`` where WASI has no files but those of the working directory.
 NODE = """// node model.mjs WEIGHTS IN OUT [TIMES] runs model.wasm; paths are relative to the working directory.
@@ -199,7 +205,8 @@ def _varint(number: int) -> bytes:
 _NEEDS = (
     "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n"
     "`make BLAS=openblas` takes products from a CBLAS; `make model.wasm` builds WebAssembly with zig, which\n"
-    "`node model.mjs weights.bin IN OUT` runs.\n\n"
+    "`node model.mjs weights.bin IN OUT` runs. `make small` compiles a program with its parameters in the source\n"
+    "for small devices, and prints the sizes of flash and RAM.\n\n"
 )
 _NEEDS_CUDA = (
     "Source of a program on a GPU, written by fluidnb; it needs a C compiler, CUDA's driver and NVRTC.\n\n"

@@ -43,7 +43,11 @@ static void add_product(T factor, const T *x, ptrdiff_t x_row, ptrdiff_t x_colum
         return;
     }
 #endif
+#ifdef MODEL_SMALL
+    enum { COLUMNS = 64 / sizeof(T), DEPTH = 8 };
+#else
     enum { COLUMNS = 64 / sizeof(T), DEPTH = 128 };
+#endif
     T panel[DEPTH * COLUMNS], tile[6 * COLUMNS];
     for (ptrdiff_t first = 0; first < k; first += DEPTH)
         for (ptrdiff_t j = 0; j < n; j += COLUMNS) {
