@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.code_generator.listing import operator_in_c
 from fluidnb.debug.breakpoints import parse
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.expressions import tree_of
@@ -31,6 +30,7 @@ from fluidnb.viz.program.reader import read_program
 from fluidnb.viz.program.source_code import source_lines
 from fluidnb.viz.program.uses import uses_lines, uses_of
 from fluidnb.viz.session.difference import Difference, difference, difference_lines, value_at
+from fluidnb.viz.session.operator_code import read_code
 from fluidnb.viz.session.panel_values import find_value
 from fluidnb.viz.session.text import breakpoint_lines, finding_lines, history_lines, session_lines
 from fluidnb.viz.session.values import read_values
@@ -309,31 +309,10 @@ def _tree(session: Session, rest: str, width: int) -> list[Line]:
 @_command("code", example="code", usage="[NUMBER]")
 def _code(session: Session, rest: str, width: int) -> list[Line]:
     """Show an operator beside its function in C, the current one or that of a number in this block."""
-    location = session.snapshot.op
     if rest and not rest.isdigit():
         raise OpValueError("An operator is a number in this block.", expected="code 3", received=rest)
-    if location is None:
-        raise NotFound("There is no current operator.", received=session.snapshot.text, hint="restart, or step back.")
-    index = int(rest) if rest else location.index
-    count = len(session.program.desc.blocks[location.block].ops)
-    if index >= count:
-        raise NotFound(f"This block has no operator {index}.", expected=f"0 to {count - 1}", received=rest)
-    sizes = session.inspect(_sizes_of_feeds)
-    row, functions = operator_in_c(session.program, sizes, location.block, index)
-    return source_lines([row], {row.function: "\n".join(functions.values())}, width)
-
-
-def _sizes_of_feeds(debugger: Debugger) -> dict[str, tuple[int, ...]]:
-    """The sizes of the variables of the main block that no operator writes."""
-    stack = debugger.tape.interpreter.stack
-    block = stack[0].block.desc
-    written = {name for op in block.ops for name in op.output_arg_names()}
-    found = {}
-    for name, var in block.vars.items():
-        value = None if var.persistable() else getattr(stack[0].scope.find_var(name), "value", None)
-        if name not in written and isinstance(value, LoDTensor) and value.array is not None:
-            found[name] = tuple(value.array.shape)
-    return found
+    found = session.inspect(read_code, session.program, int(rest) if rest else None)
+    return source_lines([found.row], {found.row.function: found.text}, width)
 
 
 @_command("graph", example="graph 0:1-4", usage="[BLOCK or BLOCK:FIRST-LAST]")
