@@ -138,8 +138,8 @@ class Functions(Texts):
         lines = [*_declared(constants, body, types.get("T", "float"))]
         body = self._with_helpers(code, _typed(_spelled(body, constants), types), types)
         parameters = ", ".join(_parameter(a, op) for a in arguments)
-        name = self.shared(op.optype, _spelled(text.comment, constants), parameters, "".join(lines) + body)
-        return name, arguments
+        above = _typed(_spelled(text.comment, constants), types)
+        return self.shared(op.optype, above, parameters, "".join(lines) + body), arguments
 
     @staticmethod
     def missing(op: OpDesc) -> bool:
