@@ -117,5 +117,5 @@ COMMAND = Command(
     example="examples:\n  fluidnb show saved/               the program of an inference model\n"
     "  fluidnb show train.py --block 1   a nested block of a script's program\n"
     "  fluidnb show train.py --svg a.svg\n"
-    "  fluidnb show code/                operators of generated source, with functions",
+    "  fluidnb show code/                generated source by operator",
 )  # fmt: skip
