@@ -9,7 +9,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL", help="its folder, prefix or file")
     parser.add_argument("-o", "--out", metavar="DIR", required=True, help="a new or empty folder for the source")
-    parser.add_argument("--target", default="c", metavar="LANGUAGE", help="%(default)s")
+    parser.add_argument("--target", default="c", metavar="LANGUAGE", help="c (the default) or cuda")
     parser.add_argument("--batch", default=1, metavar="N", type=number_from(1), help="the size of a batch (1)")
     parser.add_argument(
         "--size", action="append", default=[], metavar="FEED=N,N,...", type=_size,
@@ -31,6 +31,7 @@ def _size(text: str) -> tuple[str, tuple[int, ...]]:
 def run(options: Namespace) -> int:
     """Open a model, and save its source."""
     from fluidnb.code_generator import CodeGenerator
+    from fluidnb.code_generator.project import FAST
     from fluidnb.runtime.opened_model import open_model
 
     model = open_model(options.model)
@@ -41,7 +42,7 @@ def run(options: Namespace) -> int:
     for file in generator.save(options.out):
         print(f"written   {file}")
     if options.build:
-        print(f"built     {generator.build(flags=('-O3', '-march=native'))}")
+        print(f"built     {generator.build(flags=FAST)}")
     return 0
 
 

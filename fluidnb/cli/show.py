@@ -31,8 +31,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Show programs."""
+    from fluidnb.code_generator.listing import is_generated
     from fluidnb.viz import dot_text, program_lines, program_svg
 
+    if is_generated(options.what):
+        return _show_source(options)
     pictures = [_narrowed(picture, options.block) for picture in programs.open_programs(options)]
     if (options.svg or options.dot) and len(pictures) > 1:
         raise FluidError("A file takes one picture, and there are several programs.",
@@ -47,6 +50,20 @@ def run(options: Namespace) -> int:
         lines = _counts(picture) if options.ops else program_lines(picture, terminal_width(), options.limit)
         print_lines([[("", "")]] * (i > 0) + lines)
     programs.print_processing(options)
+    return 0
+
+
+def _show_source(options: Namespace) -> int:
+    """Show the operators of generated source beside their functions."""
+    from fluidnb.code_generator.listing import read_folder
+    from fluidnb.viz.program.source_code import source_lines
+
+    if options.svg or options.dot:
+        raise FluidError(f"{options.what} has generated source, which is no picture.", hint="show the model itself.")
+    title, rows, functions = read_folder(options.what)
+    counts = f"  {len(rows)} operators, {len({row.function for row in rows})} functions"
+    rows = [row for row in rows if options.block is None or row.block == options.block][: options.limit]
+    print_lines([[(title, "bold"), (counts, "dim")], [], *source_lines(rows, functions, terminal_width())])
     return 0
 
 
@@ -100,5 +117,6 @@ COMMAND = Command(
     "Show a saved model, or what a script builds.", arguments, run,
     example="examples:\n  fluidnb show saved/               the program of an inference model\n"
     "  fluidnb show train.py --block 1   a nested block of a script's program\n"
-    "  fluidnb show train.py --svg a.svg",
+    "  fluidnb show train.py --svg a.svg\n"
+    "  fluidnb show code/                generated source by operator",
 )  # fmt: skip

@@ -1,14 +1,16 @@
 """C functions for operators: the text of an operator with the dtypes and constants of one place where it is used."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpValueError
+from fluidnb.errors import EnforceNotMet, OpValueError, near
 from fluidnb.op import EMPTY, get_op
-from fluidnb.op.c_code import CCode, Constant, CText, Parameter, c_code_of, functions_of
+from fluidnb.op.c_code import CCode, Constant, CText, Parameter, all_c_code, c_code_of, functions_of, has_c_code
 from fluidnb.op.compile_context import CompileContext
 from fluidnb.proto.desc import OpDesc
 
@@ -34,8 +36,44 @@ class Argument:
     type: str
 
 
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the generated code.
+
+    Attributes:
+        name: its name in the program.
+        shape: its sizes.
+        dtype: its dtype.
+        kind: ``fed``, ``fetched``, ``parameter``, ``temporary``, or ``table`` of constants.
+        offset: its first byte in the arena, for temporaries.
+        lod: the feed whose offsets of sequences it has; empty without sequences.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    kind: str
+    offset: int = 0
+    lod: str = ""
+
+    @property
+    def count(self) -> int:
+        """The number of its elements."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its bytes."""
+        return self.count * self.dtype.itemsize
+
+    @property
+    def type(self) -> str:
+        """The type of C of its elements."""
+        return TYPES[self.dtype.name]
+
+
 @dataclass(slots=True)
-class Functions:
+class Texts:
     """The functions of a generated file; operators that need the same text share one.
 
     Attributes:
@@ -45,6 +83,37 @@ class Functions:
     texts: dict[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)  # text without its name -> name
     _counts: dict[str, int] = field(default_factory=dict)
+
+    def memory(self) -> dict[str, Variable]:
+        """The variables that functions need beside those of the program."""
+        return {}
+
+    def shared(self, type: str, comment: str, parameters: str, body: str) -> str:
+        """The name of a function of an operator; it is added to the file unless it is there.
+
+        Args:
+            type: type of the operator.
+            comment: the lines above it.
+            parameters: its parameters.
+            body: the lines between its braces.
+        """
+        key = f"{type}({parameters})\n{body}"
+        if key not in self._names:
+            count = self._counts[type] = self._counts.get(type, 0) + 1
+            name = self._names[key] = f"op_{type}" + (f"_{count}" if count > 1 else "")
+            above = "".join(f"// {line}\n" for line in comment.splitlines())
+            self.texts[name] = f"{above}static void {name}({parameters}) {{\n{body}}}\n"
+        return self._names[key]
+
+
+class NoCode(EnforceNotMet):
+    """An operator that has no code for these operands; it is listed with the others."""
+
+
+class Functions(Texts):
+    """The functions of a C file: the operators' C code with the dtypes and constants of each place of use."""
+
+    language = "C"
 
     def add(self, op: OpDesc, sequences: int) -> tuple[str, list[Argument]]:
         """The function of an operator and what it is called with.
@@ -69,13 +138,18 @@ class Functions:
         lines = [*_declared(constants, body, types.get("T", "float"))]
         body = self._with_helpers(code, _typed(_spelled(body, constants), types), types)
         parameters = ", ".join(_parameter(a, op) for a in arguments)
-        key = f"{op.optype}({parameters})\n" + "".join(lines) + body
-        if key not in self._names:
-            count = self._counts[op.optype] = self._counts.get(op.optype, 0) + 1
-            name = self._names[key] = f"op_{op.optype}" + (f"_{count}" if count > 1 else "")
-            above = "".join(f"// {line}\n" for line in _spelled(text.comment, constants).splitlines())
-            self.texts[name] = f"{above}static void {name}({parameters}) {{\n{''.join(lines)}{body}}}\n"
-        return self._names[key], arguments
+        above = _typed(_spelled(text.comment, constants), types)
+        return self.shared(op.optype, above, parameters, "".join(lines) + body), arguments
+
+    @staticmethod
+    def missing(op: OpDesc) -> bool:
+        """Whether an operator has no C code."""
+        return not has_c_code(op.optype)
+
+    @staticmethod
+    def hint(type: str) -> str:
+        """Advice about an operator without C code."""
+        return near(type, all_c_code()) or "clone(for_test=True) and prune drop what inference does not need."
 
     def _with_helpers(self, code: CCode, body: str, types: Mapping[str, str]) -> str:
         """A body that calls helpers of its dtype; they are added to the file."""

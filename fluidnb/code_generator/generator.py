@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 
 from fluidnb.arguments import checked
+from fluidnb.code_generator.cuda_functions import CudaFunctions
+from fluidnb.code_generator.cuda_text import CudaText
+from fluidnb.code_generator.functions import Functions
+from fluidnb.code_generator.listing import INDEX, index_of
 from fluidnb.code_generator.model_text import ModelText
 from fluidnb.code_generator.names import comment
 from fluidnb.code_generator.plan import Plan, planned
-from fluidnb.code_generator.project import MAKEFILE, main_file, readme, tensor_bytes
+from fluidnb.code_generator.project import CUDA_MAKEFILE, MAKEFILE, NODE, build_flags, main_file, readme, tensor_bytes
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.extras import command as install_command
 from fluidnb.files.atomic_write import atomic_write
@@ -35,6 +39,8 @@ Feeds = str | Variable | Sequence[str | Variable] | Mapping[str, Sequence[int]]
 Fetches = str | Variable | Sequence[Variable | str]
 #: Seconds that a compiler may take.
 PATIENCE = 600
+#: Languages of generated source.
+TARGETS = ("c", "cuda")
 
 
 @checked
@@ -45,7 +51,7 @@ class CodeGenerator:
         program: the program; default the main program. Programs that train become a training step.
         feeds: names of the fed variables, or name -> sizes where a declaration leaves sizes open.
         fetches: the variables to compute, or their names.
-        target: ``c``.
+        target: ``c``; ``cuda`` launches the executor's kernels by the driver API.
         scope: has the parameters; default the global scope.
         batch: the size of a declared -1; the number of sequences in feeds that have any. Such a feed needs sizes, its
             most rows first: ``feeds={"words": [40, 1]}``.
@@ -69,10 +75,12 @@ class CodeGenerator:
         self, program: Program | None = None, feeds: Feeds = (), fetches: Fetches = (), target: str = "c",
         scope: Scope | None = None, batch: int = 1, embed_weights: bool = False,
     ) -> None:  # fmt: skip
-        if target != "c":
+        if target not in TARGETS:
             raise OpValueError(
-                f"There is no target {target}.", expected="target='c'", received=target, hint=near(target, ["c"])
-            )
+                f"There is no target {target}.", expected="target='c' or target='cuda'", received=target,
+                hint=near(target, TARGETS),
+            )  # fmt: skip
+        self._target = target
         self._batch, self._embeds = batch, embed_weights
         self._scope = scope
         self._ready: ModelText | None = None
@@ -104,10 +112,12 @@ class CodeGenerator:
         whole = fold_shapes(whole, shapes)
         whole = whole if trains else prune(whole, names)
         self._scope = global_scope() if scope is None else scope
-        plan = planned(whole, shapes, names, self._batch)
+        on_cuda = self._target == "cuda"
+        functions = CudaFunctions(seed=program.random_seed or 1) if on_cuda else Functions()
+        plan = planned(whole, shapes, names, self._batch, functions)
         values = self._values(plan) if self._embeds else None
         title = f"{comment(', '.join(names))} of {comment(', '.join(shapes)) or 'nothing'}"
-        self._ready = ModelText(plan, title, values)
+        self._ready = (CudaText if on_cuda else ModelText)(plan, title, values)
         return self._ready.source()
 
     @property
@@ -136,16 +146,20 @@ class CodeGenerator:
     @property
     def files(self) -> dict[str, str]:
         """The text of each file by name, without ``weights.bin``."""
-        return {
-            "model.h": self._text.header(), "model.c": self._text.source(), "main.c": main_file(self._text),
-            "Makefile": MAKEFILE, "README.md": readme(self._text),
-        }  # fmt: skip
+        text = self._text
+        files = {"model.h": text.header(), "model.c": text.source(), "main.c": main_file(text)}
+        if isinstance(text, CudaText):
+            files |= {"model.cu": text.kernels(), "Makefile": CUDA_MAKEFILE}
+        else:
+            files |= {"model.mjs": NODE, "Makefile": MAKEFILE}
+        return files | {"README.md": readme(text), INDEX: index_of(text)}
 
     def source(self, file: str = "model.c") -> str:
         """The text of one of the files.
 
         Args:
-            file: ``model.c``, ``model.h``, ``main.c``, ``Makefile`` or ``README.md``.
+            file: ``model.c``, ``model.h``, ``main.c``, ``Makefile``, ``README.md``, ``operators.json``, ``model.mjs``,
+                or ``model.cu`` of CUDA.
         """
         files = self.files
         if file not in files:
@@ -197,7 +211,7 @@ class CodeGenerator:
     def build(
         self, cc: str | None = None, dirname: str | os.PathLike[str] | None = None, flags: Sequence[str] = ("-O3",)
     ) -> str:
-        """Compiles the program.
+        """Compiles the program; for CUDA with the headers and libraries in ``$CUDA_HOME``, or /usr/local/cuda.
 
         Args:
             cc: the compiler, with flags; default ``$CC``, gcc, clang or the package ziglang.
@@ -216,8 +230,8 @@ class CodeGenerator:
             self.save(dirname)
         elif self._folder is None:
             self.save(tempfile.mkdtemp(prefix="fluidnb-"))
-        folder = str(self._folder)
-        command += ["-std=c11", *flags, "main.c", "model.c", "-o", "model", "-lm"]
+        folder = os.path.abspath(str(self._folder))
+        command += ["-std=c11", *flags, "main.c", "model.c", "-o", "model", *build_flags(self._text, folder)]
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
             status, said = done.returncode, done.stderr.strip()[-2000:]

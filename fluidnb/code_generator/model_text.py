@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from fluidnb.code_generator.functions import number
+from fluidnb.code_generator.functions import Variable, number
 from fluidnb.code_generator.names import Names, comment
-from fluidnb.code_generator.plan import Call, Plan, Variable
+from fluidnb.code_generator.plan import Call, Plan
 from fluidnb.program.pseudo_code import op_code
 from fluidnb.values.dtypes import var_type
 
@@ -20,13 +20,18 @@ _HEADER = """#ifndef MODEL_H
 
 
 class ModelText:
-    """The text of a planned program.
+    """The text of a planned program in C.
 
     Args:
         plan: what is generated.
         title: what the program is called in the comments at the top.
         embedded: values of parameters that are written into the source; None where ``weights.bin`` has them.
     """
+
+    #: What ``model.h`` declares beside the program and its parameters.
+    declared = ""
+    #: Statements after parameters are read, and before they are written.
+    after_load, before_save = "", ""
 
     def __init__(self, plan: Plan, title: str, embedded: Mapping[str, np.ndarray] | None) -> None:
         self.plan, self.title, self.embedded = plan, title, embedded
@@ -64,7 +69,8 @@ class ModelText:
                 lines.append(" rows behind the last one are zero\n")
         lines += [f"//   {self._described(v, '_out')}, written\n" for v in self._of(self.plan.fetches)]
         lines.append(self.signature() + ";\n\n")
-        if self.plan.parameters:
+        lines.append(self.declared)
+        if self.plan.parameters and not self._is_constant:
             lines.append("// Reads the parameters from a file; 0, or -1 where the file does not fit.\n")
             lines.append("int model_load(const char *path);\n\n")
             lines.append("// Writes the parameters into a file that model_load and Paddle read; 0, or -1 on failure.\n")
@@ -82,15 +88,36 @@ class ModelText:
     def _source(self) -> Iterator[str]:
         yield f"// {comment(self.title)}\n//\n"
         yield "// Written by fluidnb. Each operator is a function; block_0 calls them in order.\n"
-        yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n'
-        yield "#include <tgmath.h>\n\n// ---- memory\n\n"
+        yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <string.h>\n'
+        yield "#include <tgmath.h>\n#ifndef MODEL_SMALL\n#include <stdio.h>\n#endif\n"
+        if any("USE_CBLAS" in text for text in self.plan.functions.texts.values()):
+            yield "#ifdef USE_CBLAS\n#include <cblas.h>\n#endif\n"
+        yield "\n// ---- memory\n\n"
         if self.plan.arena_size:
             yield "// Temporary variables; those that are never needed at once share bytes.\n"
             yield f"static _Alignas(64) unsigned char arena[{self.plan.arena_size}];\n\n"
         for v in self.plan.parameters:
             yield f"// {self._described(v)}\n"
-            yield f"static {v.type} parameter_{self.names[v.name]}[{max(v.count, 1)}]{self._values(v)};\n"
+            constant = "const " * self._is_constant
+            yield f"static {constant}{v.type} parameter_{self.names[v.name]}[{max(v.count, 1)}]{self._values(v)};\n"
+        if self.plan.parameters and self.embedded is None:
+            yield '#ifdef MODEL_SMALL\n#error "parameters have to be in the source: generate it with --embed-weights"\n'
+            yield "#endif\n"
         yield from self._scopes()
+        yield from self._operators()
+        yield from self._entry()
+        if self.plan.parameters and not self._is_constant:
+            yield "\n#ifndef MODEL_SMALL\n"
+            yield from self._files()
+            yield "#endif\n"
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether parameters are constants of the source."""
+        return self.embedded is not None and not self.plan.trains
+
+    def _operators(self) -> Iterator[str]:
+        """The functions of operators, and of the blocks that call them."""
         yield "// ---- operators\n\n"
         for text in self.plan.functions.texts.values():
             yield text + "\n"
@@ -102,15 +129,15 @@ class ModelText:
             for call in self.plan.calls[index]:
                 yield from self._call(call)
             yield "}\n"
-        yield from self._entry()
-        if self.plan.parameters:
-            yield from self._files()
 
     def _values(self, v: Variable) -> str:
         """The initializer of an embedded parameter."""
-        if self.embedded is None:
-            return ""
-        flat = self.embedded[v.name].reshape(-1)
+        return "" if self.embedded is None else self._listed(v, self.embedded[v.name])
+
+    @staticmethod
+    def _listed(v: Variable, values: np.ndarray) -> str:
+        """An array as an initializer."""
+        flat = values.reshape(-1)
         real = v.dtype.kind == "f"
         items = [number(float(x), v.type) if real else str(int(x)) for x in flat]
         rows = [", ".join(items[i : i + 12]) for i in range(0, len(items), 12)]
@@ -126,7 +153,7 @@ class ModelText:
             for v in there:
                 if v.lod == v.name:
                     yield f"    const int64_t *{self.names[v.name]}_lod;  // the offsets of its sequences\n"
-                const = "const " if v.kind == "fed" else ""
+                const = "const " if v.kind == "fed" or (v.kind == "parameter" and self._is_constant) else ""
                 yield f"    {const}{v.type} *{self.names[v.name]};  // {self._described(v)}, {v.kind}\n"
             yield f"}} scope_{index} = {{\n"
             for v in there:
@@ -147,7 +174,7 @@ class ModelText:
         place = "" if where is None else f"  // {comment(f'{where.short()}: {where.source}')}"
         if call.block >= 0:
             word = "while" if call.op.optype == "while" else "if"
-            yield f"    {word} (*{self._at(call.condition)}) block_{call.block}();{place}\n"
+            yield f"    {word} ({self._condition(call.condition)}) block_{call.block}();{place}\n"
             return
         yield f"    // {comment(op_code(call.op))}\n"
         arguments = []
@@ -162,6 +189,10 @@ class ModelText:
             else:
                 arguments.append(self._at(argument.names[0]) if argument.names else "NULL")
         yield f"    {call.function}({', '.join(arguments)});{place}\n"
+
+    def _condition(self, name: str) -> str:
+        """The value of a condition."""
+        return f"*{self._at(name)}"
 
     def _entry(self) -> Iterator[str]:
         yield f"\n{self.signature()} {{\n"
@@ -182,8 +213,9 @@ class ModelText:
         yield " &&\n        ".join(
             f"read_tensor(file, parameter_{self.names[v.name]}, {v.size})" for v in self.plan.parameters
         )  # fmt: skip
-        yield ";\n    fclose(file);\n    return fine ? 0 : -1;\n}\n"
-        yield "\nint model_save(const char *path) {\n    FILE *file = fopen(path, \"wb\");\n    if (!file) return -1;\n"
+        yield f";\n    fclose(file);\n{self.after_load}    return fine ? 0 : -1;\n}}\n"
+        yield f"\nint model_save(const char *path) {{\n{self.before_save}"
+        yield "    FILE *file = fopen(path, \"wb\");\n    if (!file) return -1;\n"
         for v in self.plan.parameters:
             sizes = ", ".join(map(str, v.shape))
             yield f"    const int64_t shape_{self.names[v.name]}[] = {{{sizes or 0}}};\n"

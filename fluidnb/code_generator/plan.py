@@ -4,15 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
-
-from fluidnb.code_generator.functions import TYPES, Argument, Functions
-from fluidnb.errors import OpValueError, near
+from fluidnb.code_generator.cuda_functions import CudaFunctions
+from fluidnb.code_generator.functions import TYPES, Argument, Functions, NoCode, Variable
+from fluidnb.errors import OpValueError
 from fluidnb.memory import arena
 from fluidnb.op import get_op
-from fluidnb.op.c_code import all_c_code, c_code_of, has_c_code
+from fluidnb.op.c_code import c_code_of
 from fluidnb.program import Program
 from fluidnb.program.pseudo_code import op_code
 from fluidnb.program.shapes import with_shapes
@@ -25,42 +23,6 @@ CONTROL = ("while", "conditional_block")
 _ENDS = ("feed", "fetch")
 #: Elements of a variable at most: sizes are constants of type int.
 _MOST = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable of the generated code.
-
-    Attributes:
-        name: its name in the program.
-        shape: its sizes.
-        dtype: its dtype.
-        kind: ``fed``, ``fetched``, ``parameter`` or ``temporary``.
-        offset: its first byte in the arena, for temporaries.
-        lod: the feed whose offsets of sequences it has; empty without sequences.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    kind: str
-    offset: int = 0
-    lod: str = ""
-
-    @property
-    def count(self) -> int:
-        """The number of its elements."""
-        return math.prod(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of its bytes."""
-        return self.count * self.dtype.itemsize
-
-    @property
-    def type(self) -> str:
-        """The type of C of its elements."""
-        return TYPES[self.dtype.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +63,7 @@ class Plan:
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
-    functions: Functions = field(default_factory=Functions)
+    functions: Functions | CudaFunctions
     calls: dict[int, list[Call]] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     homes: dict[str, int] = field(default_factory=dict)
@@ -117,23 +79,36 @@ class Plan:
 
 
 def planned(
-    program: Program, feed_shapes: Mapping[str, Sequence[int]], fetches: Sequence[str], sequences: int = 1
-) -> Plan:
+    program: Program, feed_shapes: Mapping[str, Sequence[int]], fetches: Sequence[str], sequences: int = 1,
+    functions: Functions | CudaFunctions | None = None,
+) -> Plan:  # fmt: skip
     """Plans the code of a program for fixed sizes of its feeds.
 
     Args:
         sequences: the number of sequences in feeds that have any; the size of such a feed is its most rows.
+        functions: makes the functions of operators; default C.
 
     Raises:
-        OpValueError: operators without C code, all listed with their counts; or a size that is not known.
+        OpValueError: operators without code, all listed with their counts; or a size that is not known.
     """
     sized = with_shapes(program, {name: tuple(shape) for name, shape in feed_shapes.items()})
     desc = sized.desc
-    plan = Plan(tuple(feed_shapes), tuple(fetches), sequences=sequences)
-    _refuse_missing(desc)
+    plan = Plan(tuple(feed_shapes), tuple(fetches), functions or Functions(), sequences=sequences)
+    ops = [op for _, _, op in each_op(desc) if op.optype not in (*CONTROL, *_ENDS)]
+    _refuse(plan, Counter(op.optype for op in ops if plan.functions.missing(op)))
     _follow_sequences(plan, desc)
+    missing: Counter[str] = Counter()
+    reason = ""
     for home in _blocks(desc, 0):
-        plan.calls[home.idx] = [_call(plan, op) for op in home.ops if op.optype not in _ENDS]
+        plan.calls[home.idx] = calls = []
+        for op in home.ops:
+            if op.optype not in _ENDS:
+                try:
+                    calls.append(_call(plan, op))
+                except NoCode as error:
+                    missing[op.optype] += 1
+                    reason = reason or error.summary
+    _refuse(plan, missing, reason)
     _place(plan, desc)
     return plan
 
@@ -147,17 +122,15 @@ def _blocks(desc: ProgramDesc, index: int) -> Iterator[BlockDesc]:
             yield from _blocks(desc, inner)
 
 
-def _refuse_missing(desc: ProgramDesc) -> None:
-    """Raises an error that lists all operators without C code."""
-    missing = Counter(op.optype for _, _, op in each_op(desc) if op.optype not in (*CONTROL, *_ENDS))
-    missing = Counter({type: n for type, n in missing.items() if not has_c_code(type)})
+def _refuse(plan: Plan, missing: Counter[str], reason: str = "") -> None:
+    """Raises an error that lists all operators without code."""
     if missing:
         listed = ", ".join(f"{type} ({n})" for type, n in missing.most_common())
-        first = missing.most_common(1)[0][0]
+        language = plan.functions.language
         raise OpValueError(
-            f"Operators without C code: {listed}.", expected="operators with C code",
-            received=f"{sum(missing.values())} operators without",
-            hint=near(first, all_c_code()) or "clone(for_test=True) and prune drop what inference does not need.",
+            f"Operators without {language} code: {listed}.", expected=f"operators with {language} code",
+            received=reason or f"{missing.total()} operators without",
+            hint=plan.functions.hint(missing.most_common(1)[0][0]),
         )  # fmt: skip
 
 
@@ -169,8 +142,12 @@ def _follow_sequences(plan: Plan, desc: ProgramDesc) -> None:
     """
     top = desc.blocks[0].vars
     plan.lods = {name: name for name in plan.feeds if name in top and top[name].lod_level()}
-    if any(top[name].lod_level() > 1 for name in plan.lods):
-        raise OpValueError("Sequences of sequences have no C code.", expected="lod_level 1", received="more levels")
+    most_levels = 1 if isinstance(plan.functions, Functions) else 0
+    if any(top[name].lod_level() > most_levels for name in plan.lods):
+        raise OpValueError(
+            f"Sequences{' of sequences' * most_levels} have no {plan.functions.language} code.",
+            expected=f"lod_level {most_levels}", received=f"lod_level {max(top[n].lod_level() for n in plan.lods)}",
+        )  # fmt: skip
     if not plan.lods:
         return
     most = {name: top[name].shape()[0] for name in plan.lods}
@@ -229,7 +206,11 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
     end = len(plan.calls[0])
     for name in plan.fetches:
         lives.setdefault(name, [0, end])[1] = end
+    own = plan.functions.memory()
     for name in lives:
+        if name in own:
+            plan.variables[name], plan.homes[name] = own[name], 0
+            continue
         home, var = _declared(desc, name)
         plan.homes[name] = home
         shape, dtype = tuple(var.shape()), np_dtype(var.dtype())

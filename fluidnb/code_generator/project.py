@@ -1,28 +1,86 @@
 """The files around a generated model: ``main.c``, ``Makefile`` and ``README.md``."""
 
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from fluidnb.code_generator.cuda_text import CudaText
+from fluidnb.code_generator.functions import Variable
 from fluidnb.code_generator.model_text import ModelText, dtype_number
-from fluidnb.code_generator.plan import Variable
 
-MAKEFILE = """# make builds the program; make CC=clang with another compiler; make check runs it under sanitizers.
+#: Flags of a compiler for a fast program on this machine.
+FAST = ("-O3", "-march=native", "-ffp-contract=fast")
+_CLOCKS = "-D_WASI_EMULATED_PROCESS_CLOCKS -lwasi-emulated-process-clocks"
+MAKEFILE = f"""# make builds the program; make CC=clang by another compiler, make BLAS=openblas with products by CBLAS.
+# make checked builds it with sanitizers, make model.wasm as WebAssembly, which node model.mjs runs.
+# make small compiles model.c without files and heap, for small devices, and prints its sizes.
 CC ?= cc
-CFLAGS ?= -O3 -march=native
+ZIG ?= python3 -m ziglang
+CFLAGS ?= {" ".join(FAST)}
 WARNINGS = -std=c11 -Wall -Wextra -Wconversion
+BLAS_FLAGS = $(if $(BLAS),-DUSE_CBLAS)
+LIBRARIES = $(if $(BLAS),-l$(BLAS)) -lm
 
 model: main.c model.c model.h
-\t$(CC) $(WARNINGS) $(CFLAGS) main.c model.c -o $@ -lm
+\t$(CC) $(WARNINGS) $(CFLAGS) $(BLAS_FLAGS) main.c model.c -o $@ $(LIBRARIES)
 
 checked: main.c model.c model.h
 \t$(CC) $(WARNINGS) -g -fsanitize=address,undefined main.c model.c -o $@ -lm
 
+model.wasm: main.c model.c model.h
+\t$(ZIG) cc --target=wasm32-wasi $(WARNINGS) -O3 -msimd128 -s {_CLOCKS} main.c model.c -o $@ -lm
+
+small: model.c model.h
+\t$(CC) $(WARNINGS) -Os -DMODEL_SMALL -fstack-usage -c model.c -o small.o
+\t@size small.o | awk 'NR == 2 {{ print "flash  " $$1 + $$2 " bytes"; print "RAM    " $$2 + $$3 " bytes" }}'
+\t@awk '$$2 > most {{ most = $$2 }} END {{ print "stack  " most " bytes in a function at most" }}' small.su
+
 clean:
-\trm -f model checked
+\trm -f model checked model.wasm small.o small.su
 """
+#: Runs ``model.wasm`` where WASI has no files but those of the working directory.
+NODE = """// node model.mjs WEIGHTS IN OUT [TIMES] runs model.wasm; paths are relative to the working directory.
+import { readFile } from "node:fs/promises";
+import { WASI } from "node:wasi";
+
+const wasi = new WASI({
+    version: "preview1",
+    args: ["model", ...process.argv.slice(2)],
+    preopens: { ".": process.cwd() },
+    returnOnExit: true,
+});
+const code = await WebAssembly.compile(await readFile(new URL("model.wasm", import.meta.url)));
+process.exitCode = wasi.start(await WebAssembly.instantiate(code, wasi.getImportObject()));
+"""
+
+CUDA_MAKEFILE = """# make builds the program; CUDA is where CUDA's headers and libraries are.
+CC ?= cc
+CUDA ?= /usr/local/cuda
+CFLAGS ?= -O2
+WARNINGS = -std=c11 -Wall -Wextra -Wconversion
+PLACES = -DMODEL_CU='"$(CURDIR)/model.cu"' -DCUDA_INCLUDE='"$(CUDA)/include"' -isystem $(CUDA)/include
+LIBRARIES = -L$(CUDA)/lib64 -L$(CUDA)/lib64/stubs -Wl,-rpath,$(CUDA)/lib64 -lcuda -lnvrtc -lm
+
+model: main.c model.c model.h
+\t$(CC) $(WARNINGS) $(CFLAGS) $(PLACES) main.c model.c -o $@ $(LIBRARIES)
+
+clean:
+\trm -f model
+"""
+
+
+def build_flags(text: ModelText, folder: str) -> list[str]:
+    """Flags of a compiler for the C files of a folder: places and libraries."""
+    if not isinstance(text, CudaText):
+        return ["-lm"]
+    cuda = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    libraries = [f"-L{cuda}/lib64", f"-L{cuda}/lib64/stubs", f"-Wl,-rpath,{cuda}/lib64", "-lcuda", "-lnvrtc", "-lm"]
+    places = [f'-DMODEL_CU="{folder}/model.cu"', f'-DCUDA_INCLUDE="{cuda}/include"', "-isystem", f"{cuda}/include"]
+    return places + libraries
+
 
 _MAIN = """// Runs the model on tensors in files: model WEIGHTS IN OUT [TIMES]
 //
@@ -53,7 +111,8 @@ static void read_values(const char *folder, const char *name, void *values, size
     if (levels != (offsets ? 1 : 0)) fail("another number of levels of sequences in", path);
     if (offsets) {
         uint64_t bytes;
-        if (fread(&bytes, 8, 1, file) != 1 || bytes != 8 * (sequences + 1) || fread(offsets, 1, bytes, file) != bytes)
+        const size_t wanted = 8 * (sequences + 1);
+        if (fread(&bytes, 8, 1, file) != 1 || bytes != wanted || fread(offsets, 1, wanted, file) != wanted)
             fail("another number of sequences in", path);
         for (size_t i = 0; i < sequences; ++i)
             if (offsets[0] || offsets[i] > offsets[i + 1]) fail("no offsets of sequences in", path);
@@ -88,6 +147,8 @@ def main_file(text: ModelText) -> str:
     feeds = [plan.variables[n] for n in plan.feeds if n in plan.variables]
     fetches = [plan.variables[n] for n in plan.fetches if n in plan.variables]
     lines = [_MAIN]
+    if isinstance(text, CudaText):
+        lines.append('#ifndef MODEL_CU\n#define MODEL_CU "model.cu"\n#endif\n\n')
     lines += [f"static {v.type} in_{names[v.name]}[{max(v.count, 1)}];\n" for v in feeds]
     lines += [f"static int64_t lod_{names[v.name]}[{plan.sequences + 1}];\n" for v in feeds if v.lod]
     lines += [f"static {v.type} out_{names[v.name]}[{max(v.count, 1)}];\n" for v in fetches]
@@ -95,6 +156,8 @@ def main_file(text: ModelText) -> str:
     arguments += [f"out_{names[v.name]}" for v in fetches]
     lines.append("\nint main(int count, char **words) {\n")
     lines.append('    if (count < 4) fail("usage: model WEIGHTS IN OUT [TIMES]", "");\n')
+    if isinstance(text, CudaText):
+        lines.append('    if (model_open(MODEL_CU)) fail("cannot read", MODEL_CU);\n')
     if plan.parameters and text.embedded is None:
         lines.append('    if (model_load(words[1])) fail("parameters do not fit:", words[1]);\n')
     for v in feeds:
@@ -139,13 +202,26 @@ def _varint(number: int) -> bytes:
     return bytes([*out, number])
 
 
+_NEEDS = (
+    "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n"
+    "`make BLAS=openblas` takes products from a CBLAS; `make model.wasm` builds WebAssembly with zig, which\n"
+    "`node model.mjs weights.bin IN OUT` runs. `make small` compiles a program with its parameters in the source\n"
+    "for small devices, and prints the sizes of flash and RAM.\n\n"
+)
+_NEEDS_CUDA = (
+    "Source of a program on a GPU, written by fluidnb; it needs a C compiler, CUDA's driver and NVRTC.\n\n"
+    "`model.cu` has the kernels, which NVRTC compiles when the program starts; `model.c` launches them in order, a\n"
+    "function for each operator. `make CUDA=/usr/local/cuda-13` builds it with another CUDA.\n\n"
+)
+
+
 def readme(text: ModelText) -> str:
     """``README.md`` of a model."""
     plan = text.plan
     parameters = sum(v.size for v in plan.parameters)
     lines = [
         f"# {text.title}\n\n",
-        "C11 source of a program, written by fluidnb; it needs a C compiler and the math library alone.\n\n",
+        _NEEDS_CUDA if isinstance(text, CudaText) else _NEEDS,
         "    make\n    ./model weights.bin IN OUT 100\n\n",
         "`IN` has a file `NAME.tensor` for each feed, in Paddle's tensor format; `OUT` gets one for each fetch.\n\n",
         "| | name in C | shape | dtype |\n|---|---|---|---|\n",

@@ -27,8 +27,10 @@ from fluidnb.viz.program.block_tree import read_tree, tree_lines
 from fluidnb.viz.program.graph_level import level, part
 from fluidnb.viz.program.graph_text import graph_lines
 from fluidnb.viz.program.reader import read_program
+from fluidnb.viz.program.source_code import source_lines
 from fluidnb.viz.program.uses import uses_lines, uses_of
 from fluidnb.viz.session.difference import Difference, difference, difference_lines, value_at
+from fluidnb.viz.session.operator_code import read_code
 from fluidnb.viz.session.panel_values import find_value
 from fluidnb.viz.session.text import breakpoint_lines, finding_lines, history_lines, session_lines
 from fluidnb.viz.session.values import read_values
@@ -308,6 +310,15 @@ def _scope(session: Session, rest: str, width: int) -> list[Line]:
 def _tree(session: Session, rest: str, width: int) -> list[Line]:
     """Show the tree of blocks, with the number of operators of each role."""
     return tree_lines(read_tree(session.program), width, roles=True)
+
+
+@_command("code", example="code", usage="[NUMBER]")
+def _code(session: Session, rest: str, width: int) -> list[Line]:
+    """Show an operator beside its function in C, the current one or that of a number in this block."""
+    if rest and not rest.isdigit():
+        raise OpValueError("An operator is a number in this block.", expected="code 3", received=rest)
+    found = session.inspect(read_code, session.program, int(rest) if rest else None)
+    return source_lines([found.row], {found.row.function: found.text}, width)
 
 
 @_command("graph", example="graph 0:1-4", usage="[BLOCK or BLOCK:FIRST-LAST]")

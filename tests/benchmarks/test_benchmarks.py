@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from tests.benchmarks import generated_code
 from tests.benchmarks.driver import Result, measure
 from tests.benchmarks.peers import fluidnb_peer
 from tests.benchmarks.report import record, table, verdict
@@ -113,3 +114,12 @@ def test_the_report_tells_a_goal_that_is_met_from_one_that_is_missed() -> None:
     assert verdict(work, [torch]) == "goal <= 0.25x torch: not measured"
     kept = record({"a": [Result("fluidnb", cpu=[22.0]), torch]})["works"]["a"]
     assert kept["ratio"] == 0.2 and kept["peers"]["torch"]["median_cpu"] == 110.0
+
+
+@pytest.mark.slow
+def test_generated_code_beside_executors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert generated_code.main(["mlp", "--batches", "4", "--rounds", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[16:34].strip() for line in lines[1:3]] == ["executor", "C"]
+    size, memory = map(float, lines[2].split()[-2:])
+    assert 10 < size < 200 and 1 < memory < 20

@@ -226,3 +226,17 @@ def test_the_line_of_the_next_operator_is_marked(notebook: Open) -> None:
     panel.root.locator(".fp-state", has_text="done").wait_for()
     panel.lit()
     assert not nb.errors
+
+
+def test_the_next_operator_in_c(notebook: Open, shots: Path) -> None:
+    nb, panel = opened(notebook)
+    panel.at(0, reason="entry")
+    code = panel.root.locator(".fp-code")
+    assert code.locator("pre").inner_text() == ""
+    code.locator("summary").click()
+    code.locator("pre", has_text="static void op_mul(const float *X, const float *Y, float *Out)").wait_for()
+    panel.press("step")
+    code.locator("pre", has_text="static void op_elementwise_add(").wait_for()
+    nb.page.screenshot(path=shots / "panel_code.png")
+    code.locator("summary").click()
+    code.locator("pre", has_text="static").wait_for(state="hidden")

@@ -73,7 +73,8 @@ def test_the_files_and_their_texts(tmp_path: Path) -> None:
     assert text == generator.source() and "static void op_tanh(const float *X, float *Out)" in text
     assert re.search(r"op_mul\(.*\);  // test_generator\.py:\d+: return layers\.fc", text)
     names = [os.path.basename(f) for f in generator.save(tmp_path / "code")]
-    assert names == ["Makefile", "README.md", "main.c", "model.c", "model.h", "weights.bin"]
+    texts = ["Makefile", "README.md", "main.c", "model.c", "model.h", "model.mjs", "operators.json"]
+    assert names == [*texts, "weights.bin"]
     assert "void model_run(const float *x, float *fc_1_tmp_2_out);" in generator.source("model.h")
     with pytest.raises(NotFound, match="There is no file model.cc"):
         generator.source("model.cc")

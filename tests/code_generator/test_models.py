@@ -1,6 +1,10 @@
 """Whole models as C: inference and training steps, compared with the executor."""
 
+import importlib.util
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.code_generator import CodeGenerator
-from tests.code_generator.batch import CProgram, close
+from tests.code_generator import blas
+from tests.code_generator.batch import WARNINGS, CProgram, close
 
 L = fluid.layers
 _rng = np.random.default_rng(5)
@@ -71,6 +76,8 @@ def transformer() -> Any:
     return L.fc(L.reduce_mean(h, dim=1), 4, act="softmax")
 
 
+#: The command of clang: itself, or zig's.
+CLANG = shutil.which("clang") or (f"{sys.executable} -m ziglang cc" if importlib.util.find_spec("ziglang") else "")
 MODELS: list[Callable[[], Any]] = [mlp, lenet, resnet, mobilenet, transformer]
 BATCH = 3
 
@@ -107,6 +114,34 @@ def test_inference_in_c(model: Callable[[], Any], tmp_path: Path) -> None:
         [want] = fluid.Executor(fluid.CPUPlace()).run(test, feed=feed | _feed(main) | feed, fetch_list=[probabilities])
         code = CodeGenerator(test, {"x": feed["x"].shape}, [probabilities])
         [got] = CProgram(code, tmp_path).run(feed)
+    close(got, want, model.__name__)
+
+
+@pytest.mark.skipif(not CLANG, reason="neither clang nor ziglang")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_clang_warns_of_nothing(model: Callable[[], Any], tmp_path: Path) -> None:
+    with fluid.scope_guard(fluid.Scope()):
+        main, loss, _ = _trained(model, lambda: fluid.optimizer.Adam(0.1))
+        code = CodeGenerator(main, {name: array.shape for name, array in _feed(main).items()}, [loss])
+        code.save(tmp_path / "code")
+    words = [*CLANG.split(), "-std=c11", "-Wshadow", *WARNINGS, "-c", "model.c", "main.c"]
+    done = subprocess.run(words, cwd=tmp_path / "code", capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.skipif(bool(blas.missing()), reason=blas.missing() or "there is a CBLAS")
+@pytest.mark.parametrize("model", [mlp, lenet, transformer], ids=lambda model: model.__name__)
+def test_training_with_products_by_cblas(model: Callable[[], Any], tmp_path: Path) -> None:
+    """A step of training whose products CBLAS computes; gcc warns of nothing."""
+    with fluid.scope_guard(fluid.Scope()):
+        main, loss, _ = _trained(model, lambda: fluid.optimizer.SGD(0.1))
+        feed = _feed(main)
+        code = CodeGenerator(main, {name: array.shape for name, array in feed.items()}, [loss])
+        program = code.build(blas.compiler_with_blas(tmp_path), tmp_path / "built", WARNINGS)
+        symbols = subprocess.run(["nm", "-u", program], capture_output=True, text=True, check=True).stdout
+        assert "scipy_cblas_sgemm64_" in symbols
+        [got] = code.run(feed, blas.compiler_with_blas(tmp_path))
+        [want] = fluid.Executor(fluid.CPUPlace()).run(main, feed=feed, fetch_list=[loss])
     close(got, want, model.__name__)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.code_generator import CodeGenerator
 from fluidnb.errors import OpValueError
-from tests.code_generator.batch import SANITIZERS, WARNINGS
+from tests.code_generator.batch import SANITIZERS, WARNINGS, CProgram
 
 layers = fluid.layers
 LENGTHS = [3, 0, 4, 1]
@@ -81,6 +82,52 @@ def test_a_training_step() -> None:
     np.testing.assert_allclose(first, second, rtol=1e-5)
     after_an_update = step.run(feed, STRICT)
     np.testing.assert_allclose(after_an_update, exe.run(feed=feed, fetch_list=[loss]), rtol=1e-5)
+
+
+def check_training(hidden: Any, folder: Path) -> None:
+    """Five steps of training in C and by the executor."""
+    label = layers.data("label", [1], dtype="int64")
+    scores = layers.fc(layers.sequence_pool(hidden, "average"), 3, act="softmax")
+    loss = layers.mean(layers.cross_entropy(scores, label))
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feed = {"words": words(), "label": np.array([[0], [1], [2], [1]])}
+    program = CProgram(CodeGenerator(feeds={"words": [10, 1], "label": [4, 1]}, fetches=[loss], batch=4), folder)
+    losses = []
+    for _ in range(5):
+        [got] = program.run(feed)
+        [want] = exe.run(feed=feed, fetch_list=[loss])
+        np.testing.assert_allclose(got, want, rtol=1e-4)
+        losses.append(float(want[0]))
+    assert losses[-1] < losses[0] - 0.01
+
+
+@pytest.mark.parametrize(
+    ("reverse", "peepholes", "cell"), [(False, True, "tanh"), (True, False, "relu"), (True, True, "identity")]
+)
+def test_training_of_an_lstm(reverse: bool, peepholes: bool, cell: str, tmp_path: Path) -> None:
+    projected = layers.fc(embedded(5), 4 * 6)
+    hidden, _ = layers.dynamic_lstm(
+        projected, 4 * 6, is_reverse=reverse, use_peepholes=peepholes, cell_activation=cell
+    )
+    check_training(hidden, tmp_path)
+
+
+@pytest.mark.parametrize(("reverse", "origin"), [(False, False), (True, True)])
+def test_training_of_a_gru(reverse: bool, origin: bool, tmp_path: Path) -> None:
+    projected = layers.fc(embedded(5), 3 * 6)
+    check_training(layers.dynamic_gru(projected, 6, is_reverse=reverse, origin_mode=origin), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_training_from_initial_states(kind: str, tmp_path: Path) -> None:
+    first = layers.fc(layers.sequence_pool(embedded(5), "sum"), 6)
+    if kind == "lstm":
+        hidden, _ = layers.dynamic_lstm(layers.fc(embedded(5), 4 * 6), 4 * 6, h_0=first, c_0=layers.scale(first, 0.5))
+    else:
+        hidden = layers.dynamic_gru(layers.fc(embedded(5), 3 * 6), 6, h_0=first)
+    check_training(hidden, tmp_path)
 
 
 def test_what_is_refused() -> None:

@@ -292,3 +292,15 @@ def test_nothing_is_read_while_no_page_shows_it(panel):
     assert settled(panel).position["at"] == 0
     panel.do_shown()
     assert settled(panel).position["at"] == 1
+
+
+def test_the_next_operator_in_c(panel):
+    assert panel.code == ""
+    panel.do_code(True)
+    until(lambda: "static void op_fill_constant" in panel.code)
+    panel.controls.do_move("step")
+    until(lambda: panel.position["at"] == 1)
+    panel.session.run_to("op log")
+    until(lambda: "op_log(" in panel.code)
+    panel.do_code(False)
+    until(lambda: panel.code == "")

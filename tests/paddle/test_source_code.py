@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import fluidnb as fluid
+from fluidnb_kernels import emulator
+from fluidnb_kernels.cuda import nvrtc
+from tests.code_generator.emulated import EmulatedProgram
 from tests.paddle.harness import in_paddle, load, require_paddle
 from tests.paddle.test_open import compare
 
@@ -19,6 +22,19 @@ STRICT = ("-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pe
 NAMES = (
     "resnet18", "mobilenet_v2", "transformer_encoder", "lstm_recogniser", "branches", "quantized_linear", "zero_d",
 )  # fmt: skip
+
+
+@pytest.mark.skipif(bool(emulator.missing() or nvrtc.missing()), reason="no g++, or no headers of CUDA")
+@pytest.mark.parametrize("name", ["lenet", "mobilenet_v2", "resnet18", "transformer_encoder"])
+def test_an_exported_model_on_cuda(name: str, tmp_path: Path) -> None:
+    require_paddle(VERSION)
+    in_paddle("paddle_export", tmp_path, name, version=VERSION)
+    feeds, wanted = load(tmp_path / name / "feeds.npz"), load(tmp_path / name / "outputs.npz")
+    model = fluid.open(str(tmp_path / name))
+    sizes = {v.name: feeds[v.name].shape for v in model.feeds}
+    code = fluid.transpiler.CodeGenerator(model.program, sizes, model.fetches, "cuda", model.scope)
+    found = EmulatedProgram(code, tmp_path / "built").run({v.name: feeds[v.name] for v in model.feeds})
+    compare(found, [wanted[str(i)] for i in range(len(wanted))], 1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)

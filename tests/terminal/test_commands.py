@@ -125,3 +125,24 @@ def test_the_difference_from_another_step():
         with pytest.raises(FluidError):
             run_command(d, wrong)
     d.close()
+
+
+def test_an_operator_beside_its_function_in_c(session: Session) -> None:
+    assert "static void op_increment(" in plain(run_command(session, "code"))
+    shown = plain(run_command(session, "code 1"))
+    assert "reduce_sum(X=x)" in shown and "test_commands.py:" in shown
+    assert "static void op_reduce_sum(const float *X, float *Out) {" in shown
+    with pytest.raises(FluidError, match="This block has no operator 9"):
+        run_command(session, "code 9")
+    with pytest.raises(FluidError, match="An operator is a number in this block"):
+        run_command(session, "code x")
+
+
+def test_an_operator_without_c_code() -> None:
+    x = layers.data("x", [2])
+    out = x.block.create_var(name="out", dtype="float32", shape=[-1, 2])
+    x.block.append_op("lgamma", {"X": x}, {"Out": out})
+    session = fluid.debug(feed={"x": np.ones((1, 2), "float32")})
+    with pytest.raises(FluidError, match=r"lgamma has no C code\."):
+        run_command(session, "code")
+    session.close()

@@ -35,28 +35,34 @@ void conv2d(const T *Input, const T *Filter, T *Output) {
             }
 }
 
-// The same as products: the elements of 16 windows are the columns of a matrix, which all filters of a group multiply.
+// The same as products: the elements of many windows are the columns of a matrix, which all filters of a group multiply.
 void conv2d_by_products(const T *Input, const T *Filter, T *Output) {
-    enum { MANY = 16, K = C * KH * KW, M = F / GROUPS };
+#ifdef USE_CBLAS
+    enum { MANY = OH * OW < 256 ? OH * OW : 256, K = C * KH * KW, M = F / GROUPS };
+#else
+    enum { MANY = 64 / sizeof(T), K = C * KH * KW, M = F / GROUPS };
+#endif
     static T columns[K * MANY], parts[M * MANY];
     for (ptrdiff_t n = 0; n < N; ++n)
         for (ptrdiff_t group = 0; group < GROUPS; ++group)
             for (ptrdiff_t first = 0; first < OH * OW; first += MANY) {
                 const ptrdiff_t count = OH * OW - first < MANY ? OH * OW - first : MANY;
-                ptrdiff_t h[MANY], w[MANY];
-                for (ptrdiff_t i = 0; i < MANY; ++i) {
-                    h[i] = i < count ? (first + i) / OW * SH - PH : -(H + KH * DH);  // outside where there is no window
-                    w[i] = (first + i) % OW * SW - PW;
-                }
-                for (ptrdiff_t c = 0, k = 0; c < C; ++c) {
-                    const T *x = Input + n * X_N + (group * C + c) * X_C;
-                    for (ptrdiff_t kh = 0; kh < KH; ++kh)
-                        for (ptrdiff_t kw = 0; kw < KW; ++kw, ++k)
-                            for (ptrdiff_t i = 0; i < MANY; ++i) {
-                                const ptrdiff_t y = h[i] + kh * DH, z = w[i] + kw * DW;
-                                const bool is_inside = y >= 0 && y < H && z >= 0 && z < W;
-                                columns[k * MANY + i] = is_inside ? x[y * X_H + z * X_W] : 0;
-                            }
+                for (ptrdiff_t i = 0, length; i < count; i += length) {  // windows side by side
+                    const ptrdiff_t row = (first + i) / OW, column = (first + i) % OW;
+                    length = OW - column < count - i ? OW - column : count - i;
+                    const T *x = Input + n * X_N + group * C * X_C;
+                    T *to = columns + i;
+                    for (ptrdiff_t k = 0; k < K; ++k, to += MANY) {
+                        const ptrdiff_t c = k / (KH * KW), kh = k / KW % KH, kw = k % KW;
+                        const ptrdiff_t h = row * SH - PH + kh * DH, w = column * SW - PW + kw * DW;
+                        const bool in_rows = h >= 0 && h < H, in_columns = w >= 0 && w + (length - 1) * SW < W;
+                        const T *from = x + c * X_C + h * X_H + w * X_W;
+                        if (in_rows && in_columns)
+                            for (ptrdiff_t j = 0; j < length; ++j) to[j] = from[j * SW * X_W];
+                        else
+                            for (ptrdiff_t j = 0; j < length; ++j)
+                                to[j] = in_rows && w + j * SW >= 0 && w + j * SW < W ? from[j * SW * X_W] : 0;
+                    }
                 }
                 product(Filter + group * M * K, columns, parts, M, K, MANY);
                 for (ptrdiff_t m = 0; m < M; ++m) {

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidnb.op import Array, Binder
+from fluidnb.op import Array, Binder, launches
 from fluidnb_kernels.cuda import cublas
 from fluidnb_kernels.cuda.source import Function, Source
-from fluidnb_kernels.cuda.types import CTYPES
+from fluidnb_kernels.cuda.types import CTYPES, address_of
 
 #: Dtypes that have products.
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -41,16 +41,20 @@ def gemm(
 
 def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, beta: float) -> None:
     """Launches a product: by cuBLAS on a device, by the kernel of ``gemm.cu`` on the host."""
+    sizes, rows, steps, batch = _layout(x, y, out, tx)
+    addresses = [address_of(a) for a in (x, y, out)]
+    if not isinstance(out, np.ndarray) and sizes[-1]:
+        return cublas.gemm(out.dtype.name, addresses, sizes, rows, steps, tx, ty, alpha, beta, batch)
+    call = call_of(out.dtype.name, addresses, sizes, rows, steps, tx, ty, alpha, beta, batch)
+    return call.kernel.near(out)(call.grid, call.block, call.args)
+
+
+def _layout(x: Array, y: Array, out: Array, tx: bool) -> tuple[tuple[int, int, int], list[int], list[int], int]:
+    """The sizes m, n and k of a product, steps between rows and between matrices, and how many there are."""
     (m, n), k = out.shape[-2:], x.shape[-2] if tx else x.shape[-1]
-    batch = out.shape[0] if out.ndim == 3 else 1
     rows = [int(a.strides[-2]) // int(a.itemsize) for a in (x, y, out)]
     steps = [int(a.strides[0]) // int(a.itemsize) if a.ndim == 3 else 0 for a in (x, y, out)]
-    if not isinstance(out, np.ndarray) and k:
-        addresses = [a.data.ptr for a in (x, y, out)]
-        return cublas.gemm(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
-    addresses = [a.ctypes.data if isinstance(a, np.ndarray) else a.data.ptr for a in (x, y, out)]
-    call = call_of(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
-    return call.kernel.near(out)(call.grid, call.block, call.args)
+    return (m, n, k), rows, steps, out.shape[0] if out.ndim == 3 else 1
 
 
 class Launch(NamedTuple):
@@ -76,3 +80,15 @@ def call_of(
             np.float64(alpha), np.float64(beta), np.int32(batch),
         ),
     )  # fmt: skip
+
+
+def _launches(
+    x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, beta: float
+) -> tuple[launches.Launch, ...]:
+    """The launch of ``gemm.cu`` that a call of `launch` stands for."""
+    sizes, rows, steps, batch = _layout(x, y, out, tx)
+    call = call_of(out.dtype.name, (0, 0, 0), sizes, rows, steps, tx, ty, alpha, beta, batch)
+    return (launches.Launch(call.kernel, call.grid, call.block, 0, (x, y, out, *call.args[3:])),)
+
+
+launches.register_launches(launch, _launches)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from fluidnb.errors import NotFound, near
 from fluidnb.memory import flags
+from fluidnb.op.launches import Launch, register_launches
 from fluidnb_kernels.cuda import backend
 
 _SHARED = Path(__file__).parent
@@ -59,6 +60,10 @@ class Source:
         """The file with what it includes in place, so that compilers and their caches see all of it."""
         return "\n".join(included(self.path.read_text("utf-8"), self.path, set()))
 
+    def pieces(self) -> list[tuple[Path, str]]:
+        """The files that it includes, in order, then itself, each without its lines of includes."""
+        return list(_pieces(self.path, set()))
+
 
 class Function:
     """One kernel; called, it is launched: ``function(grid, block, shared bytes, *arguments)``."""
@@ -87,6 +92,10 @@ class Function:
         function, given = self.launch(grid, block, shared, *args)
         function(*given)
 
+    def launches(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Launch, ...]:
+        """A call as data."""
+        return (Launch(self, grid, block, shared, args),)
+
     def launch(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Any, Any]:
         """A reusable launch: the kernel is looked up and arguments (None: a null pointer) are converted once."""
         there = next((a for a in args if not isinstance(a, np.ndarray | np.generic | None)), None)
@@ -110,10 +119,28 @@ def included(text: str, path: Path, seen: set[str], first: int = 1) -> list[str]
             out.append("")
         else:
             seen.add(match[1])
-            beside = path.with_name(match[1])
-            header = beside if beside.exists() else _SHARED / match[1]
+            header = _header(path, match[1])
             out += [*included(header.read_text("utf-8"), header, seen), f'#line {number + 1} "{path.name}"']
     return out
+
+
+def _pieces(path: Path, seen: set[Path]) -> Iterator[tuple[Path, str]]:
+    """A file after those that it includes, each once."""
+    own = []
+    for line in path.read_text("utf-8").splitlines(keepends=True):
+        match = _INCLUDE.match(line)
+        if match is None:
+            own.append(line)
+        elif (header := _header(path, match[1])) not in seen:
+            seen.add(header)
+            yield from _pieces(header, seen)
+    yield path, "".join(own)
+
+
+def _header(path: Path, name: str) -> Path:
+    """The file that an include means: beside the file, or of those that all files share."""
+    beside = path.with_name(name)
+    return beside if beside.exists() else _SHARED / name
 
 
 def _emulated(text: str, file: str, name: str) -> Any:
@@ -134,3 +161,4 @@ def _on_device(text: str, file: str, name: str) -> Any:
 
 
 backends.update({"emulator": _emulated, "cupy device": _on_device, "emulator device": _on_device})
+register_launches(Function, Function.launches)

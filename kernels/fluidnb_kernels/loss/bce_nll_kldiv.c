@@ -8,7 +8,7 @@ void kldiv_loss(const T *X, const T *Target, T *Loss) {
         if (EACH) Loss[i] = loss;
         total += (double)loss;
     }
-    if (!EACH) Loss[0] = (T)(total / PARTS);
+    if (!EACH) Loss[0] = (T)(total / (double)PARTS);
 }
 
 // dX = -dLoss · Target where Target is positive, divided as Loss was

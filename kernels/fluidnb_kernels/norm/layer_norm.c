@@ -6,9 +6,9 @@ void row_norm(const T *X, const T *Scale, const T *Bias, T *Y, T *Mean, T *Varia
     for (ptrdiff_t row = 0; row < ROWS; ++row) {
         double total = 0, squares = 0;
         for (ptrdiff_t i = 0; i < N; ++i) total += (double)X[AT];
-        const T mean = (T)(total / N);
+        const T mean = (T)(total / (double)N);
         for (ptrdiff_t i = 0; i < N; ++i) squares += (double)((X[AT] - mean) * (X[AT] - mean));
-        const T variance = (T)(squares / N), inverse = (T)1 / sqrt(variance + EPSILON);
+        const T variance = (T)(squares / (double)N), inverse = (T)1 / sqrt(variance + EPSILON);
         for (ptrdiff_t i = 0; i < N; ++i) {
             const T normal = (X[AT] - mean) * inverse;
             Y[AT] = normal * (Scale ? Scale[FACTOR] : (T)1) + (Bias ? Bias[FACTOR] : (T)0);
@@ -36,7 +36,7 @@ void row_norm_grad(const T *X, const T *Scale, const T *Mean, const T *Variance,
             total += (double)h;
             products += (double)(h * normal);
         }
-        const T mean_h = (T)(total / N), mean_product = (T)(products / N);
+        const T mean_h = (T)(total / (double)N), mean_product = (T)(products / (double)N);
         for (ptrdiff_t i = 0; X_GRAD && i < N; ++i) {
             const T h = Y_GRAD[AT] * (Scale ? Scale[FACTOR] : (T)1);
             X_GRAD[AT] = (h - mean_h - (X[AT] - mean) * inverse * mean_product) * inverse;

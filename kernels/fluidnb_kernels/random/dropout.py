@@ -1,11 +1,13 @@
 """dropout: elements left out at random."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
 from fluidnb.op.c_code import Constant, c_code
+from fluidnb.op.launches import register_launches
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import stream_in_c, words_of
@@ -127,8 +129,16 @@ CUDA = Source(__file__, "dropout.cu", _kernels)
 
 def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, rate: float, divisor: float) -> None:
     """Launch the kernel with the numbers of this run."""
+    function(*_launch(stream, x, out, mask, rate, divisor))
+
+
+def _launch(stream: Stream, x: Array, out: Array, mask: Array, rate: float, divisor: float) -> tuple[Any, ...]:
+    """The arguments of the launch in this run."""
     blocks, numbers = min(BLOCKS, -(-x.size // (8 * THREADS))), (np.float64(rate), np.float64(divisor))
-    function((blocks,), (THREADS,), 0, x, out, mask, *words_of(stream), *numbers, np.int64(x.size))
+    return (blocks,), (THREADS,), 0, x, out, mask, *words_of(stream), *numbers, np.int64(x.size)
+
+
+register_launches(draw, lambda function, *args: function.launches(*_launch(*args)))
 
 
 def _width(x: Array, mask: Array, out: Array) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Clock, Context, Stream, normal, uniform
 from fluidnb.op.c_code import Constant
+from fluidnb.op.launches import register_launches
 from fluidnb.values import SelectedRows
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, ctype, typed, wide_dtype
@@ -60,6 +61,12 @@ def words_of(stream: Stream) -> tuple[np.uint64, ...]:
 def launch(function: Function, stream: Stream, grid: int, block: tuple[int, ...], *args: Any) -> None:
     """Launch a kernel whose first arguments are the numbers of this run."""
     function((grid,), block, 0, *words_of(stream), *args)
+
+
+register_launches(
+    launch,
+    lambda function, stream, grid, block, *args: function.launches((grid,), block, 0, *words_of(stream), *args),
+)
 
 
 def host_numbers(b: Binder, draw: Callable[..., None], out: Array, *args: Any) -> None:

@@ -41,6 +41,11 @@ ACTIVATIONS = {
 #: The same as expressions of x in C.
 IN_C = {"sigmoid": "(T)1 / ((T)1 + exp(-x))", "tanh": "tanh(x)", "relu": "x > (T)0 ? x : (T)0", "identity": "x"}
 
+#: Their slopes as expressions of their value y.
+SLOPES_IN_C = {
+    "sigmoid": "((T)1 - y) * y", "tanh": "(T)1 - y * y", "relu": "y > (T)0 ? (T)1 : (T)0", "identity": "(T)1",
+}  # fmt: skip
+
 #: The names in the order of the numbers that gru_unit gives them.
 BY_NUMBER = ("identity", "sigmoid", "tanh", "relu")
 

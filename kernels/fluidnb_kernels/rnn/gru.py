@@ -15,7 +15,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
-from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, Activation
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, SLOPES_IN_C, Activation
 from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rules import agree, fits
@@ -352,12 +352,14 @@ def gru(b: Binder) -> None:
 
 
 @c_code("gru")
+@c_code("gru_grad")
 def _gru_in_c(c: Context) -> dict[str, Constant]:
     rows, width = c["Hidden"].shape
     return {
         "COUNT": rows * width, "WIDTH": width, "REVERSE": int(c.attr("is_reverse")),
         "ORIGIN": int(c.attr("origin_mode")), "GATE": IN_C[c.attr("gate_activation")],
-        "CANDIDATE": IN_C[c.attr("activation")],
+        "CANDIDATE": IN_C[c.attr("activation")], "GATE_SLOPE": SLOPES_IN_C[c.attr("gate_activation")],
+        "CANDIDATE_SLOPE": SLOPES_IN_C[c.attr("activation")],
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rnn.activations import ACTIVATIONS, IN_C
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, IN_C, SLOPES_IN_C
 from fluidnb_kernels.rnn.lstm_run import Lstm, emit, emit_back, network
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import one_dtype, require_lod
@@ -110,12 +110,15 @@ def lstm(b: Binder) -> None:
 
 
 @c_code("lstm")
+@c_code("lstm_grad")
 def _lstm_in_c(c: Context) -> dict[str, Constant]:
     rows, width = c["Hidden"].shape
     return {
         "COUNT": rows * width, "WIDTH": width, "REVERSE": int(c.attr("is_reverse")),
         "PEEPHOLES": int(c.attr("use_peepholes")), "GATE": IN_C[c.attr("gate_activation")],
         "CELL": IN_C[c.attr("cell_activation")], "CANDIDATE": IN_C[c.attr("candidate_activation")],
+        "GATE_SLOPE": SLOPES_IN_C[c.attr("gate_activation")], "CELL_SLOPE": SLOPES_IN_C[c.attr("cell_activation")],
+        "CANDIDATE_SLOPE": SLOPES_IN_C[c.attr("candidate_activation")],
     }  # fmt: skip
 
 

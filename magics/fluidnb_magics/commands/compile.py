@@ -3,6 +3,7 @@
 from itertools import chain
 
 from fluidnb.code_generator import CodeGenerator
+from fluidnb.code_generator.project import FAST
 from fluidnb.program.cost import batch_shapes
 from fluidnb.runtime.inference_model import get_inference_program
 from fluidnb.runtime.scope import global_scope
@@ -26,13 +27,14 @@ from fluidnb_magics.commands._feeds import read_feed
 @argument("path", help="a new or empty folder for the source")
 @fetch_option("variables to compute")
 @feed_option("sizes of feeds, or values that have them: x=(32, 4)")
+@argument("--target", choices=("c", "cuda"), default="c", help="the language: %(choices)s")
 @argument("--batch", type=positive, metavar="N", default=1, help="rows of every data variable, or sequences (1)")
 @argument("--inference", action="store_true", help="without what only training needs")
 @argument("--embed-weights", action="store_true", help="write the parameters into the source")
 @argument("--build", action="store_true", help="compile the source too, with $CC, gcc, clang or ziglang")
 @program_option()
 def compile(bench: Workbench, args: Namespace) -> None:
-    """Write a program as C source code that needs neither Python nor fluidnb.
+    """Write a program as C or CUDA source code that needs neither Python nor fluidnb.
 
     The folder gets model.c, model.h, main.c, a Makefile, a README and the parameters. Sizes are fixed: a declared -1
     becomes the batch. A program that trains becomes a training step, unless --inference is given.
@@ -47,9 +49,9 @@ def compile(bench: Workbench, args: Namespace) -> None:
     feeds = batch_shapes(program, args.batch)
     feeds |= {name: getattr(value, "shape", value) for name, value in read_feed(bench, args).items()}
     bench.before_run(whole, global_scope())
-    generator = CodeGenerator(batch=args.batch, embed_weights=args.embed_weights)
+    generator = CodeGenerator(target=args.target, batch=args.batch, embed_weights=args.embed_weights)
     generator.transpile(program, feeds, fetches)
     lines = [f"written   {file}" for file in generator.save(unquoted(args.path))]
     if args.build:
-        lines.append(f"built     {generator.build(flags=('-O3', '-march=native'))}")
+        lines.append(f"built     {generator.build(flags=FAST)}")
     show(bench.shell, [[(line, "")] for line in lines])

@@ -20,6 +20,7 @@ from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line, plain
 from fluidnb.viz.session.difference import Difference, difference, value_at
 from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.operator_code import read_code
 from fluidnb.viz.session.panel_model import SessionPosition, read_breakpoints, read_position
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb.viz.session.panel_values import Window, find_value, read_details, read_lines, read_window
@@ -49,6 +50,7 @@ class Panel(NotebookWidget):
     values: Any = traitlets.Dict().tag(sync=True)
     scope: Any = traitlets.Dict().tag(sync=True)
     opened: Any = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+    code: Any = traitlets.Unicode().tag(sync=True)  # C functions of the next operator, while they are shown
     cell: Any = traitlets.Unicode().tag(sync=True)
     note: Any = traitlets.Unicode().tag(sync=True)
     unanswered: Any = traitlets.Unicode().tag(sync=True)
@@ -68,6 +70,7 @@ class Panel(NotebookWidget):
         self._sending = threading.RLock()
         self._window, self._name, self._frame, self._view = Window(), "", -1, _VIEW
         self._pages, self._asleep = 0, False
+        self._shows_code = False
         self._renewing = threading.Event()
         self._program = PanelListing(session)
         self._stop_handler: PanelStopHandler | None = None
@@ -131,6 +134,11 @@ class Panel(NotebookWidget):
     def do_against(self, step: int | None) -> None:
         """Compare the open variable with its value at another step; None for no comparison."""
         self._against = step
+        self._read_again()
+
+    def do_code(self, shown: bool) -> None:
+        """Show the next operator's C functions, or do not."""
+        self._shows_code = shown
         self._read_again()
 
     def do_view(
@@ -210,12 +218,20 @@ class Panel(NotebookWidget):
                 "wrote": [asdict(line) for line in read_lines(debugger, position.wrote)],
                 "reads": [asdict(line) for line in read_lines(debugger, position.reads)],
             }
+            self.code = self._code(debugger) if self._shows_code else ""
             opened = read_details(debugger, self._name, self._frame, self._view) if self._name else None
             self.opened = None if opened is None else {**asdict(opened), "difference": self._difference(debugger)}
             title = "" if snapshot.op is None else cell_names.get(snapshot.op.file, "")
             self.cell = self._cell_id(title) if title else ""  # the cell that appended the next operator
             self.position = asdict(position)
         self._renew_soon()
+
+    def _code(self, debugger: Debugger) -> str:
+        """The C functions of the next operator, or why there are none."""
+        try:
+            return read_code(debugger, self.session.program).text
+        except FluidError as error:
+            return str(error).strip().splitlines()[0]
 
     def _difference(self, debugger: Debugger) -> dict[str, Any] | None:
         """The open variable, compared with its value at the other step."""

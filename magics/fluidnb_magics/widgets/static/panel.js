@@ -116,6 +116,9 @@ function render({ model, el }) {
   const source = sourceLines();
   const marker = cellMarker(model, root);
   const around = tag("section", { class: "fp-part" }, tag("h4", {}, "Here"), values);
+  const text = tag("pre", { class: "fp-c", tabindex: "0", "aria-label": "C functions of the next operator" });
+  const code = tag("details", { class: "fp-part fp-code" }, tag("summary", {}, "Show C"), text);
+  code.ontoggle = () => !stopped() && request("code", { shown: code.open });
   body.append(
     bar,
     tag("div", { class: "fp-status" }, state, count, reason),
@@ -126,6 +129,7 @@ function render({ model, el }) {
       tag("div", { class: "fp-left" },
         tag("section", { class: "fp-part fp-program" }, tag("div", { class: "fp-head" }, tag("h4", {}, "Program"), counts), listing.element),
         source.element,
+        code,
         tag("div", { class: "fp-two" }, stops.element, watches.element)),
       tag("div", { class: "fp-right" }, tag("section", { class: "fp-part" }, tag("h4", {}, "Scopes"), stack), opened.element, around, scope.element),
     ),
@@ -215,6 +219,7 @@ function render({ model, el }) {
   const changes = {
     "change:listing": drawListing, "change:position": drawPosition, "change:scope": drawScope, "change:values": drawValues,
     "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
+    "change:code": () => (text.textContent = model.get("code")),
     "change:cell": drawSource, "change:note": drawNotes, "change:unanswered": drawNotes, "change:waits": drawNotes,
     "change:roles": drawRoles, "change:role": drawRoles,
     "change:ended": () => (drawNotes(), drawPosition()),
