@@ -57,6 +57,7 @@ def built(name: str) -> Network:
     rng, scope = np.random.default_rng(1), fluid.Scope()
     with fluid.fresh(), fluid.scope_guard(scope):
         result = NETWORKS[name]()
+        fluid.default_startup_program().random_seed = 1
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
         program = fluid.default_main_program().clone(for_test=True)
