@@ -400,7 +400,8 @@ class CellLog:
             same = self._build(replace(run.task, again=True), run, report)
         except Exception as error:
             build_state.restore(before)
-            bindings.roll_back(self._namespace, names, set(run.bound))
+            # All that this attempt assigned, also names that the user bound again since: the user did not run this cell now.
+            bindings.roll_back(self._namespace, names, {n for n in self._namespace if not n.startswith("_")})
             self._stale(replace(run, attempt=self._attempt), self._reason(error), report)
             return False
         was = {name: value for name, (_, value) in run.bound.items()}
