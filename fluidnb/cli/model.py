@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HELP = (
     "options of a model:\n"
     "  --feed FILE.npz   the arrays that are fed, by name; a .npy feeds the only one\n"
-    "  --image FILE      an image instead, prepared as the inference.yml beside the model says; repeat it\n"
+    "  --image FILE      an image instead, prepared as inference.yml says; repeat it\n"
     "  --fetch NAME      a variable to compute, also an intermediate one; repeat it\n"
     "  --all             compute every variable of the main block\n"
     "  --out FILE.npz    write what was computed\n"

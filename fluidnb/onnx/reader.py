@@ -52,7 +52,7 @@ def read(path: str) -> onnx.ModelProto:
 def _first_line(error: BaseException) -> str:
     """The first line of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:160]
+    return (lines[0] if lines else type(error).__name__)[:300]
 
 
 def _decode_error() -> Any:

@@ -100,6 +100,14 @@ def test_a_cell_that_cannot_be_rebuilt_is_stale(session: Session) -> None:
     assert session.ops() == ["elementwise_add"]
 
 
+def test_a_failed_rebuild_leaves_no_names_behind(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.data('x', shape=[4])\nh = layers.relu(x)")
+    session.run("%%fluid b\nsize = 5\ng = layers.fc(h, size)")
+    session.shell.user_ns["size"] = 3  # bound again outside of the cells
+    assert "stale: b" in session.run("%%fluid a\nx = layers.data('x', shape=[4])")
+    assert session.names["size"] == 3, "b ran until its second line"
+
+
 CONV = "%%fluid c1\nimage = layers.data('image', [1, 8, 8])\nconv1 = layers.conv2d(image, 4, 3)"
 OUT = "%%fluid c2\nh = layers.fc(conv1, 10)"
 
