@@ -400,7 +400,7 @@ class CellLog:
             same = self._build(replace(run.task, again=True), run, report)
         except Exception as error:
             build_state.restore(before)
-            # All that this attempt assigned, also names that the user bound again since: the user did not run this cell now.
+            # All that this attempt assigned, also what the user bound again since: it was not run by hand.
             bindings.roll_back(self._namespace, names, {n for n in self._namespace if not n.startswith("_")})
             self._stale(replace(run, attempt=self._attempt), self._reason(error), report)
             return False
