@@ -1,4 +1,4 @@
-"""``fluidnb convert``: a saved model of Fluid, Paddle 2 or 3 in another format."""
+"""``fluidnb convert``: a saved model of Fluid, Paddle 2 or 3, or ONNX in another format."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

@@ -30,6 +30,8 @@ Converter = Callable[["Importer", "Node"], None]
 CONVERTERS: dict[str, Converter] = {}
 #: Results of nodes whose inputs are all known are computed at once, up to this many numbers.
 _FOLDED = 1 << 20
+#: Operators that are never computed at once: onnx's reference differs from their definition in some cases.
+_NOT_FOLDED = {"LRN", "LpNormalization", "Softmax", "LogSoftmax", "OneHot", "Pad", "DequantizeLinear"}
 #: What the bytes say of the Paddle that wrote them: its operators are those of the programs that we make.
 _PADDLE = 2006002
 
@@ -288,7 +290,7 @@ class Importer:
         if value is not None:
             self.shapes[node.outputs[0]] = value
         names = [n for n in node.inputs if n]
-        foldable = CONVERTERS.get(node.op) is not None and not any(a.HasField("g") for a in proto.attribute)
+        foldable = node.op in CONVERTERS.keys() - _NOT_FOLDED and not any(a.HasField("g") for a in proto.attribute)
         if node.op == "Constant":
             self.constants[node.outputs[0]] = self.constant_node(node)
             return True

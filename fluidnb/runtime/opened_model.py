@@ -50,7 +50,7 @@ class OpenedModel:
         feeds: the variables that are fed.
         fetches: the variables that are computed.
         unknown: operators that are not here, with their counts; the program is shown, and cannot run.
-        unconverted: operations of Paddle 3 that have no counterpart, with their counts.
+        unconverted: operations of Paddle 3, or nodes of ONNX, that have no counterpart, with their counts.
         dropped: attributes of Paddle 3's operations without a counterpart, with their counts.
         config_file: the file beside it that describes the processing of images; None where there is none, and for a
             part of a model.
@@ -452,7 +452,7 @@ def _declared(var: Variable) -> str:
 def open_model(
     path: str, place: Any = None, model_filename: str | None = None, params_filename: str | None = None
 ) -> OpenedModel:
-    """Open a saved model: Fluid's folder, Paddle 2's ``.pdmodel``, Paddle 3's ``.json``.
+    """Open a saved model: Fluid's folder, Paddle 2's ``.pdmodel``, Paddle 3's ``.json``, or an ONNX model.
 
     ``fluid.open`` is its name in the package. Operators that are not here are listed in ``unknown``. A file with all
     parameters (``.pdiparams``, ``__params__``) has their shapes and dtypes by order, and no names: tensors of one shape

@@ -330,6 +330,8 @@ CASES: list[Case] = [
         ),
         opset=21,
     ),
+    Case("Softmax", (Constant(X),), opset=11, wanted=np.exp(X) / np.exp(X).sum((1, 2), keepdims=True)),
+    Case("Add", (Constant(X), Constant(X))),
     Case("Compress", (X, np.array([True, False, True])), {"axis": 1}),
     Case("Compress", (X, np.array([False, True, True]))),
     Case("NonMaxSuppression", (BOXES, SCORES, ints(50), Constant(np.array([0.4], "float32")))),

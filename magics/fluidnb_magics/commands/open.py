@@ -1,4 +1,4 @@
-"""``%fluid open``: a saved model of Fluid, Paddle 2 or 3."""
+"""``%fluid open``: a saved model of Fluid, Paddle 2 or 3, or ONNX."""
 
 from fluidnb.runtime.opened_model import open_model
 from fluidnb_magics.arguments import unquoted
