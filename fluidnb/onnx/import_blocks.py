@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.onnx.importer import Importer, Node, Unsupported, converts
+from fluidnb.onnx.importer import Importer, Node, converts
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.proto.desc import OpDesc, VarDesc
 from fluidnb.values import VarType
@@ -93,8 +93,6 @@ def loop(importer: Importer, node: Node) -> None:
     """A graph repeated while a condition holds, at most a number of times."""
     graph = node.attrs["body"]
     states = len(node.inputs) - 2
-    if len(graph.output) - 1 > states:
-        raise Unsupported("results of each iteration")
     count = importer.made(np.zeros((), np.int64))
     turn = importer.value("assign", {"X": count}, stem="turn")
     least: str | None = None
@@ -106,6 +104,9 @@ def loop(importer: Importer, node: Node) -> None:
     names = []
     for i in range(states):
         names.append(importer.value("assign", {"X": importer.x(node, i + 2)}, stem="state"))
+    arrays = [importer.new("array") for _ in graph.output[1 + states :]]  # results of each iteration
+    for array in arrays:
+        importer.block.desc.add_var(VarDesc(array, VarType.LOD_TENSOR_ARRAY))
     given = [each.name for each in graph.input]
     importer.same[given[0]] = turn
     importer.same[given[1]] = condition
@@ -114,16 +115,26 @@ def loop(importer: Importer, node: Node) -> None:
     with inside(importer) as block:
         results = body(importer, graph)
         copies = [importer.value("assign", {"X": name}, stem="copy") for name in results]
+        index = importer.reshape(turn, [1])
+        for array, copy in zip(arrays, copies[1 + states :], strict=True):
+            importer.append("write_to_array", {"X": copy, "I": index}, {"Out": array})
+        sizes = [importer.shape(copy) for copy in copies[1 + states :]]
         importer.append("increment", {"X": turn}, {"Out": turn}, step=1.0)
-        for name, copy in zip(names, copies[1:], strict=True):
+        for name, copy in zip(names, copies[1 : 1 + states], strict=True):
             importer.append("assign", {"X": copy}, {"Out": name})
         goes_on(importer, turn, least, importer.reshape(copies[0], []), condition)
     run_block(
-        importer, "while", {"Condition": [condition], "X": []}, {"Out": [condition, turn, *names]}, block,
+        importer, "while", {"Condition": [condition], "X": []}, {"Out": [condition, turn, *names, *arrays]}, block,
         {"is_test": True}, "X",
     )  # fmt: skip
-    for name, state in zip(node.outputs, names, strict=True):
+    for name, state in zip(node.outputs, names, strict=False):
         importer.same[name] = state
+    for name, array, size in zip(node.outputs[states:], arrays, sizes, strict=True):
+        outs = {"Out": name or importer.new("scan"), "OutIndex": importer.new("sizes")}
+        importer.append("tensor_array_to_tensor", {"X": array}, outs, axis=0, use_stack=True)
+        found = importer.block.desc.find_var_recursive(outs["Out"])
+        if found is not None:
+            found.set_shape([-1, *size])
 
 
 def goes_on(importer: Importer, turn: str, least: str | None, condition: str, into: str) -> None:

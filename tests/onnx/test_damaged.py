@@ -180,3 +180,29 @@ def test_another_opset_or_format_is_refused(tmp_path: Path) -> None:
         opened.save(str(tmp_path), to="onx")
     with pytest.raises(EnforceNotMet, match="There is no model"):
         fluid.open(str(tmp_path / "absent.onnx"))
+
+
+def test_a_loop_collects_results(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["state", "x"], ["next"]),
+            helper.make_node("Mul", ["next", "next"], ["each"]),
+            helper.make_node("Identity", ["cond"], ["again"]),
+        ],
+        "body",
+        [
+            value("turn", TensorProto.INT64, []),
+            value("cond", TensorProto.BOOL, []),
+            value("state", TensorProto.FLOAT, None),
+        ],
+        [value("again", TensorProto.BOOL, []), *(value(n, TensorProto.FLOAT, None) for n in ("next", "each"))],
+    )
+    constants = (onnx.numpy_helper.from_array(np.int64(3), "count"), onnx.numpy_helper.from_array(np.bool_(True), "yes"))
+    loop = helper.make_node("Loop", ["count", "yes", "x"], ["last", "y"], body=body)
+    made = model(loop, helper.make_node("ReduceSum", ["last"], ["total"]), constants=constants, outs=("y", "total"))
+    onnx.save(made, tmp_path / "model.onnx")
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    y, total = fluid.open(str(tmp_path / "model.onnx")).run({"x": x})
+    np.testing.assert_array_equal(y, [((k + 2) * x) ** 2 for k in range(3)])
+    assert total.item() == (4 * x).sum()
