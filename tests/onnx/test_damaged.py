@@ -198,7 +198,10 @@ def test_a_loop_collects_results(tmp_path: Path) -> None:
         ],
         [value("again", TensorProto.BOOL, []), *(value(n, TensorProto.FLOAT, None) for n in ("next", "each"))],
     )
-    constants = (onnx.numpy_helper.from_array(np.int64(3), "count"), onnx.numpy_helper.from_array(np.bool_(True), "yes"))
+    constants = (
+        onnx.numpy_helper.from_array(np.int64(3), "count"),
+        onnx.numpy_helper.from_array(np.bool_(True), "yes"),
+    )
     loop = helper.make_node("Loop", ["count", "yes", "x"], ["last", "y"], body=body)
     made = model(loop, helper.make_node("ReduceSum", ["last"], ["total"]), constants=constants, outs=("y", "total"))
     onnx.save(made, tmp_path / "model.onnx")
