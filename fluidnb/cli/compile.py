@@ -8,8 +8,8 @@ from fluidnb.cli.command import Command, number_from
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL", help="its folder, prefix or file")
-    parser.add_argument("-o", "--out", metavar="DIR", required=True, help="a new or empty folder for the source")
-    parser.add_argument("--target", default="c", metavar="LANGUAGE", help="c (the default) or cuda")
+    parser.add_argument("-o", "--out", metavar="PATH", required=True, help="a new or empty folder for the source")
+    parser.add_argument("--target", default="c", metavar="TARGET", help="c (the default) or cuda")
     parser.add_argument("--batch", default=1, metavar="N", type=number_from(1), help="the size of a batch (1)")
     parser.add_argument(
         "--size", action="append", default=[], metavar="FEED=N,N,...", type=_size,

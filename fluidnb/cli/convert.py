@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--pass", dest="passes", metavar="NAME", action="append", default=[],
                         help="rewrite it before: fold_constants, fold_batch_norm; repeat it")  # fmt: skip
     parser.add_argument("--fetch", metavar="NAME", action="append", help="keep what computes this variable; repeat it")
-    parser.add_argument("--feed", metavar="NAME", action="append", help="a variable that is fed instead; repeat it")
+    parser.add_argument("--input", metavar="NAME", action="append", help="a variable that is fed instead; repeat it")
     parser.add_argument("--rename", metavar="OLD=NEW", action="append", default=[], help="rename a variable; repeat it")
     parser.add_argument("--diff", action="store_true", help="show what these change")
     parser.add_argument("--name", default="inference", help="what the files are called (%(default)s)")
@@ -30,8 +30,8 @@ def run(options: Namespace) -> int:
     from fluidnb.viz.program.diff import diff_lines, read_diff
 
     model = before = open_model(options.model)
-    if options.fetch or options.feed:
-        model = model.extract(options.fetch or [v.name for v in model.fetches], options.feed)
+    if options.fetch or options.input:
+        model = model.extract(options.fetch or [v.name for v in model.fetches], options.input)
     model = model.apply(*options.passes)
     if options.rename:
         model = model.rename(dict(map(_names, options.rename)))

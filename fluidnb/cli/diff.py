@@ -20,7 +20,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--rtol", metavar="X", type=float, default=1e-4,
                         help="with --feed: tolerance relative to a tensor's largest number (%(default)g)")  # fmt: skip
     parser.add_argument("--atol", metavar="X", type=float, default=1e-6, help="the same, absolute (%(default)g)")
-    parser.add_argument("--json", action="store_true", help="with --feed: what was found as JSON")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="with --feed: the finding as JSON; - prints it")
     parser.add_argument("--svg", metavar="FILE", type=Path, help="with --feed: the first program, coloured")
     parser.add_argument("--around", metavar="N", type=number_from(0), default=2,
                         help="operators shown before and after one that differs (2)")  # fmt: skip
@@ -53,9 +53,13 @@ def _values(options: Namespace) -> int:
 
         with atomic_write(options.svg, parents=True) as file:
             file.write(difference_svg(found).encode())
-    if options.json:
-        print(json.dumps(found.data(), indent=2))
+    text = json.dumps(found.data(), indent=2)
+    if options.json == Path("-"):
+        print(text)
     else:
+        if options.json is not None:
+            with atomic_write(options.json, parents=True) as file:
+                file.write(f"{text}\n".encode())
         from fluidnb.viz.compare.text import difference_lines
 
         show.print_lines(difference_lines(found))

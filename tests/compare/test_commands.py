@@ -52,9 +52,11 @@ def test_the_first_difference_is_printed(models: Path, capsys: pytest.CaptureFix
 
 
 def test_json_for_programs(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", "good", "bad", "--feed", "x.npz", "--json"]) == 1
+    assert main(["diff", "good", "bad", "--feed", "x.npz", "--json", "-"]) == 1
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert not found["equal"] and found["operator"]["type"] == "leaky_relu"
+    assert main(["diff", "good", "bad", "--feed", "x.npz", "--json", "found.json"]) == 1
+    assert json.loads(Path("found.json").read_text()) == found and "First difference" in capsys.readouterr().out
     assert found["output"]["count"] > 0 and found["changes"][0].startswith("attribute alpha is 0.1 in")
 
 

@@ -64,8 +64,7 @@ def test_roles(trained: Program) -> None:
     roles = [op.role for op in drawn.root.ops]
     assert [r for r in dict.fromkeys(roles)] == ["forward", "backward", "optimizer"]
     svg = viz.program_svg(drawn)
-    for role in ("forward", "backward", "optimizer"):
-        colour = COLOURS[role]
+    for role, colour in COLOURS.items():
         assert svg.count(f'stroke="{colour}"') == roles.count(role)
 
 

@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 #: A piece of text and the name of its style, a key of `STYLES`.
 Span = tuple[str, str]
 Line = list[Span]
-#: Colours of the roles, and of operators in a comparison: of middle lightness, readable on light and dark backgrounds.
-COLOURS = {
-    "forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c",
-    "same": "#30a46c", "differs": "#e5484d", "not compared": "#88929e",
-}  # fmt: skip
+#: Colours of the roles: of middle lightness, readable on light and dark backgrounds.
+COLOURS = {"forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c"}
+#: Colours of operators in a comparison of values.
+COMPARED = {"same": "#30a46c", "differs": "#e5484d", "not compared": "#88929e"}
 
 #: Style name -> style of the rich library.
 STYLES = {
     "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "location": "dim italic",
-    **{role: f"bold {colour}" for role, colour in COLOURS.items()},
+    **{role: f"bold {colour}" for role, colour in {**COLOURS, **COMPARED}.items()},
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from fluidnb.utils.escapes import escape
 from fluidnb.utils.text_width import text_width
-from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible, plural
+from fluidnb.viz.base.styled_text import COLOURS, COMPARED, cut_text, legible, plural
 from fluidnb.viz.base.svg import CHAR, heading, new_uid, svg_element
 from fluidnb.viz.program.data_flow import Edge, lanes
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
@@ -20,9 +20,11 @@ from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 #: Height of a row, indent of a nested block, left margin, and distance of the data-flow lines.
 _ROW, _INDENT, _LEFT, _LANE = 26, 30, 30, 7
 _CODE, _FACTS, _LOCATION, _BAR = 62, 30, 26, 72
+#: Role of an operator, or its state in a comparison -> its colour.
+_COLOURS = COLOURS | COMPARED
 #: Style of a piece -> attributes.
 _ATTRIBUTES = {
-    "dim": ' fill-opacity=".75"', **{role: f' {legible(colour)} font-weight="700"' for role, colour in COLOURS.items()}
+    "dim": ' fill-opacity=".75"', **{role: f' {legible(colour)} font-weight="700"' for role, colour in _COLOURS.items()}
 }
 
 
@@ -116,10 +118,10 @@ def _box(uid: str, block: int, first: int, last: int, depth: int, right: float) 
 def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_location: float, code: int) -> str:
     y = _top(i)
     if row.op is None:
-        colour = f'{legible(COLOURS[row.role])} font-weight="700"' if row.role else 'fill-opacity=".75"'
+        colour = f'{legible(_COLOURS[row.role])} font-weight="700"' if row.role else 'fill-opacity=".75"'
         return f'<text x="1" y="{y + 16}" {colour}>{escape(row.text)}</text>'
     op, x = row.op, _LEFT + row.depth * _INDENT
-    colour = COLOURS[op.role]
+    colour = _COLOURS[op.role]
     hover = f"{op.text}\n{op.location}" + (f":  {op.source}" if op.source else "")
     chars = min(code, int((right - x - 14) / CHAR))
     wide = right - x - 6 - 2 * row.depth
@@ -137,7 +139,7 @@ def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_location: 
 
 def _took(i: int, op: OpRow, left: float, right: float) -> str:
     """The time of an operator over a bar of its share."""
-    y, colour = _top(i), COLOURS[op.role]
+    y, colour = _top(i), _COLOURS[op.role]
     return (
         f'<rect x="{left:.0f}" y="{y + 1}" width="{max(op.share * (right - left), 1):.1f}" height="{_ROW - 5}" '
         f'fill="{colour}" fill-opacity=".35"/>'
