@@ -41,11 +41,10 @@ class Watched:
     """A training by processes in a thread, a session, and lines typed into it."""
 
     def __init__(self, divide: Any, deadline: float = 120.0) -> None:
-        self.feeds = batches(built(fit_a_line, sgd)[0], 40)
+        self.feeds = batches(built(fit_a_line, sgd)[0], 120)  # so that it still runs when the session attaches
         self.engine, self.session = RayEngine(divide(built(fit_a_line, sgd)), deadline=deadline), Session()
         self.error: BaseException | None = None
         self.parameters: dict[str, Any] = {}
-        self.hurries = False
         self.thread = threading.Thread(target=self._train)
 
     def _train(self) -> None:
@@ -53,7 +52,7 @@ class Watched:
 
         def slow(trainer: int) -> Iterator[Any]:
             for feed in split_batches(feeds, 2)(trainer):
-                time.sleep(0.0 if self.hurries else 0.4)  # so that the session finds it running on a loaded machine too
+                time.sleep(0.05)
                 yield feed
 
         try:
@@ -70,7 +69,6 @@ class Watched:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.hurries = True
         self.session.close()
         self.thread.join()
         self.engine.__exit__(None, None, None)
