@@ -31,6 +31,9 @@ def run(options: Namespace) -> int:
     """Show the differences; with ``--feed`` 1 where results differ."""
     if options.feed is not None:
         return _values(options)
+    for name in ("json", "svg"):
+        if getattr(options, name) is not None:
+            raise FluidError(f"--{name} is about values.", hint=f"--feed x.npz --{name} {getattr(options, name)}")
     from fluidnb.viz.program.diff import diff_lines, read_diff
 
     first, second = (_program(options, path) for path in (options.before, options.after))

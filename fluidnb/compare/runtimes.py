@@ -159,8 +159,15 @@ def _onnxruntime(title: str, model: OpenedModel, feeds: dict[str, Array]) -> Rec
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "model.onnx")
         onnx.save(proto, file, save_as_external_data=True, location="weights")
-        session = runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-        found = session.run([*results, *names], feeds)
+        try:
+            session = runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+            found = session.run([*results, *names], feeds)
+        except Exception as error:  # its classes derive from Exception alone
+            raise EnforceNotMet(
+                f"onnxruntime cannot run {model.path}.", expected="a model and feeds that it takes",
+                received=(str(error).splitlines() or [type(error).__name__])[0][:200],
+                hint=f"fluidnb run {model.path} --feed … says more about feeds.",
+            ) from None  # fmt: skip
     done = without_program(title, feeds, dict(zip([*results, *names], map(np.asarray, found), strict=True)))
     done.fetches = results
     return done

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.onnx.exporter import Exporter, Graph, Op, Unsupported, converts, is_tensor
+from fluidnb.onnx.converters import Unsupported
+from fluidnb.onnx.exporter import Exporter, Graph, Op, converts, is_tensor
 from fluidnb.proto.desc import BlockDesc
 
 

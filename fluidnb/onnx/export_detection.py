@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from fluidnb.onnx.converters import Unsupported
 from fluidnb.onnx.export_math import reduce
 from fluidnb.onnx.export_tensors import sliced, squeezed, unsqueezed
-from fluidnb.onnx.exporter import Exporter, Op, Unsupported, converts
+from fluidnb.onnx.exporter import Exporter, Op, converts
 
 _END = 2**31 - 1
 

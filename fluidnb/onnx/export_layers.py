@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.onnx.converters import Unsupported
 from fluidnb.onnx.export_math import reduce, scalar
 from fluidnb.onnx.export_tensors import given, numbers, sliced, squeezed, unsqueezed
-from fluidnb.onnx.exporter import Exporter, Op, Unsupported, converts
+from fluidnb.onnx.exporter import Exporter, Op, converts
 
 
 def channels_first(op: Op, attr: str) -> None:

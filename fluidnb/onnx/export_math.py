@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.onnx.exporter import Exporter, Op, Unsupported, converts
+from fluidnb.onnx.converters import Unsupported
+from fluidnb.onnx.exporter import Exporter, Op, converts
 from fluidnb.values import dtypes
 
 #: Functions of one tensor: our operator -> ONNX's, with its attributes (ONNX's name -> ours).
@@ -38,7 +39,10 @@ _REDUCED = {
 
 def scalar(exporter: Exporter, op: Op, value: float, slot: str = "X") -> str:
     """The tensor of a number in the dtype of an input."""
-    return exporter.initializer(value, exporter.dtype(op.var(slot)))
+    dtype = exporter.dtype(op.var(slot))
+    if dtype.kind in "iub" and float(value) != int(value):
+        raise Unsupported(f"{value:g} and dtype {dtype}")
+    return exporter.initializer(value, dtype)
 
 
 @converts(*_UNARY)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.onnx.exporter import Exporter, Op, Unsupported, converts
+from fluidnb.onnx.converters import Unsupported
+from fluidnb.onnx.exporter import Exporter, Op, converts
 from fluidnb.values import dtypes
 
 #: The end of an axis in a slice.

@@ -7,7 +7,7 @@ variable that is written again is a new tensor: ONNX writes each name once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.extras import require
+from fluidnb.onnx.converters import Converters, Unsupported
 from fluidnb.op import get_op, has_op
 from fluidnb.program import Program
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
@@ -24,28 +25,13 @@ if TYPE_CHECKING:
     import onnx
 
 Array = np.ndarray[Any, Any]
-Converter = Callable[["Exporter", "Op"], None]
 
 #: Operator -> its converter.
-CONVERTERS: dict[str, Converter] = {}
+converts = Converters()
 #: The first set of operators that is written, and that of a model where none is asked for.
 OLDEST, USUAL = 13, 17
 #: Computed constants up to this many numbers are written as numbers.
 _FOLDED = 1 << 16
-
-
-class Unsupported(Exception):
-    """An operator that ONNX does not have; the text says what of it."""
-
-
-def converts(*operators: str) -> Callable[[Converter], Converter]:
-    """Registers the converter of some operators."""
-
-    def register(converter: Converter) -> Converter:
-        CONVERTERS.update(dict.fromkeys(operators, converter))
-        return converter
-
-    return register
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +195,7 @@ class Exporter:
                 continue
             op = Op(desc)
             self.scope = str(desc.attrs.get("op_namescope", "/")) or "/"
-            converter = CONVERTERS.get(desc.optype)
+            converter = converts.get(desc.optype)
             try:
                 if converter is None or not has_op(desc.optype):
                     raise Unsupported("")

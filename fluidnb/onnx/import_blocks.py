@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.onnx.converters import Unsupported
 from fluidnb.onnx.importer import Importer, Node, converts
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.proto.desc import OpDesc, VarDesc
@@ -115,6 +116,9 @@ def loop(importer: Importer, node: Node) -> None:
     with inside(importer) as block:
         results = body(importer, graph)
         copies = [importer.value("assign", {"X": name}, stem="copy") for name in results]
+        changed = any(
+            not _stays(importer.shape(n), importer.shape(copy)) for n, copy in zip(names, copies[1:], strict=False)
+        )
         index = importer.reshape(turn, [1])
         for array, copy in zip(arrays, copies[1 + states :], strict=True):
             importer.append("write_to_array", {"X": copy, "I": index}, {"Out": array})
@@ -127,6 +131,8 @@ def loop(importer: Importer, node: Node) -> None:
         importer, "while", {"Condition": [condition], "X": []}, {"Out": [condition, turn, *names, *arrays]}, block,
         {"is_test": True}, "X",
     )  # fmt: skip
+    if changed:  # the body was converted with the sizes of the first iteration
+        raise Unsupported("a state whose shape changes")
     for name, state in zip(node.outputs, names, strict=False):
         importer.same[name] = state
     for name, array, size in zip(node.outputs[states:], arrays, sizes, strict=True):
@@ -135,6 +141,11 @@ def loop(importer: Importer, node: Node) -> None:
         found = importer.block.desc.find_var_recursive(outs["Out"])
         if found is not None:
             found.set_shape([-1, *size])
+
+
+def _stays(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whether sizes that were known before an iteration are the same after it."""
+    return len(before) == len(after) and all(a in (-1, b) for a, b in zip(before, after, strict=True))
 
 
 def goes_on(importer: Importer, turn: str, least: str | None, condition: str, into: str) -> None:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fluidnb.onnx.importer import Importer, Node, Unsupported, converts
+from fluidnb.onnx.converters import Unsupported
+from fluidnb.onnx.importer import Importer, Node, converts
 
 _END = 2**31 - 1
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.onnx.converters import Unsupported
 from fluidnb.onnx.import_math import round_to_even
 from fluidnb.onnx.import_tensors import sizes, whole_sizes
-from fluidnb.onnx.importer import Importer, Node, Unsupported, converts
+from fluidnb.onnx.importer import Importer, Node, converts
 from fluidnb.values import dtypes
 
 

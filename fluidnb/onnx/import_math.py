@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.onnx.importer import Importer, Node, Unsupported, converts
+from fluidnb.onnx.converters import Unsupported
+from fluidnb.onnx.importer import Importer, Node, converts
 from fluidnb.values import dtypes
 
 #: Functions of one tensor: ONNX's operator -> ours, with its attributes (ONNX's name and default -> ours).
@@ -162,7 +163,8 @@ def clip(importer: Importer, node: Node) -> None:
         if node.has(i + 1):
             value = importer.constant(node, i + 1)
             bounds[i] = importer.x(node, i + 1) if value is None else float(value.reshape(()))
-    if any(isinstance(bound, str) for bound in bounds):
+    whole = not importer.dtype_of(x).startswith("float")  # the attributes of our operator are floats
+    if whole or any(isinstance(bound, str) for bound in bounds):
         for i, type in enumerate(("elementwise_max", "elementwise_min")):
             if bounds[i] is not None:
                 bound = bounds[i] if isinstance(bounds[i], str) else importer.made(

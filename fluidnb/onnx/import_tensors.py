@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.onnx.importer import Importer, Node, Unsupported, converts
+from fluidnb.onnx.converters import Unsupported
+from fluidnb.onnx.importer import Importer, Node, converts
 from fluidnb.onnx.shape_values import ints
 from fluidnb.values import dtypes
 

@@ -7,7 +7,7 @@ that a model computes by nodes are followed as values and become attributes; wha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.extras import require
+from fluidnb.onnx.converters import Converters, Unsupported
 from fluidnb.onnx.shape_values import ShapeValue, evaluate, ints
 from fluidnb.program import Block, Program
 from fluidnb.proto.desc import OpDesc, VarDesc
@@ -24,30 +25,15 @@ if TYPE_CHECKING:
     import onnx
 
 Array = np.ndarray[Any, Any]
-Converter = Callable[["Importer", "Node"], None]
 
 #: Operator -> its converter.
-CONVERTERS: dict[str, Converter] = {}
+converts = Converters()
 #: Results of nodes whose inputs are all known are computed at once, up to this many numbers.
 _FOLDED = 1 << 20
 #: Operators that are never computed at once: onnx's reference differs from their definition in some cases.
 _NOT_FOLDED = {"LRN", "LpNormalization", "Softmax", "LogSoftmax", "OneHot", "Pad", "DequantizeLinear"}
 #: What the bytes say of the Paddle that wrote them: its operators are those of the programs that we make.
 _PADDLE = 2006002
-
-
-class Unsupported(Exception):
-    """A node that has no counterpart; the text says what of it."""
-
-
-def converts(*operators: str) -> Callable[[Converter], Converter]:
-    """Registers the converter of some operators."""
-
-    def register(converter: Converter) -> Converter:
-        CONVERTERS.update(dict.fromkeys(operators, converter))
-        return converter
-
-    return register
 
 
 @dataclass
@@ -239,7 +225,7 @@ class Importer:
 
     def convert(self, node: Node) -> None:
         """Appends the operators of a node."""
-        converter = CONVERTERS.get(node.op)
+        converter = converts.get(node.op)
         try:
             if converter is None:
                 raise Unsupported("")
@@ -290,7 +276,7 @@ class Importer:
         if value is not None:
             self.shapes[node.outputs[0]] = value
         names = [n for n in node.inputs if n]
-        foldable = node.op in CONVERTERS.keys() - _NOT_FOLDED and not any(a.HasField("g") for a in proto.attribute)
+        foldable = node.op in converts.keys() - _NOT_FOLDED and not any(a.HasField("g") for a in proto.attribute)
         if node.op == "Constant":
             self.constants[node.outputs[0]] = self.constant_node(node)
             return True

@@ -74,6 +74,11 @@ def test_words_that_do_not_fit(models: Path, capsys: pytest.CaptureFixture[str])
     assert "There is no runtime natve." in (err := capsys.readouterr().err) and "native" in err
     assert main(["diff", "good@onnxruntime", "good", "--feed", "x.npz"]) == 1
     assert "fluidnb convert good" in capsys.readouterr().err
+    assert main(["diff", "good", "bad", "--json", "-"]) == 1
+    assert "--json is about values." in capsys.readouterr().err
+    np.savez("wide.npz", x=np.ones((2, 3, 12, 12)))
+    assert main(["diff", "good.onnx@onnxruntime", "good", "--feed", "wide.npz"]) == 1
+    assert "onnxruntime cannot run good.onnx" in capsys.readouterr().err
     np.savez("two.npz", a=np.ones(2), b=np.ones(2))
     assert main(["diff", "good", "bad", "--feed", "two.npz"]) == 1
     assert "takes 1 arrays, and 2 are fed" in capsys.readouterr().err

@@ -376,7 +376,7 @@ class Notebook(RuleBasedStateMachine):
         self.holds = True
 
     def key(self, cell: Text) -> str:
-        """What tells a cell from others: the front end's id, or its name."""
+        """The key of a cell: the front end's id, or its name."""
         return cell.id if self.ids else cell.name
 
     def ghost(self, placed: Placed) -> Text:

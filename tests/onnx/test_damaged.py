@@ -209,3 +209,37 @@ def test_a_loop_collects_results(tmp_path: Path) -> None:
     y, total = fluid.open(str(tmp_path / "model.onnx")).run({"x": x})
     np.testing.assert_array_equal(y, [((k + 2) * x) ** 2 for k in range(3)])
     assert total.item() == (4 * x).sum()
+
+
+def test_a_state_that_grows_is_refused(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Concat", ["state", "state"], ["next"], axis=0),
+            helper.make_node("Identity", ["cond"], ["again"]),
+        ],
+        "body",
+        [
+            value("turn", TensorProto.INT64, []),
+            value("cond", TensorProto.BOOL, []),
+            value("state", TensorProto.FLOAT, None),
+        ],
+        [value("again", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, None)],
+    )
+    constants = (
+        onnx.numpy_helper.from_array(np.int64(3), "count"),
+        onnx.numpy_helper.from_array(np.bool_(True), "yes"),
+    )
+    onnx.save(
+        model(helper.make_node("Loop", ["count", "yes", "x"], ["y"], body=body), constants=constants),
+        tmp_path / "model.onnx",
+    )
+    opened = fluid.open(str(tmp_path / "model.onnx"))
+    assert opened.unconverted == {"Loop with a state whose shape changes": 1}
+
+
+def test_a_fraction_of_whole_numbers_is_refused(tmp_path: Path) -> None:
+    x = fluid.layers.data("x", [4], dtype="int64")
+    opened = saved(fluid.layers.scale(x, 0.5), tmp_path / "model")
+    with pytest.raises(NotBuiltYet, match=r"scale with 0\.5 and dtype int64"):
+        opened.save(str(tmp_path), to="onnx")

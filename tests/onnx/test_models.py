@@ -15,7 +15,7 @@ from tests.onnx.weights import NAMES, feeds, filled
 
 
 def by_runtime(path: Path, given: dict[str, Any]) -> list[Any]:
-    """What onnxruntime computes."""
+    """The results of onnxruntime."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper
 
 import fluidnb as fluid
-from fluidnb.onnx.importer import CONVERTERS, convert
+from fluidnb.onnx.importer import convert, converts
 from tests.onnx.nodes import CASES, Case, Constant
 
 
@@ -35,7 +35,7 @@ def model_of(case: Case) -> tuple[onnx.ModelProto, dict[str, Any]]:
 
 
 def run(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
-    """What the program of a model computes."""
+    """The results of the program of a model."""
     done = convert(model)
     assert not done.unknown, done.unknown
     scope = fluid.Scope()
@@ -58,4 +58,4 @@ def test_a_node_computes_what_the_reference_computes(case: Case) -> None:
 
 def test_every_converter_has_a_case() -> None:
     rest = {"If", "Loop", "Upsample", "Scatter", "Swish", "SimplifiedLayerNormalization", "Hardmax", "BitwiseNot"}
-    assert set(CONVERTERS) - {case.op for case in CASES} == rest
+    assert set(converts) - {case.op for case in CASES} == rest
