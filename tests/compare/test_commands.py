@@ -9,32 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fluidnb as fluid
 from fluidnb.cli import main
 from fluidnb.compare.difference import first_difference
 from fluidnb.viz import plain
 from fluidnb.viz.compare.html import difference_html, difference_svg
 from fluidnb.viz.compare.text import difference_lines
 from tests.compare.networks import built
-
-
-@pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a network, the same with a fault, the first as ONNX, and what is fed."""
-    monkeypatch.chdir(tmp_path)
-    network = built("convolutions")
-    faulty = network.copy()
-    op = next(op for op in faulty.program.desc.blocks[0].ops if op.optype == "leaky_relu")
-    op.set_attr("alpha", 0.3)
-    for name, each in (("good", network), ("bad", faulty)):
-        with fluid.scope_guard(each.scope):
-            block = each.program.global_block()
-            targets = [block.var(n) for n in each.fetches]
-            exe = fluid.Executor(fluid.CPUPlace())
-            fluid.io.save_inference_model(name, list(each.feeds), targets, exe, each.program)
-    fluid.open("good").save(".", to="onnx", name="good")
-    np.savez("x.npz", **network.feeds)
-    return tmp_path
 
 
 def test_equal_models_end_with_0(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,13 +52,8 @@ def test_runtimes_and_recorded_values(models: Path, capsys: pytest.CaptureFixtur
 def test_words_that_do_not_fit(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "good", "good@natve", "--feed", "x.npz"]) == 1
     assert "There is no runtime natve." in (err := capsys.readouterr().err) and "native" in err
-    assert main(["diff", "good@onnxruntime", "good", "--feed", "x.npz"]) == 1
-    assert "fluidnb convert good" in capsys.readouterr().err
     assert main(["diff", "good", "bad", "--json", "-"]) == 1
     assert "--json is about values." in capsys.readouterr().err
-    np.savez("wide.npz", x=np.ones((2, 3, 12, 12)))
-    assert main(["diff", "good.onnx@onnxruntime", "good", "--feed", "wide.npz"]) == 1
-    assert "onnxruntime cannot run good.onnx" in capsys.readouterr().err
     np.savez("two.npz", a=np.ones(2), b=np.ones(2))
     assert main(["diff", "good", "bad", "--feed", "two.npz"]) == 1
     assert "takes 1 arrays, and 2 are fed" in capsys.readouterr().err

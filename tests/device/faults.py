@@ -13,7 +13,7 @@ import fluidnb as fluid
 from fluidnb.memory import pools
 from fluidnb.memory.buddy import BuddyAllocator
 from fluidnb.values import device_context
-from fluidnb_kernels.cuda_emulator_backend import runtime
+from fluidnb_kernels.cuda_emulator_backend import memory, runtime
 
 
 class Count:
@@ -72,8 +72,10 @@ def live(place: Any) -> int:
 
 @contextmanager
 def two_devices() -> Iterator[list[Any]]:
-    """While the body runs there is a second device; what is made of it is gone afterwards."""
+    """While the body runs there is a second device; what is made of it is gone afterwards, and this thread's device is
+    the one of before."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory.chosen, "device", memory.chosen.device)
         patch.setattr(runtime, "_devices", 2)
         patch.setattr(device_context, "_contexts", {})
         patch.setattr(pools, "_pools", {**pools._pools})

@@ -17,10 +17,10 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.memory import flags, pools
-from fluidnb.values import device_context
-from fluidnb_kernels.cuda_emulator_backend import RawKernel, runtime
+from fluidnb_kernels.cuda_emulator_backend import RawKernel
 from fluidnb_kernels.cuda_emulator_backend import memory as device_memory
 from fluidnb_kernels.cuda_emulator_backend.streams import Graph, Stream, get_current_stream
+from tests.device.faults import two_devices
 
 
 class Training:
@@ -362,13 +362,10 @@ def test_parameters_that_a_script_sets(cuda: fluid.CUDAPlace) -> None:
     assert net.values() == twin.values()
 
 
-def test_two_devices_do_not_meet(cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:  # what is made here is not what the fixture keeps for other tests
-        patch.setattr(runtime, "_devices", 2)
-        patch.setattr(device_context, "_contexts", {})
-        patch.setattr(pools, "_pools", {**pools._pools})
+def test_two_devices_do_not_meet(cuda: fluid.CUDAPlace) -> None:
+    with two_devices() as places:
         assert fluid.core.get_cuda_device_count() == 2
-        nets = [Training(fluid.CUDAPlace(number)) for number in (0, 1)]
+        nets = [Training(place) for place in places]
         for _ in range(4):
             assert nets[0].step() == nets[1].step()
         moved = Training(fluid.CUDAPlace(1))

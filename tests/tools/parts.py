@@ -25,6 +25,7 @@ MORE: dict[str, str] = {
     "tests/cli/test_completion.py": "argcomplete",
     "tests/cli/test_terminal.py": "processes in terminals",
     "tests/code_generator": "a C compiler",
+    "tests/compare/test_onnxruntime.py": "onnxruntime",
     "tests/cuda": "g++ and NVRTC",
     "tests/dap": "node, processes",
     "tests/device": "g++",
