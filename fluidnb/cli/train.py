@@ -103,7 +103,7 @@ def _followed(training: Training, options: Namespace) -> int:
     training.start()
     try:
         while not training.wait(_EACH):
-            if any(rows for rows in training.steps):  # not while Ray starts its processes
+            if any(training.steps):  # not while Ray starts its processes
                 _report(training)
     except KeyboardInterrupt:
         training.stop()
@@ -114,8 +114,8 @@ def _followed(training: Training, options: Namespace) -> int:
     losses = training.losses()
     words = [f"{len(losses):,} steps in {training.seconds:.1f} s", f"{training.throughput():,.0f} samples/s"]
     words += [f"{name} {first:.4g} → {last:.4g}" for name, first, last in _ends(training, losses)]
-    if training.shares.left_out:
-        words.append(f"{training.shares.left_out} samples of smaller batches left out")
+    if training.left_out:
+        words.append(f"{training.left_out} samples of smaller batches left out")
     print("; ".join(words))
     if options.save is not None:
         _save(training, options.save)

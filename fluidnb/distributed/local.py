@@ -392,6 +392,16 @@ class _Gate:
             yield feed
 
 
+def share_of(feed: Feed, trainers: int, trainer: int) -> Feed:
+    """The rows or sequences of a batch that a trainer gets.
+
+    Example:
+        >>> share_of({"x": np.arange(4)}, 2, 1)
+        {'x': array([2, 3])}
+    """
+    return {name: shares_of(name, value, trainers, "trainers")[trainer] for name, value in feed.items()}
+
+
 class SharedBatches:
     """Batches of which each trainer gets its share of the rows: the reader of `split_batches`.
 
@@ -405,8 +415,7 @@ class SharedBatches:
 
     def __call__(self, trainer: int) -> Iterator[Feed]:
         """The batches of a trainer."""
-        for feed in self.feeds:
-            yield {n: shares_of(n, value, self.trainers, "trainers")[trainer] for n, value in feed.items()}
+        return (share_of(feed, self.trainers, trainer) for feed in self.feeds)
 
     def among(self, trainers: int, first: int) -> SharedBatches:
         """The batches from one on, shared by another number of trainers."""
@@ -420,14 +429,15 @@ def reader_among(reader: Reader, trainers: int, first: int) -> Reader:
         EnforceNotMet: the reader is for one number only.
         OpValueError: the next batch cannot be shared equally.
     """
-    if not isinstance(reader, SharedBatches):
+    among = getattr(reader, "among", None)
+    if among is None:
         raise EnforceNotMet(
             "This reader cannot share its batches among another number of trainers.",
             expected="the reader of split_batches", received=getattr(reader, "__name__", type(reader).__name__),
             hint="fluid.distributed.split_batches(feeds, trainers) makes one from whole batches.",
         )  # fmt: skip
-    other = reader.among(trainers, first)
-    next(other(0), None)
+    other: Reader = among(trainers, first)
+    next(iter(other(0)), None)
     return other
 
 

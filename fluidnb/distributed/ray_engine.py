@@ -122,6 +122,7 @@ class RayEngine:
         self._preparing: dict[int, Any] = {}  # trainer -> the call that gives it its programs
         self.attached, self.is_training = 0, False
         self._course = 0  # calls of `train`
+        self._calls = max(_CALLS, 2 * self.plan.trainers + 8)  # that a server answers at a time
         self._lost = False  # whether a trainer has ended without which the others cannot continue
         self._wanted: int | None = None  # trainers from the next step on
         self._changed = False  # whether their number has changed since the generation began
@@ -165,7 +166,6 @@ class RayEngine:
 
     def _start(self, ray: Any) -> None:
         self._stack.callback(self._kill, ray)
-        self._calls = max(_CALLS, 2 * self.plan.trainers + 8)
         waiting = {**_LASTING, "max_concurrency": self._calls}
         if self._is_collective:
             self._servers[_GROUP] = ray.remote(**waiting)(GroupRole).remote(self._folder, self.deadline)
@@ -417,16 +417,19 @@ class RayEngine:
 
         Args:
             trainers: how many there are from then on.
-        """
-        self._wanted = checked_count(trainers)
 
-    def _change(self, ray: Any, trainers: int, step: int) -> None:
-        """Divide the program among another number of trainers, at a step of which there are checkpoints."""
+        Raises:
+            EnforceNotMet: there would be none, or more than the processes were started for.
+        """
         if 2 * trainers + 8 > self._calls:
             raise EnforceNotMet(
                 f"{trainers} trainers are too many to join.", expected=f"{(self._calls - 8) // 2} or fewer",
                 received=trainers, hint="transpile(trainers=N) with as many from the beginning.",
             )  # fmt: skip
+        self._wanted = checked_count(trainers)
+
+    def _change(self, ray: Any, trainers: int, step: int) -> None:
+        """Divide the program among another number of trainers, at a step of which there are checkpoints."""
         self.transpiler = self.transpiler.among(trainers)
         self.plan, self._wanted, self._changed = self.transpiler.plan, None, True
         for actor in self._trainers[trainers:]:

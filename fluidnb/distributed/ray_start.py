@@ -5,10 +5,10 @@ import gc
 import os
 import secrets
 import socket
+import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ def _end(ray: Any, mark: str) -> None:
     for process in left:
         with contextlib.suppress(Exception):  # it has ended meanwhile
             process.kill()
+    _reap()
 
 
 def marked(mark: str) -> list[Any]:
@@ -117,7 +118,6 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
                 _end(ray, mark)
                 if "timed out" not in str(e) or attempt == _ATTEMPTS - 1:
                     raise
-            _drop_handles()
     except Exception as e:  # of many classes: of Ray, its client, its transport
         # A cluster that answers and does not take the token: of this class only in its log, where the driver joins.
         refused = type(e).__name__ in ("AuthenticationError", "ConnectionError") and "address" in where
@@ -131,11 +131,13 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
         ) from e  # fmt: skip
 
 
-def _drop_handles() -> None:
-    """Drop what a failed start of Ray refers to: its processes have ended, their exit status is of no use."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+def _reap() -> None:
+    """Take the exit status of processes that have ended: Ray drops their handles without, which is a warning later."""
+    from ray._private.services import ConsolePopen
+
+    for handle in [each for each in gc.get_objects() if type(each) is ConsolePopen]:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            handle.wait(1.0)
 
 
 def check_reachable(address: str) -> None:

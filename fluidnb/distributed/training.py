@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ import numpy as np
 from fluidnb.data.feeder import DataFeeder, data_variables, feed_of
 from fluidnb.distributed.attachment import role_keys
 from fluidnb.distributed.connection import Traffic, samples_of
-from fluidnb.distributed.local import Feed, LocalEngine, Reader
+from fluidnb.distributed.local import Feed, LocalEngine, share_of
 from fluidnb.distributed.ray_engine import RayEngine
-from fluidnb.distributed.shares import shares_of
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.program import Program
 from fluidnb.transpiler import DistributeTranspiler
@@ -31,6 +31,16 @@ ENGINES = ("local", "ray")
 _WINDOW = 5.0
 
 
+def is_left_out(size: int, largest: int, trainers: int) -> bool:
+    """Whether a smaller batch, such as the last of a pass, cannot be shared equally.
+
+    Example:
+        >>> is_left_out(5, 8, 2), is_left_out(6, 8, 2), is_left_out(9, 9, 2)
+        (True, False, False)
+    """
+    return 0 < size < largest and size % trainers > 0
+
+
 class Shares:
     """Divides the rows or sequences of batches among trainers; a reader for `LocalEngine.train`.
 
@@ -43,6 +53,7 @@ class Shares:
 
     Attributes:
         left_out: samples of smaller batches that cannot be shared equally.
+        largest: rows or sequences of the largest batch so far.
 
     Example:
         >>> shares = Shares([[(1,), (2,)], [(3,), (4,)], [(5,)]], lambda rows: {"x": np.array(rows)}, 2)
@@ -51,10 +62,12 @@ class Shares:
     """
 
     def __init__(self, batches: Iterable[Any], feed: Callable[[Sequence[Any]], Feed], trainers: int) -> None:
-        self.trainers, self.left_out = trainers, 0
+        self.trainers, self.left_out, self.largest = trainers, 0, 0
         self._batches, self._feed = iter(batches), feed
-        self._waiting: list[deque[Any]] = [deque() for _ in range(trainers)]
-        self._largest = 0
+        self._kept: deque[Feed] = deque()  # whole batches that some trainer may still need
+        self._first = 0  # the number of the first of them
+        self._begin = 0  # the number of the batch with which a trainer begins
+        self._at: dict[int, int] = {}  # trainer -> the number of the batch that it has got last
         self._lock = threading.Lock()
 
     @classmethod
@@ -84,50 +97,94 @@ class Shares:
         batches = (batch for _ in range(passes) for batch in (reader() if callable(reader) else reader))
         return cls(batches, partial(feed_of, feeder), trainers)
 
-    def __call__(self, trainer: int) -> Iterable[Feed]:
+    def __call__(self, trainer: int) -> Iterator[Feed]:
         """The batches of a trainer."""
-        waiting = self._waiting[trainer]
-        while True:
-            with self._lock:
-                while not waiting:
-                    batch = next(self._batches, None)
-                    if batch is None:
-                        return
-                    self._divide(batch)
-                share = waiting.popleft()
-            yield share if isinstance(share, dict) else self._feed(share)
+        number = self._begin
+        while (whole := self._whole(trainer, number)) is not None:
+            yield share_of(whole, self.trainers, trainer)
+            number += 1
 
-    def _divide(self, batch: Any) -> None:
-        """Give each trainer its rows or sequences of a batch."""
-        columns = batch if isinstance(batch, dict) else {"the batch": list(batch)}
-        size = samples_of(columns)
-        try:
-            parts = {name: shares_of(name, value, self.trainers, "trainers") for name, value in columns.items()}
-        except OpValueError:
-            if not 0 < size < self._largest:
-                raise
-            self.left_out += size
-            return
-        self._largest = max(self._largest, size)
-        for trainer, waiting in enumerate(self._waiting):
-            row = {name: part[trainer] for name, part in parts.items()}
-            waiting.append(row if isinstance(batch, dict) else row["the batch"])
+    def whole(self) -> Iterator[Feed]:
+        """The batches that are left, each whole, as feeds."""
+        yield from iter(self._read, None)
+
+    def among(self, trainers: int, first: int) -> Shares:
+        """The batches from one on, for another number of trainers: this reader, since its batches are read once."""
+        with self._lock:
+            self.trainers, self._begin, self._at = trainers, self._begin + first, {}
+        return self
+
+    def _whole(self, trainer: int, number: int) -> Feed | None:
+        """The batch of a number; None at the end."""
+        with self._lock:
+            while self._first + len(self._kept) <= number:
+                feed = self._read()
+                if feed is None:
+                    return None
+                self._kept.append(feed)
+            self._at[trainer] = number
+            if len(self._at) == self.trainers:
+                while self._first < min(self._at.values()):  # the one that a trainer has got may not be used yet
+                    self._kept.popleft()
+                    self._first += 1
+            return self._kept[number - self._first]
+
+    def _read(self) -> Feed | None:
+        """The next batch that can be shared."""
+        for batch in self._batches:
+            size = samples_of(batch if isinstance(batch, dict) else {"the batch": list(batch)})
+            if is_left_out(size, self.largest, self.trainers):
+                self.left_out += size
+                continue
+            self.largest = max(self.largest, size)
+            return batch if isinstance(batch, dict) else self._feed(batch)
+        return None
 
 
 class _Stored:
-    """A reader of batches that Ray's object store has."""
+    """A reader of batches that Ray's object store has.
+
+    Args:
+        shares: gives the whole batches.
+
+    Attributes:
+        left_out: samples of smaller batches that cannot be shared equally.
+    """
 
     def __init__(self, shares: Shares) -> None:
         import ray
 
-        self._references = [ray.put(list(shares(trainer))) for trainer in range(shares.trainers)]
+        whole = list(shares.whole())
+        self._sizes, self._reference = [samples_of(feed) for feed in whole], ray.put(whole)
+        self.left_out = shares.left_out
+        self._divide(0, shares.trainers)
 
     def __call__(self, trainer: int) -> Iterable[Feed]:
         """The batches of a trainer."""
         import ray
 
-        batches: list[Feed] = ray.get(self._references[trainer])
-        return batches
+        whole: list[Feed] = ray.get(self._reference)
+        return (share_of(whole[number], self.trainers, trainer) for number in self._numbers)
+
+    def among(self, trainers: int, first: int) -> _Stored:
+        """The batches from one on, for another number of trainers: this reader, which counts what is left out."""
+        rest = self._numbers[first:]
+        self.left_out -= self._skipped(rest[0], self.trainers) if rest else 0
+        self._divide(rest[0] if rest else len(self._sizes), trainers)
+        return self
+
+    def _skipped(self, first: int, trainers: int) -> int:
+        """Samples of the batches from one on that so many trainers cannot share."""
+        return sum(size for size in self._sizes[first:] if is_left_out(size, max(self._sizes), trainers))
+
+    def _divide(self, first: int, trainers: int) -> None:
+        """Begin with a batch, among so many trainers."""
+        self.trainers = trainers
+        self.left_out += self._skipped(first, trainers)
+        self._numbers = [
+            number for number, size in enumerate(self._sizes)
+            if number >= first and not is_left_out(size, max(self._sizes), trainers)
+        ]  # fmt: skip
 
 
 class Training:
@@ -143,6 +200,7 @@ class Training:
 
     Attributes:
         left: whether the caller has stopped waiting, so that nobody has seen the end.
+        steps: for each trainer step -> the means of the watched values.
 
     Example:
         >>> x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
@@ -181,17 +239,25 @@ class Training:
         self.left = False
         self.values: dict[str, Any] = {}
         self.error: BaseException | None = None
-        self.steps: list[list[list[float]]] = [[] for _ in range(transpiler.plan.trainers)]
+        self.steps: list[dict[int, list[float]]] = []
+        self._members: list[int] = []  # trainers of each step
         self.seconds = 0.0
         self._traffic: dict[str, Traffic] = {}
         self._rates: dict[str, deque[tuple[float, int]]] = {}
+        self._reader: Shares | _Stored = shares
+        self._lock = threading.Lock()
         self._stopping, self._over, self._up = threading.Event(), threading.Event(), threading.Event()
         self._began = time.perf_counter()
 
     @property
     def plan(self) -> Plan:
-        """The division of the program."""
-        return self.transpiler.plan
+        """The division of the program, among the trainers of now."""
+        return self.engine.transpiler.plan
+
+    @property
+    def left_out(self) -> int:
+        """Samples of smaller batches that could not be shared equally."""
+        return self._reader.left_out
 
     # ---- control
 
@@ -208,6 +274,28 @@ class Training:
         self._stopping.set()
         if isinstance(self.engine, LocalEngine) and self.engine.attachment is not None:
             self.engine.attachment.leave()
+
+    def resize(self, trainers: int) -> None:
+        """Let trainers join or leave after the running step; those with the highest numbers leave.
+
+        Args:
+            trainers: how many there are from then on.
+
+        Raises:
+            EnforceNotMet: the training is over, or there would be none, or more than Ray was started for.
+            OpValueError: the batches cannot be shared equally by so many.
+        """
+        if self.over or self.stopped:
+            raise EnforceNotMet(
+                "The training is over.", expected="a training that runs", received="one that has ended",
+                hint=f"begin one with {trainers} trainers.",
+            )  # fmt: skip
+        if trainers > 0 and self.shares.largest % trainers:
+            raise OpValueError(
+                f"A batch of {self.shares.largest} cannot be shared equally by {trainers} trainers.",
+                expected=f"a divisor of {self.shares.largest}", received=trainers,
+            )  # fmt: skip
+        self.engine.resize(trainers)
 
     @property
     def stopped(self) -> bool:
@@ -229,8 +317,9 @@ class Training:
         try:
             with self.engine:
                 self._up.set()
-                reader: Reader = self.shares if isinstance(self.engine, LocalEngine) else _Stored(self.shares)
-                self.engine.train(reader, self.watch, self._report, self._stopping.is_set)
+                if isinstance(self.engine, RayEngine):
+                    self._reader = _Stored(self.shares)
+                self.engine.train(self._reader, self.watch, self._report, self._stopping.is_set)
                 self._traffic = self.engine.traffic()
                 self.values = self.engine.values()
         except BaseException as error:
@@ -242,10 +331,14 @@ class Training:
     def _report(self, trainer: int, step: int, values: list[Any]) -> None:
         """Keep the means of what a trainer has fetched."""
         row = [float(np.mean(value)) for value in values]
-        rows = self.steps[trainer]
-        if step < len(rows):  # a training that went back to a checkpoint
-            del rows[step:]
-        rows.append(row)
+        with self._lock:
+            self.steps += [{} for _ in range(len(self.steps), trainer + 1)]
+            rows = self.steps[trainer]
+            for later in [at for at in rows if at >= step]:  # of a training that went back to a checkpoint
+                del rows[later]
+            rows[step] = row
+            del self._members[step + 1 :]
+            self._members += [self.plan.trainers] * (step + 1 - len(self._members))
 
     # ---- state
 
@@ -255,8 +348,10 @@ class Training:
 
     def losses(self, first: int = 0) -> list[list[float]]:
         """The means over the trainers of each watched value, for each step from ``first`` that all have finished."""
-        steps = zip(*(rows[first:] for rows in self.steps), strict=False)
-        return [[sum(values) / len(values) for values in zip(*rows, strict=True)] for rows in steps]
+        with self._lock:
+            steps = [[rows[step] for rows in self.steps if step in rows] for step in range(first, len(self._members))]
+            done = takewhile(lambda at: len(at[0]) >= at[1], zip(steps, self._members[first:], strict=True))
+            return [[sum(values) / len(values) for values in zip(*rows, strict=True)] for rows, _ in done]
 
     def roles(self) -> list[RoleState]:
         """The state of every role: trainers, then servers."""
@@ -267,12 +362,13 @@ class Training:
             role = f"trainer:{number}"
             traffic = self._traffic.get(role, Traffic())
             flows = list(traffic.flows.values())
-            newest = self.steps[number][-1:] or [[]]
+            mine = self.steps[number] if number < len(self.steps) else {}
+            newest = mine[max(mine)] if mine else []
             name = f"trainer{number}"
             rows.append(RoleState(
                 name, self._state(name, traffic), traffic.steps, self._rate(role, traffic.samples),
                 sum(f.sent for f in flows), sum(f.received for f in flows), sum(f.seconds for f in flows),
-                dict(zip(self.watch, newest[0], strict=False)),
+                dict(zip(self.watch, newest, strict=False)),
             ))  # fmt: skip
         for number, endpoint in enumerate(self.plan.endpoints):
             flows = [t.flows[endpoint] for t in self._traffic.values() if endpoint in t.flows]
@@ -288,9 +384,10 @@ class Training:
         states, names = self.roles(), {key: name for name, key in role_keys(self.plan).items()}
         flows = {
             (names[trainer], names[endpoint]): Flow(flow.sent, flow.received, flow.seconds)
-            for trainer, traffic in self._traffic.items() for endpoint, flow in traffic.flows.items()
+            for trainer, traffic in self._traffic.items() if trainer in names  # others have left
+            for endpoint, flow in traffic.flows.items()
         }  # fmt: skip
-        return read_roles(self.transpiler, states, flows)
+        return read_roles(self.engine.transpiler, states, flows)
 
     def throughput(self) -> float:
         """Samples per second of all trainers since the start."""

@@ -11,7 +11,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
-from fluidnb.distributed import LocalEngine, split_batches
+from fluidnb.distributed import LocalEngine, RayEngine, split_batches
 from fluidnb.errors import FluidError
 from tests.distributed.networks import batches, built, collective, divided, lenet, one_process, shared_table, word2vec
 
@@ -119,6 +119,8 @@ def test_what_cannot_be_shared_is_refused() -> None:
     with LocalEngine(divided(parts)) as engine:
         with pytest.raises(FluidError, match="A training needs a trainer"):
             engine.resize(0)
+    with pytest.raises(FluidError, match="100 trainers are too many to join"):
+        RayEngine(divided(built(lenet, adam))).resize(100)
     for reader, message in (
         (split_batches(feeds, 2), "A batch of 4 rows cannot be shared equally by 3 trainers"),
         (lambda trainer: split_batches(feeds, 2)(trainer), "cannot share its batches among another number"),

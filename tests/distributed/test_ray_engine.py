@@ -19,7 +19,8 @@ import fluidnb as fluid
 from fluidnb.distributed import RayEngine
 from fluidnb.distributed.local import SharedBatches, split_batches
 from fluidnb.distributed.ray_start import running_ray
-from fluidnb.errors import EnforceNotMet, FluidError
+from fluidnb.distributed.training import Shares, Training
+from fluidnb.errors import EnforceNotMet, FluidError, OpValueError
 from tests.distributed import faults
 from tests.distributed.networks import (
     batches,
@@ -250,6 +251,30 @@ def test_trainers_join_and_leave_and_one_is_killed(divide: Any, tmp_path: Path) 
             np.testing.assert_allclose(loss, expected_loss, rtol=2e-5)
     for name, value in expected.items():
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+def test_a_watched_training_gets_another_trainer() -> None:
+    parts, steps = built(fit_a_line, adam), 400
+    feeds = batches(parts[0], steps, rows=12)
+    expected_losses, expected = one_process(built(fit_a_line, adam), feeds)
+    small = [{name: value[:4] for name, value in feeds[0].items()}]  # two trainers could share it, three cannot
+    training = Training(divided(parts), Shares([*feeds, *small], dict, 2), [parts[2].name], "ray")
+    training.start()
+    try:
+        while not training.losses() and not training.wait(0.01):
+            pass
+        with pytest.raises(OpValueError, match="A batch of 12 cannot be shared equally by 5 trainers"):
+            training.resize(5)
+        training.resize(3)
+    finally:
+        if not training.wait(300):
+            training.stop()
+    training.raise_error()
+    assert training.plan.trainers == 3 and training.left_out == 4
+    assert [len(rows) for rows in training.steps[:2]] == [steps, steps] and 0 < len(training.steps[2]) < steps
+    np.testing.assert_allclose(np.ravel(training.losses()), expected_losses, rtol=2e-5)
+    for name, value in expected.items():
+        np.testing.assert_allclose(training.values[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
 def test_another_version_on_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:

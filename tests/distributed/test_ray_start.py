@@ -176,15 +176,16 @@ def test_nothing_is_left_after_a_killed_driver() -> None:
 
 
 def test_a_failed_attempt_leaves_no_handle_of_a_process() -> None:
+    from ray._private.services import ConsolePopen
+
     class Failing:
-        tries = 0
+        tries, kept = 0, None
 
         def init(self, **where: Any) -> None:
             self.tries += 1
             if self.tries == 1:
-                node: dict[str, Any] = {"process": subprocess.Popen([sys.executable, "-c", ""])}
-                node["process"].send_signal(signal.SIGKILL)
-                node["node"] = node  # garbage that only a collection finds
+                self.kept = ConsolePopen([sys.executable, "-c", ""])  # Ray lets it go at some later time
+                self.kept.send_signal(signal.SIGKILL)
                 raise RuntimeError("Timed out: timed out")
 
         def shutdown(self) -> None:
@@ -194,5 +195,6 @@ def test_a_failed_attempt_leaves_no_handle_of_a_process() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ray_start._init(ray, {}, "no mark")
+        ray.kept = None
         gc.collect()
     assert ray.tries == 2 and not [str(each.message) for each in caught]

@@ -125,6 +125,28 @@ def test_an_interrupted_cell_leaves_the_training_which_is_joined_and_stopped(net
     assert "trainer0  ended" in net.run("%fluid train --stop"), "once more changes nothing"
 
 
+def test_trainers_join_and_leave_a_training_that_a_cell_has_left(net: Session) -> None:
+    net.names["gate"].set()
+    interrupt_soon(net)
+    net.fail("%fluid train endless --trainers 2")
+    run = net.bench.distributed
+    assert run is not None
+    for count in (4, 1):
+        interrupt_soon(net, len(run.training.losses()) + 4)
+        error, shown = net.fail(f"%fluid train --resize {count}")
+        assert isinstance(error, KeyboardInterrupt)
+        assert f"trainer{count - 1}  running" in shown and f"trainer{count}" not in shown
+        assert f"{count} trainer" in net.run("%fluid roles")
+    error, _ = net.fail("%fluid train --resize 3")
+    assert isinstance(error, OpValueError) and "A batch of 8 cannot be shared equally by 3 trainers" in str(error)
+    shown = net.run("%fluid train --stop")
+    assert "its parameters are in the scope" in shown
+    curve = net.bench.runs[-1].state.curves[0]
+    assert len(curve.points) == len(run.training.steps[0]) and np.isfinite([y for _, y in curve.points]).all()
+    error, _ = net.fail("%fluid train --resize 2")
+    assert isinstance(error, EnforceNotMet) and "The training is over" in str(error)
+
+
 def test_a_training_that_ends_alone_gives_its_parameters_to_the_next_cell(net: Session) -> None:
     net.names["gate"].set()
     interrupt_soon(net)
@@ -163,6 +185,7 @@ def test_asynchronous_training_learns(net: Session) -> None:
         ("batches --trainers 0", "0"),
         ("--join", "No training by several roles was started"),
         ("--stop", "No training by several roles was started"),
+        ("--resize 3", "No training by several roles was started"),
     ],
 )
 def test_what_cannot_be_done_is_refused(net: Session, line: str, words: str) -> None:
@@ -192,6 +215,21 @@ def test_roles_are_drawn_from_the_programs(net: Session) -> None:
     assert "trainer2" in shown and "float32[4, 8]" in shown
     with pytest.raises(NotFound):
         raise net.fail("%fluid roles --program none")[0]
+
+
+def test_batches_that_were_read_are_shared_anew_when_the_number_of_trainers_changes() -> None:
+    def taken(reader: Shares, trainers: int, steps: int) -> list[list[int]]:
+        sources = [iter(reader(number)) for number in range(trainers)]
+        return [sum((next(source)["x"].tolist() for source in sources), []) for _ in range(steps)]
+
+    source = iter(range(0, 1000, 12))
+    shared = Shares(({"x": np.arange(first, first + 12)} for first in source), dict, 2)
+    assert [row[0] for row in taken(shared, 2, 2)] == [0, 12]
+    ahead = iter(shared.among(3, 2)(1))
+    next(ahead), next(ahead)  # one trainer is ahead of the others
+    assert [row[0] for row in taken(shared, 3, 3)] == [24, 36, 48]
+    assert taken(shared.among(4, 3), 4, 1) == [list(range(60, 72))]
+    assert next(source) == 72, "no batch was read that no trainer has asked for"
 
 
 def test_sequences_are_shared_too() -> None:

@@ -49,6 +49,7 @@ from fluidnb_magics.session.training import train as run_training
 @argument("--async", action="store_true", dest="unsynchronized", help="servers do not wait for all trainers")
 @argument("--join", action="store_true", help="wait for trainers that an interrupted cell has left")
 @argument("--stop", action="store_true", help="stop all trainers after the same step")
+@argument("--resize", type=positive, metavar="N", help="let trainers join or leave, so that there are N; then wait")
 @program_option()
 def train(bench: Workbench, args: Namespace) -> None:
     """Train a program on the batches of a reader, with a progress bar and a live plot.
@@ -59,10 +60,10 @@ def train(bench: Workbench, args: Namespace) -> None:
 
     With --trainers the program is divided among trainers and parameter servers, as DistributeTranspiler does. They
     begin with the parameters of this session, and give them back at the end. An interrupted cell leaves them running:
-    --join waits again, --stop ends them. %fluid roles shows them.
+    --join waits again, --stop ends them, --resize 4 lets trainers join or leave. %fluid roles shows them.
     """
     names = bench.shell.user_ns
-    if args.join or args.stop:
+    if args.join or args.stop or args.resize:
         _join(bench, args)
         return
     if not args.reader:
@@ -114,10 +115,12 @@ def _distribute(
 
 
 def _join(bench: Workbench, args: Namespace) -> None:
-    """Wait for the trainers that a cell has left, or stop them."""
+    """Wait for the trainers that a cell has left, stop them, or change their number."""
     from fluidnb_magics.session.distributed_training import current_run
 
     run = current_run(bench)
+    if args.resize:
+        run.training.resize(args.resize)
     if args.stop and not run.training.over:
         run.training.stop()
     _follow(bench)

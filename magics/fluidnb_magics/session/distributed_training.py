@@ -145,7 +145,7 @@ def collect(bench: Workbench) -> str:
     run.run.parameters = parameters_of(run.program)
     if error is not None:
         return f"{run.run.name} has failed: {str(error).splitlines()[0]}"
-    left_out = run.training.shares.left_out
+    left_out = run.training.left_out
     note = f"; {left_out} samples of smaller batches were left out" if left_out else ""
     return f"{run.run.name} is over after {run.run.state.step:,} steps, its parameters are in the scope{note}"
 
