@@ -13,6 +13,7 @@ from fluidnb.dap.breakpoints import ClientBreakpoints
 from fluidnb.dap.expressions import assign, target
 from fluidnb.dap.references import BASE, END, References
 from fluidnb.dap.requests import CAPABILITIES, checked_arguments, shifted, shifts
+from fluidnb.dap.role_adapter import SETTINGS, RoleAdapter
 from fluidnb.dap.sources import Source, Sources
 from fluidnb.dap.values import Expandable, Row, VariableGroup, children, frame_scopes, variable
 from fluidnb.debug.debugger import Debugger
@@ -29,6 +30,8 @@ T = TypeVar("T")
 #: The one thread that clients see.
 THREAD = BASE
 Move = Callable[[Debugger], Snapshot]
+#: Words of a client's console that go from role to role of a training.
+_ROLE_WORDS = ("roles", "attach")
 
 #: request -> what the debugger does
 _MOVES: dict[str, Move] = {
@@ -79,6 +82,8 @@ class Adapter:
         self._writes = False  # whether this client is assigning to a variable right now
         self._seen: Snapshot | None = None  # where the client believes it is paused; None while it believes it runs
         self._then: list[Callable[[], None]] = []
+        self._role: RoleAdapter | None = None
+        self._settings: dict[str, Message] = {}  # requests that set something, the newest of each kind
         self.stops_at_errors = True
         session.do_between_steps(Debugger.observe, self._observe)
 
@@ -92,6 +97,21 @@ class Adapter:
 
     def answer(self, message: Message, send: Callable[[Message], None]) -> None:
         """Answer a request, and only then execute it, so that events follow the response."""
+        role = self._followed_role()
+        self._note_setting(message)
+        if role is None or _is_answered_here(message):
+            self._answer_here(message, send)
+            self._followed_role()
+            return
+        if message.get("command") in SETTINGS:
+            self._answer_here(message, lambda response: None)
+        try:
+            role.answer(message, lambda response: self._emit_again(response, send))
+        except FluidError as error:
+            send({**self._head(message), **_refused(str(error))})
+
+    def _answer_here(self, message: Message, send: Callable[[Message], None]) -> None:
+        """Answer a request by this adapter, then execute it."""
         self._then = []
         send(self._response(message))
         then, self._then = self._then, []
@@ -142,11 +162,33 @@ class Adapter:
         """Whether the client has finished its configuration."""
         return self._ready
 
+    # ---- roles in other processes
+
+    def _followed_role(self) -> RoleAdapter | None:
+        """The adapter in the process of the role that the session is in; None where that is this process."""
+        role = self._session.role
+        if role is None or role.there is None:
+            self._role = None
+        elif self._role is None or self._role.role is not role:
+            self._role = RoleAdapter(role, self._session, self._settings.values(), self._emit_again)
+        return self._role
+
+    def _note_setting(self, message: Message) -> None:
+        """Keep a request that sets something, for the adapters of roles."""
+        command, arguments = message.get("command"), message.get("arguments")
+        if command in SETTINGS:
+            source = arguments.get("source") if isinstance(arguments, dict) else None
+            self._settings[f"{command} {source}"] = message
+
+    def _emit_again(self, message: Message, send: Callable[[Message], None] | None = None) -> None:
+        """Send what the adapter of a role has sent, with a number of this one."""
+        with self._sending:
+            (self._emit if send is None else send)({**message, "seq": next(self._seq)})
+
     # ---- life cycle
 
     def _response(self, message: Message) -> Message:
-        command, seq, arguments = message.get("command"), message.get("seq"), message.get("arguments")
-        base: Message = {"type": "response", "request_seq": seq if isinstance(seq, int) else 0, "command": str(command)}
+        command, arguments = message.get("command"), message.get("arguments")
         try:
             if not isinstance(command, str) or message.get("type") != "request":
                 raise OpValueError("That is no request.", expected="type request, and a command", received=str(command))
@@ -166,8 +208,16 @@ class Adapter:
             outcome = _refused(str(error))
         except Exception as error:
             outcome = _refused(f"{type(error).__name__}: {error}")
+        return {**self._head(message), **outcome}
+
+    def _head(self, message: Message) -> Message:
+        """The beginning of the response to a request."""
+        seq = message.get("seq")
         with self._sending:
-            return {"seq": next(self._seq), **base, **outcome}
+            return {
+                "seq": next(self._seq), "type": "response", "request_seq": seq if isinstance(seq, int) else 0,
+                "command": str(message.get("command")),
+            }  # fmt: skip
 
     def do_initialize(self, a: Message) -> Message:
         """Report the capabilities."""
@@ -340,7 +390,7 @@ class Adapter:
         """Evaluate a Python expression over the program's variables."""
         text = str(a["expression"]).strip()
         word, _, rest = text.partition(" ")
-        if a.get("context") == "repl" and word in ("roles", "attach") and running:
+        if a.get("context") == "repl" and word in _ROLE_WORDS and running:
             if word == "attach":
                 attach(self._session, rest.strip())
             roles = role_keys(running[-1].plan)
@@ -349,8 +399,6 @@ class Adapter:
             if self._session.there is not None:
                 lines.append(self._session.there(_position))
             return {"result": "\n".join(lines), "variablesReference": 0}
-        if a.get("context") == "repl" and self._session.there is not None:
-            return {"result": self._session.there(_value_text, text), "variablesReference": 0}
         depth = self._depth(a["frameId"]) if a.get("frameId") else -1
 
         def read(debugger: Debugger) -> Row:
@@ -539,6 +587,10 @@ def _position(session: Session) -> str:
     return session.snapshot.text
 
 
-def _value_text(session: Session, text: str) -> str:
-    """The value of an expression in another process."""
-    return repr(session.evaluate(text))
+def _is_answered_here(message: Message) -> bool:
+    """Whether a request is about the client's connection, or about roles, wherever the session is."""
+    command, arguments = message.get("command"), message.get("arguments")
+    if command != "evaluate" or not isinstance(arguments, dict):
+        return command in ("initialize", "attach", "launch", "disconnect", "terminate", "threads")
+    word = str(arguments.get("expression")).strip().partition(" ")[0]
+    return arguments.get("context") == "repl" and word in _ROLE_WORDS

@@ -194,6 +194,10 @@ class Session:
             raise KeyboardInterrupt
         return future.result()
 
+    def settle(self, seconds: float) -> bool:
+        """Wait until what was posted so far is done, at most so many seconds; whether it is."""
+        return not wait([self._last], timeout=seconds).not_done
+
     def _require_open(self) -> None:
         if not self._finish.alive:
             raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")

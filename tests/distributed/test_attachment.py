@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.dap import Adapter, ScriptSources
+from fluidnb.dap import ScriptSources
 from fluidnb.debug import Session
 from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.local import LocalEngine, split_batches
@@ -21,6 +21,7 @@ from fluidnb.errors import FluidError, NotFound
 from fluidnb.terminal.commands import run_command, view
 from fluidnb.viz.base.styled_text import plain
 from fluidnb.viz.session.html import session_html
+from tests.dap.client import Direct
 from tests.distributed.networks import batches, built, collective, divided, fit_a_line, one_process, shared_table
 
 
@@ -267,10 +268,15 @@ def test_lines_typed_into_a_role_of_another_process_run_there(monkeypatch: pytes
     assert "float32" in plain(run_command(session, "print fc_0.tmp_0"))
     with pytest.raises(NotFound, match="No training by several roles runs"):
         run_command(session, "roles")  # of the engine of this process
-    adapter = Adapter(lambda message: None, session, ScriptSources(lambda: parts[0]))
-    typed = {"expression": "fc_0.tmp_0.shape", "context": "repl"}
-    with pytest.raises(NotFound):
-        adapter.do_evaluate(typed)
-    assert adapter.do_evaluate({**typed, "expression": "v['fc_0.tmp_0'].shape"})["result"] == "(8, 1)"
+    c = Direct(session, ScriptSources(lambda: parts[0]))
+    c.ask("configurationDone")
+    c.event("stopped")
+    assert c.frames()[0]["name"] == "block 0: 1 elementwise_add"
+    assert c.ask("evaluate", expression="v['fc_0.tmp_0'].shape[0]", context="repl")["result"] == "8"
+    assert "nothing" in c.refused("evaluate", expression="nothing", context="repl")
+    c.move("next")
+    assert other.snapshot.at == 2 and session.snapshot.state == "idle"
+    session.role = None
+    c.event("continued")
     for each in (session, other):
         each.close()

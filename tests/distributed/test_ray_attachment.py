@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.dap import ScriptSources
 from fluidnb.debug import Session
 from fluidnb.distributed import RayEngine, split_batches
 from fluidnb.distributed.ray_start import running_ray
@@ -20,6 +21,8 @@ from fluidnb.errors import FluidError
 from fluidnb.terminal.commands import run_command, view
 from fluidnb.viz.base.styled_text import plain
 from fluidnb.viz.session.html import session_html
+from fluidnb_magics.widgets.panel import Panel
+from tests.dap.client import Direct
 from tests.distributed.networks import batches, built, collective, divided, fit_a_line, one_process
 
 pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
@@ -103,6 +106,70 @@ def test_a_trainer_and_a_server_are_stepped_and_the_numbers_stay() -> None:
     _, expected = one_process(built(fit_a_line, sgd), watched.feeds)
     for name, value in expected.items():
         np.testing.assert_allclose(watched.parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+def test_a_panel_shows_and_steps_a_role() -> None:
+    def shows(panel: Panel, *words: str) -> bool:
+        """Whether a panel comes to show these words in what a page gets."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            text = f"{panel.position} {panel.listing} {panel.scope} {panel.opened} {panel.stops} {panel.role}"
+            if all(word in text for word in words):
+                return True
+            time.sleep(0.05)
+        raise AssertionError(f"{words} not in {text}")
+
+    with Watched(divided) as watched:
+        panel, problems = Panel(watched.session), list[str]()
+        panel.report = problems.append  # type: ignore[assignment, method-assign]
+        panel.handle({"do": "attach", "role": "trainer1"})
+        assert shows(panel, "'state': 'paused'", "mul", "trainer1", "fc_0.w_0")
+        panel.handle({"do": "move", "word": "step"})
+        panel.handle({"do": "open", "name": "fc_0.tmp_0"})
+        assert shows(panel, "'here': (0, 1)", "'name': 'fc_0.tmp_0'")
+        panel.handle({"do": "move", "word": "back"})
+        assert shows(panel, "'here': (0, 0)")
+        panel.handle({"do": "break", "text": "op send"})
+        assert shows(panel, "op send")
+        panel.handle({"do": "move", "word": "continue"})
+        assert shows(panel, "'reason': 'breakpoint op send'")
+        panel.handle({"do": "edit", "name": "fc_0.b_0", "text": "nothing + 1"})
+        while not problems:
+            time.sleep(0.05)
+        assert "nothing" in problems.pop()
+        assert "fc_0.tmp_0" in panel.static()["text/html"] and "send" in panel.static()["text/plain"]
+        panel.handle({"do": "attach", "role": "pserver0"})
+        assert shows(panel, "listen_and_serv", "pserver0")
+        watched.session.role.leave()  # type: ignore[union-attr]
+        assert shows(panel, "'state': 'idle'") and panel.role == ""
+        assert not problems
+        panel.close()
+    assert watched.error is None
+
+
+def test_an_editor_shows_and_steps_a_role() -> None:
+    with Watched(divided) as watched:
+        c = Direct(watched.session, ScriptSources(lambda: watched.session.program))
+        c.ask("setFunctionBreakpoints", breakpoints=[{"name": "send"}])  # before it is in a role
+        assert "→ trainer1" in c.ask("evaluate", expression="attach trainer1", context="repl")["result"]
+        c.ask("configurationDone")
+        c.event("stopped")
+        frame = c.frames()[0]
+        assert frame["name"] == "block 0: 0 mul" and frame["source"]["name"] == "program.fluid" and frame["line"] > 0
+        assert {"x", "fc_0.w_0"} <= {row["name"] for row in c.scope("mul: inputs")}
+        c.move("next")
+        assert c.frames()[0]["name"] == "block 0: 1 elementwise_add"
+        c.move("stepBack")
+        assert c.frames()[0]["name"] == "block 0: 0 mul"
+        assert c.move("continue")["reason"] == "function breakpoint"
+        assert "float32" in c.ask("evaluate", expression="fc_0.w_0", context="repl")["result"]
+        assert "nothing" in c.refused("evaluate", expression="nothing + 1", context="repl")
+        assert "→ pserver0" in c.ask("evaluate", expression="attach pserver0", context="repl")["result"]
+        c.event("stopped")
+        assert "listen_and_serv" in c.frames()[0]["name"]
+        watched.session.role.leave()  # type: ignore[union-attr]
+        c.event("continued")
+    assert watched.error is None
 
 
 def test_nobody_is_late_while_a_person_looks_and_a_killed_role_is_named() -> None:

@@ -8,16 +8,15 @@ from typing import Any
 import traitlets
 
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.session import Session
+from fluidnb.debug.session import Role, Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.view import has_value
 from fluidnb.distributed.attachment import attach, role_keys, running
 from fluidnb.errors import FluidError
-from fluidnb.terminal.commands import view
 from fluidnb.utils.source_location import cell_names
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.html import lines_html
-from fluidnb.viz.base.styled_text import Line, plain
+from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.difference import Difference, difference, value_at
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.operator_code import read_code
@@ -28,12 +27,15 @@ from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_stop_handler import UNANSWERED, PanelStopHandler
+from fluidnb_magics.widgets.role_panel import RoleFollower
 from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls, error_text
 from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 _AROUND = 10  # operators before and after the next one in the static rendering
 _DELAY = 0.5  # seconds after which the static rendering follows
 _VIEW = View(rows=12, columns=10)  # the part of a tensor that is shown first
+#: Requests that are handled here, wherever the session is.
+_HERE = ("attach", "shown", "hidden", "answer", "leave")
 
 
 class Panel(NotebookWidget):
@@ -69,7 +71,8 @@ class Panel(NotebookWidget):
         self.buttons = [button.data for button in BUTTONS]
         self._sending = threading.RLock()
         self._window, self._name, self._frame, self._view = Window(), "", -1, _VIEW
-        self._pages, self._asleep = 0, False
+        self._pages, self.asleep = 0, False  # asleep: no page shows it
+        self._follower: RoleFollower | None = None
         self._shows_code = False
         self._renewing = threading.Event()
         self._program = PanelListing(session)
@@ -86,6 +89,7 @@ class Panel(NotebookWidget):
         if changes is not None:
             changes.observe(self._cell_ran)
         self._send_program()
+        self._follow_role()
 
     def close(self) -> None:
         """End the widget; the session stays."""
@@ -98,23 +102,35 @@ class Panel(NotebookWidget):
         super().close()
 
     def lines(self) -> Sequence[Line]:
-        return panel_lines(self.session)
+        there, session = self.session.there, self.session
+        lines: Sequence[Line] = panel_lines(session) if there is None else there(panel_lines)
+        return lines
 
     def html(self) -> str:
-        return session_html(self.session, _AROUND) + lines_html(below_lines(self.session))
+        there, session = self.session.there, self.session
+        below = below_lines(session) if there is None else there(below_lines)
+        return session_html(session, _AROUND) + lines_html(below)
 
     # ---- requests of the page, beside `SessionControls`
 
+    def handle(self, request: dict[str, Any]) -> None:
+        """Handle a request here, or in the process of the role that the session is in."""
+        self._follow_role()
+        if self._follower is None or request.get("do") in _HERE:
+            super().handle(request)
+        else:
+            self._follower.post(request)
+
     def do_shown(self) -> None:
         self._pages += 1
-        if self._asleep:
-            self._asleep = False
+        if self.asleep:
+            self.asleep = False
             self._read_again()
 
     def do_hidden(self) -> None:
         """A page does not show it any more; while none does, nothing is read."""
         self._pages -= 1
-        self._asleep = self._pages <= 0
+        self.asleep = self._pages <= 0
 
     def do_frame(self, frame: int) -> None:
         """Show the variables of another scope."""
@@ -155,8 +171,7 @@ class Panel(NotebookWidget):
         def go() -> None:
             try:
                 attach(self.session, role)
-                if self.session.there is not None:  # its frames are in another process
-                    self.report(plain(view(self.session)))
+                self._follow_role()
             except Exception as error:
                 self.report(error_text(error))
 
@@ -185,6 +200,32 @@ class Panel(NotebookWidget):
         with self._sending:
             self.unanswered = UNANSWERED if unanswered else ""
 
+    # ---- roles in other processes
+
+    def _follow_role(self) -> None:
+        """Show the panel in the process of the role that the session is in, if that is another one."""
+        role = self.session.role
+        if role is None or role.there is None:
+            self._follower = None
+        elif self._follower is None or self._follower.role is not role:
+            self._follower = RoleFollower(self, role)
+
+    def show_role(self, traits: dict[str, Any]) -> None:
+        """Show traits of the panel in the process of a role."""
+        role = "" if self.session.role is None else self.session.role.name
+        self._push(**traits, roles=list(role_keys(running[-1].plan)) if running else [], role=role)
+        self._renew_soon()
+
+    def role_left(self, role: Role) -> None:
+        """The session is not in a role any more whose process showed its state."""
+        if self._follower is not None and self._follower.role is role:
+            self._follower = None
+        if self.session.role is None or self.session.role is role:
+            snapshot = self.session.snapshot
+            self._push(position=asdict(SessionPosition(snapshot.state, snapshot.reason)))
+            self._send_settings(None)
+            self._send_program()
+
     # ---- observers
 
     def _moved(self, snapshot: Snapshot) -> None:
@@ -193,7 +234,7 @@ class Panel(NotebookWidget):
             self._stop_handler.moved()
         if snapshot.closed:
             self._send_program()
-        elif self._asleep:
+        elif self.asleep:
             return
         elif snapshot.state == "idle":
             self._push(position=asdict(SessionPosition(snapshot.state, snapshot.reason)))
@@ -265,8 +306,10 @@ class Panel(NotebookWidget):
             self.controls.post(self._read)
 
     def _cell_ran(self) -> None:
-        self._program.update()
-        self._send_program()
+        self._follow_role()
+        if self._follower is None:
+            self._program.update()
+            self._send_program()
 
     def _send_program(self) -> None:
         program = self._program

@@ -68,6 +68,11 @@ class NotebookWidget(anywidget.AnyWidget):
         arguments = dict(content)
         if (number := arguments.pop("request", None)) is not None:  # the page measures whether the kernel responds
             self.send({"response": number})
+        self.handle(arguments)
+
+    def handle(self, request: dict[str, Any]) -> None:
+        """Handle a command of the page; what goes wrong is reported there."""
+        arguments = dict(request)
         name = f"do_{arguments.pop('do', '')}"
         command: Callable[..., Any] | None = next((getattr(h, name) for h in self.handlers if hasattr(h, name)), None)
         if command is None:
