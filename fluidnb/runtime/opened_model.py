@@ -172,14 +172,17 @@ class OpenedModel:
         return {v.name: arrays[v.name].astype(dtypes.np_dtype(v.dtype), copy=False) for v in self.feeds}
 
     @checked
-    def postprocess(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Reads results as the file beside the model says: the best classes with names, characters, boxes.
+    def postprocess(self, arrays: Sequence[np.ndarray], images: Any = None) -> list[Any]:
+        """Reads results as the file beside the model says: the best classes with names, characters, boxes, text.
 
         Args:
             arrays: what `run` returned for `fetches`.
+            images: the images, as `preprocess` takes them: corners of regions of text are then in their pixels, else in
+                those of the map that the model computed.
 
         Returns:
-            For each image a list of labels or boxes, a text, or an int array with a class for each pixel.
+            For each image a list of labels, boxes or regions of text, a text, or an int array with a class for each
+            pixel.
 
         Raises:
             NotFound: there is no such file.
@@ -188,7 +191,7 @@ class OpenedModel:
         """
         from fluidnb.data.processing import postprocess
 
-        return postprocess(self.processing, arrays)
+        return postprocess(self.processing, arrays, images)
 
     @checked
     def extract(self, fetches: Sequence[str], feeds: Sequence[str] | None = None) -> OpenedModel:

@@ -163,19 +163,19 @@ def _infer(c: Context) -> None:
         channels < 0 or channels % parts == 0, f"deformable_groups of {name} must divide the channels of Input.",
         expected=f"a divisor of {channels}", received=parts,
     )  # fmt: skip
-    for slot, each in (("Offset", 2), ("Mask", 1)):
+    for slot, count in (("Offset", 2), ("Mask", 1)):
         if not c.has(slot):
             continue
         c.check_inputs(slot)
-        wanted = (c["Input"].shape[0], each * parts * w.shape[2] * w.shape[3], *out)
+        wanted = (c["Input"].shape[0], count * parts * w.shape[2] * w.shape[3], *out)
         have = c[slot].shape
         known = w.shape[2] > 0 and w.shape[3] > 0
         wanted = wanted if known else (wanted[0], -1, *wanted[2:])
         c.require(
             all(n == m or -1 in (n, m) for n, m in zip(wanted, have, strict=True)),
-            f"Input({slot}) of {name} must have {'two numbers' if each == 2 else 'a number'} for each element of each "
+            f"Input({slot}) of {name} must have {'two numbers' if count == 2 else 'a number'} for each element of each "
             "window.", expected=list(wanted), received=list(have),
-            hint="its channels are deformable_groups · filter height · filter width" + " · 2" * (each == 2) + ".",
+            hint="its channels are deformable_groups · filter height · filter width" + " · 2" * (count == 2) + ".",
         )  # fmt: skip
 
 
