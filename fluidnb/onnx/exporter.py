@@ -1,7 +1,7 @@
 """Programs as ONNX models: operators become nodes, parameters initializers.
 
-A converter (`export_math`, `export_tensors`, `export_layers`, `export_blocks`) appends the nodes of one operator. A
-variable that is written again is a new tensor: ONNX writes each name once.
+A converter (`export_math`, `export_tensors`, `export_layers`, `export_blocks`, `export_sequences`) appends the nodes of
+one operator. A variable that is written again is a new tensor: ONNX writes each name once.
 """
 
 from __future__ import annotations
@@ -70,6 +70,29 @@ class Op:
     def out(self, slot: str = "Out", index: int = 0) -> str:
         """The variable of an output."""
         return self.desc.outs[slot][index]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Tensors about the sequences of a feed.
+
+    Args:
+        feed: the variable that is fed.
+        counts: the length of each sequence.
+        rows: position of each row in the padded batch, whose sequences are one after the other.
+        owners: number of each row's sequence.
+        starts: number of each sequence's first row.
+        sizes: batch and time of the padded batch.
+        room: their product.
+    """
+
+    feed: str
+    counts: str
+    rows: str
+    owners: str
+    starts: str
+    sizes: str
+    room: str
 
 
 @dataclass
@@ -153,13 +176,21 @@ class Exporter:
         self.scope = "/"
         self.missing: Counter[str] = Counter()
         self.fetches: list[str] = []
+        self.lengths: dict[str, Lengths] = {}  # a variable with sequences -> their lengths
 
     def run(self, feeds: list[str], fetches: list[str]) -> onnx.ModelProto:
         """Converts everything."""
         from fluidnb.onnx import export_blocks, export_detection, export_layers, export_math, export_tensors  # noqa: F401
+        from fluidnb.onnx.export_sequences import feed_sequences, result
 
         helper = self.onnx.helper
         self.fetches = fetches
+        inputs = []
+        for name in feeds:
+            levels = self.levels(name)
+            if levels > 1:
+                self.missing[f"feed of {levels} levels of sequences"] += 1
+            inputs += feed_sequences(self, name) if levels == 1 else [self.value_info(name, name)]
         self.operators(self.block)
         if self.missing:
             listed = ", ".join(f"{n} {kind}" for kind, n in self.missing.most_common())
@@ -167,9 +198,12 @@ class Exporter:
                 f"The program cannot be written as ONNX: it has {listed}.", expected="operators with a counterpart",
                 received=listed, hint=f"a later opset (this is {self.opset}), or fetches before these operators.",
             )  # fmt: skip
-        written = {name for node in self.graph.nodes for name in node.output}
         outs = []
         for name in fetches:
+            if name in self.lengths:
+                outs += result(self, name)
+                continue
+            written = {name for node in self.graph.nodes for name in node.output}
             tensor = self.tensor(name)
             if tensor not in written or tensor != name:
                 tensor = self.node("Identity", [tensor], name if name not in written and name not in feeds else None)
@@ -177,7 +211,7 @@ class Exporter:
         nodes = self.simplified(self.graph.nodes, [out.name for out in outs])
         read = {name for node in nodes for name in _reads(node)}
         graph = helper.make_graph(
-            nodes, "fluidnb", [self.value_info(name, name) for name in feeds], outs,
+            nodes, "fluidnb", inputs, outs,
             [self.onnx.numpy_helper.from_array(v, n) for n, v in self.initializers.items() if n in read],
         )  # fmt: skip
         opsets = [helper.make_opsetid("", self.opset)]
@@ -199,10 +233,25 @@ class Exporter:
             try:
                 if converter is None or not has_op(desc.optype):
                     raise Unsupported("")
+                self.inherit_lengths(op)
                 converter(self, op)
             except Unsupported as error:
                 self.missing[f"{desc.optype} with {error}" if str(error) else desc.optype] += 1
         self.block = outer
+
+    def levels(self, name: str) -> int:
+        """The levels of sequences of a variable."""
+        var = self.block.find_var_recursive(name)
+        return var.lod_level() if var is not None and is_tensor(var) else 0
+
+    def inherit_lengths(self, op: Op) -> None:
+        """Gives the results of an operator that have sequences those of its first input that has some."""
+        slots = [slot for slot in get_op(op.type).inputs if slot in op.desc.ins]
+        known = [self.lengths[name] for slot in slots for name in op.vars(slot) if name in self.lengths]
+        for name in op.desc.output_arg_names():
+            self.lengths.pop(name, None)
+            if known and self.levels(name) == 1:
+                self.lengths[name] = known[0]
 
     def desc(self, name: str) -> VarDesc:
         """The description of a variable."""
@@ -232,7 +281,10 @@ class Exporter:
     def new(self, stem: str) -> str:
         """A name that nothing has."""
         self.count += 1
-        name = f"{stem}.{self.count}"
+        return self.unique(f"{stem}.{self.count}")
+
+    def unique(self, name: str) -> str:
+        """A name, longer where another tensor has it."""
         while name in self.taken:
             name += "_"
         self.taken.add(name)
@@ -254,7 +306,8 @@ class Exporter:
     def written(self, name: str) -> str:
         """The name of the tensor that a variable becomes: its own the first time."""
         known = any(name in graph.tensors for graph in (self.graph, *self.around))
-        again = known or name in self.parameters or bool(self.around)
+        packed = name in self.lengths and name in self.fetches  # its own name is that of the padded result
+        again = known or packed or name in self.parameters or bool(self.around)
         tensor = self.new(name) if again else name
         self.graph.tensors[name] = tensor
         return tensor

@@ -321,8 +321,8 @@ class OpenedModel:
         Args:
             dirname: the folder; created where it is missing.
             to: ``pdmodel``: ``inference.pdmodel`` and ``inference.pdiparams``, which Paddle 2 and 3 run;
-                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``onnx``: an ONNX model;
-                ``safetensors``: the parameters.
+                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``onnx``: an ONNX model, in which a feed
+                ``x`` of sequences is a batch [batch, time, …] and ``x.lengths``; ``safetensors``: the parameters.
             name: what the files are called, without their endings.
             opset: the set of ONNX's operators, from 13 on; newer ones have more operators.
 

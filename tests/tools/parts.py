@@ -45,6 +45,7 @@ MORE: dict[str, str] = {
     "tests/magics/test_terminal.py": "processes in terminals",
     "tests/notebooks": "g++, minutes",
     "tests/onnx/test_models.py": "onnxruntime",
+    "tests/onnx/test_sequences.py": "onnxruntime",
     "tests/paddle": "real Paddle",
     "tests/runtime/native": "a C compiler",
     "tests/runtime/test_kill.py": "processes, killed",
