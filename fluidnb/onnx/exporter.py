@@ -1,7 +1,7 @@
 """Programs as ONNX models: operators become nodes, parameters initializers.
 
-A converter (`export_math`, `export_tensors`, `export_layers`, `export_blocks`, `export_sequences`) appends the nodes of
-one operator. A variable that is written again is a new tensor: ONNX writes each name once.
+A converter (in `export_math`, `export_tensors`, `export_layers`, `export_blocks`, `export_arrays`, `export_sequences`)
+appends the nodes of one operator. A variable that is written again is a new tensor: ONNX writes each name once.
 """
 
 from __future__ import annotations
@@ -180,7 +180,14 @@ class Exporter:
 
     def run(self, feeds: list[str], fetches: list[str]) -> onnx.ModelProto:
         """Converts everything."""
-        from fluidnb.onnx import export_blocks, export_detection, export_layers, export_math, export_tensors  # noqa: F401
+        from fluidnb.onnx import (  # noqa: F401
+            export_arrays,
+            export_blocks,
+            export_detection,
+            export_layers,
+            export_math,
+            export_tensors,
+        )
         from fluidnb.onnx.export_sequences import feed_sequences, result
 
         helper = self.onnx.helper
@@ -397,6 +404,11 @@ def _reads(node: onnx.NodeProto) -> set[str]:
         if attr.HasField("g"):
             names |= {n for inner in attr.g.node for n in _reads(inner)} | {out.name for out in attr.g.output}
     return names
+
+
+def is_array(var: VarDesc | None) -> bool:
+    """Whether a variable is an array of tensors."""
+    return var is not None and var.type() == VarType.LOD_TENSOR_ARRAY
 
 
 def is_tensor(var: VarDesc | None) -> bool:
