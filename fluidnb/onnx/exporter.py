@@ -6,6 +6,7 @@ appends the nodes of one operator. A variable that is written again is a new ten
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import numpy as np
 
 from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.extras import require
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.onnx.converters import Converters, Unsupported
 from fluidnb.op import get_op, has_op
 from fluidnb.program import Program
@@ -30,6 +32,10 @@ Array = np.ndarray[Any, Any]
 converts = Converters()
 #: The first set of operators that is written, and that of a model where none is asked for.
 OLDEST, USUAL = 13, 17
+#: Bytes of tensors from which on large ones have a second file: a protobuf message has less than 2 GB, nodes included.
+LIMIT = 2_000_000_000
+#: Bytes of a large tensor.
+_LARGE = 1024
 #: Computed constants up to this many numbers are written as numbers.
 _FOLDED = 1 << 16
 
@@ -130,22 +136,46 @@ def export(
     return Exporter(program, parameters, opset).run(list(feeds), list(fetches))
 
 
-def to_bytes(model: onnx.ModelProto) -> bytes:
-    """The bytes of a model's file, checked.
+def save(model: onnx.ModelProto, path: str) -> list[str]:
+    """Writes a model, checked; its large tensors into a second file where one message cannot have them.
+
+    Args:
+        model: the model; its tensors lose their numbers where they go into a second file.
+        path: the file; folders are created. The second one has its name and ``.data``.
+
+    Returns:
+        The files.
 
     Raises:
-        NotBuiltYet: it has 2 GB or more, which one message cannot have.
+        EnforceNotMet: a file cannot be written.
     """
     checker = require("onnx.checker", "Writing an ONNX model")
-    size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
-    if size >= checker.MAXIMUM_PROTOBUF:
-        raise NotBuiltYet(
-            f"The model has {size / 1e9:.1f} GB.", expected="an ONNX model of less than 2 GB", received=size,
-            hint='model.save(…, to="safetensors") writes parameters of any size.',
-        )  # fmt: skip
-    data: bytes = model.SerializeToString()
-    checker.check_model(data)
-    return data
+    files = [path]
+    if sum(tensor.ByteSize() for tensor in model.graph.initializer) >= LIMIT:
+        files.append(f"{path}.data")
+        _save_tensors(model, files[1])
+    data = model.SerializeToString()
+    if len(files) == 1:
+        checker.check_model(data)
+    with atomic_write(path, parents=True, size=len(data)) as file:
+        file.write(data)
+    if len(files) > 1:
+        checker.check_model(path)
+    return files
+
+
+def _save_tensors(model: onnx.ModelProto, path: str) -> None:
+    """Moves the large tensors of a model into a file."""
+    external = require("onnx.external_data_helper", "Writing an ONNX model")
+    large = [tensor for tensor in model.graph.initializer if len(tensor.raw_data) >= _LARGE]
+    with atomic_write(path, parents=True, size=sum(len(tensor.raw_data) for tensor in large)) as file:
+        at = 0
+        for tensor in large:
+            size = len(tensor.raw_data)
+            file.write(tensor.raw_data)
+            external.set_external_data(tensor, os.path.basename(path), at, size)
+            tensor.ClearField("raw_data")
+            at += size
 
 
 class Exporter:

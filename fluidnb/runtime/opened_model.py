@@ -327,7 +327,7 @@ class OpenedModel:
             opset: the set of ONNX's operators, from 13 on; newer ones have more operators.
 
         Returns:
-            The files.
+            The files; of an ONNX model over 2 GB also ``NAME.onnx.data``, which has its large tensors.
 
         Raises:
             NotBuiltYet: the program has operations that have no counterpart in Paddle 2, or in ONNX.
@@ -345,7 +345,7 @@ class OpenedModel:
             return [os.path.join(dirname, names[0])]
         self._require_converted()
         if to == "onnx":
-            return [self._save_onnx(os.path.join(dirname, names[0]), opset)]
+            return self._save_onnx(os.path.join(dirname, names[0]), opset)
         with scope_guard(self.scope):
             save_vars(self.executor, dirname, self.program, vars=self.parameters, filename=names[1])
         data = self.program.desc.serialize_to_string()
@@ -362,16 +362,13 @@ class OpenedModel:
                 received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
             )  # fmt: skip
 
-    def _save_onnx(self, path: str, opset: int) -> str:
-        """Writes an ONNX model; its file."""
+    def _save_onnx(self, path: str, opset: int) -> list[str]:
+        """Writes an ONNX model; its files."""
         from fluidnb.onnx import exporter
 
         values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
         names = [[v.name for v in listed] for listed in (self.feeds, self.fetches)]
-        data = exporter.to_bytes(exporter.export(self.program, names[0], names[1], values, opset))
-        with atomic_write(path, parents=True, size=len(data)) as file:
-            file.write(data)
-        return path
+        return exporter.save(exporter.export(self.program, names[0], names[1], values, opset), path)
 
     def __str__(self) -> str:
         return "\n".join("  ".join((f"{title:8}", text)).rstrip() for title, text in self.facts())
