@@ -8,6 +8,7 @@ from fluidnb.compare.difference import Tolerance
 from fluidnb.compare.parameters import compare_parameters, read_parameters
 from fluidnb.compare.runtimes import compare_sides
 from fluidnb.errors import OpTypeError
+from fluidnb.extras import is_installed
 from fluidnb.program import Program
 from fluidnb.runtime.model_files import find_model, is_model, read_program
 from fluidnb.viz.compare.html import difference_html
@@ -25,7 +26,7 @@ from fluidnb_magics.commands._command import (
     program_option,
 )  # fmt: skip
 from fluidnb_magics.commands._feeds import read_feed
-from fluidnb_magics.display import show, width
+from fluidnb_magics.display import show, show_widget, width
 from fluidnb_magics.session.workbench import Workbench
 
 
@@ -74,6 +75,11 @@ def _values(bench: Workbench, args: Namespace) -> None:
         show(bench.shell, parameter_lines(compare_parameters(sides[0], sides[1], Tolerance(rtol=args.rtol))))
         return
     found = compare_sides(first, second, feeds, Tolerance(rtol=args.rtol))
+    if is_installed("anywidget") and getattr(bench.shell, "kernel", None) is not None:
+        from fluidnb_magics.widgets.difference import DifferenceWidget
+
+        show_widget(bench.shell, DifferenceWidget(found))
+        return
     show(bench.shell, difference_lines(found), lambda: difference_html(found))
 
 
