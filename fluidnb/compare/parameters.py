@@ -1,7 +1,5 @@
 """Parameters compared without a run: files of tensors, or those of saved models."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Iterable

@@ -49,7 +49,7 @@ def read(exporter: Exporter, op: Op) -> None:
 
 @converts("lod_array_length")
 def length(exporter: Exporter, op: Op) -> None:
-    """How many tensors an array has."""
+    """The number of tensors of an array."""
     count = exporter.node("SequenceLength", [exporter.x(op)])
     exporter.into(op, "Reshape", [count, exporter.ints(1)])
 

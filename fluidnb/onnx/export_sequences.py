@@ -5,8 +5,6 @@ are one after the other, as in a program, so that operators on rows need no chan
 rows again, and results are padded too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -222,7 +222,7 @@ class Exporter:
 
         helper = self.onnx.helper
         self.fetches = fetches
-        inputs = []
+        inputs: list[Any] = []
         for name in feeds:
             levels = self.levels(name)
             if levels > 1:

@@ -79,10 +79,11 @@ def deformable_convolution(importer: Importer, node: Node) -> None:
     if node.has(4):
         ins["Mask"] = importer.x(node, 4)
     out = importer.new("conv") if node.has(3) else node.outputs[0]
+    strides, dilations = (list(node.attrs.get(name, [1, 1])) for name in ("strides", "dilations"))
     importer.append(
         "deformable_conv" if node.has(4) else "deformable_conv_v1", ins, {"Output": out},
-        groups=node.attrs.get("group", 1), deformable_groups=node.attrs.get("offset_group", 1), paddings=pads[::2],
-        **{name: list(node.attrs.get(name, [1, 1])) for name in ("strides", "dilations")},
+        groups=node.attrs.get("group", 1), deformable_groups=node.attrs.get("offset_group", 1), strides=strides,
+        paddings=pads[::2], dilations=dilations,
     )  # fmt: skip
     finish(importer, node, out, 3, False)
 

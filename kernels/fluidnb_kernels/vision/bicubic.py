@@ -77,12 +77,10 @@ def _on_cuda(b: Binder, x: Array, out: Array, back: bool = False) -> None:
     if not back:
         kernel = f"bicubic<{ctype(x.dtype)}>"
         return by_rows(b, CUDA, kernel, planes * new[0], new[1] * inner, x, near, share, out, *numbers)
-    ends = [
-        b.table(np.concatenate([
-            np.searchsorted(index[row], np.arange(size), side) for (index, _), size in zip(axes, old, strict=True)
-        ]).astype(np.int32))
-        for row, side in ((3, "left"), (0, "right"))
-    ]  # fmt: skip
+    pairs = [(index, np.arange(size)) for (index, _), size in zip(axes, old, strict=True)]
+    first = [np.searchsorted(index[3], elements, "left") for index, elements in pairs]
+    last = [np.searchsorted(index[0], elements, "right") for index, elements in pairs]
+    ends = [b.table(np.concatenate(each).astype(np.int32)) for each in (first, last)]
     kernel = f"bicubic_grad<{ctype(x.dtype)}>"
     return by_rows(b, CUDA, kernel, planes * old[0], old[1] * inner, out, near, *ends, share, x, *numbers)
 
