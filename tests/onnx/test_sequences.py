@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 
 import fluidnb as fluid
-from fluidnb import layers
+from fluidnb import layers, nets
 from fluidnb.cli import main
 from fluidnb.errors import NotBuiltYet
 
@@ -145,23 +145,72 @@ def test_every_opset(opset: int, tmp_path: Path) -> None:
         check(saved(CASES[name], tmp_path / name), [3, 1, 4], opset)
 
 
-def sentiment(kind: str) -> Any:
-    """A network that classifies texts."""
-    words = layers.data("words", [1], dtype="int64", lod_level=1)
-    x = layers.embedding(words, [50, 8])
-    if kind == "lstm":
-        hidden, _ = layers.dynamic_lstm(layers.fc(x, 24), 24)
-    else:
-        hidden = layers.dynamic_gru(layers.fc(x, 18), 6)
+def embedded() -> Any:
+    """Words as rows."""
+    return layers.embedding(layers.data("words", [1], dtype="int64", lod_level=1), [50, 8])
+
+
+def by_lstm() -> Any:
+    """A classifier of texts."""
+    hidden, _ = layers.dynamic_lstm(layers.fc(embedded(), 24), 24)
     return layers.fc(layers.sequence_pool(hidden, "max"), 2, act="softmax")
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_a_sentiment_model(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = saved(lambda: sentiment(kind), tmp_path / "saved")
+def by_gru() -> Any:
+    """The same with a gated recurrent unit."""
+    hidden = layers.dynamic_gru(layers.fc(embedded(), 18), 6)
+    return layers.fc(layers.sequence_pool(hidden, "max"), 2, act="softmax")
+
+
+def stacked() -> Any:
+    """Three layers of LSTM, one of them backwards, each of which reads two inputs."""
+    first = layers.fc(embedded(), 24)
+    inputs = [first, layers.dynamic_lstm(first, 24)[0]]
+    for backwards in (True, False):
+        first = layers.fc(inputs, 24)
+        inputs = [first, layers.dynamic_lstm(first, 24, is_reverse=backwards)[0]]
+    return layers.fc([layers.sequence_pool(each, "max") for each in inputs], 2, act="softmax")
+
+
+def convolutions() -> Any:
+    """Convolutions of two sizes over a text."""
+    x = embedded()
+    parts = [nets.sequence_conv_pool(x, 6, size, act="tanh", pool_type="sqrt") for size in (3, 4)]
+    return layers.fc(parts, 2, act="softmax")
+
+
+def tagged() -> Any:
+    """A class for each word, by a recurrent layer in each direction."""
+    x = embedded()
+    both = [layers.dynamic_gru(layers.fc(x, 12), 4, is_reverse=backwards) for backwards in (False, True)]
+    return layers.fc(layers.concat(both, axis=1), 7, act="softmax")
+
+
+def attended() -> Any:
+    """A mean of states, weighted by their likeness to the last one."""
+    states = layers.dynamic_gru(layers.fc(embedded(), 12), 4)
+    last = layers.sequence_expand(layers.sequence_pool(states, "last"), states)
+    scores = layers.fc(layers.concat([states, last], axis=1), 1, act="tanh", bias_attr=False)
+    shares = layers.reshape(layers.sequence_softmax(scores), [-1])
+    return layers.sequence_pool(layers.elementwise_mul(states, shares, axis=0), "sum")
+
+
+def over_all_rows() -> Any:
+    """Numbers of the rows of all sequences."""
+    x = layers.layer_norm(embedded())
+    return layers.sequence_pool(x, "average"), layers.mean(x), layers.reduce_sum(layers.square(x))
+
+
+@pytest.mark.parametrize("build", [by_lstm, by_gru, stacked, convolutions, tagged, attended, over_all_rows])
+def test_networks_over_texts(build: Callable[[], Any], tmp_path: Path) -> None:
+    folder = saved(build, tmp_path)
     for lengths in LENGTHS:
         check(folder, lengths, ids=50)
-    assert main(["convert", str(folder), "-o", str(tmp_path / "x.onnx")]) == 0
+
+
+@pytest.mark.parametrize("build", [by_lstm, by_gru])
+def test_a_command_converts_a_classifier_of_texts(build: Callable[[], Any], tmp_path: Path) -> None:
+    assert main(["convert", str(saved(build, tmp_path / "saved")), "-o", str(tmp_path / "x.onnx")]) == 0
     model = onnx.load(tmp_path / "x.onnx")
     assert [each.name for each in model.graph.input] == ["words", "words.lengths"]
     sizes = [d.dim_param or d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
