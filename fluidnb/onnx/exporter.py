@@ -17,6 +17,7 @@ import numpy as np
 from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.extras import require
 from fluidnb.files.atomic_write import atomic_write
+from fluidnb.onnx import reader
 from fluidnb.onnx.converters import Converters, Unsupported
 from fluidnb.op import get_op, has_op
 from fluidnb.program import Program
@@ -32,8 +33,6 @@ Array = np.ndarray[Any, Any]
 converts = Converters()
 #: The first set of operators that is written, and that of a model where none is asked for.
 OLDEST, USUAL = 13, 17
-#: Bytes of tensors from which on large ones have a second file: a protobuf message has less than 2 GB, nodes included.
-LIMIT = 2_000_000_000
 #: Bytes of a large tensor.
 _LARGE = 1024
 #: Computed constants up to this many numbers are written as numbers.
@@ -113,9 +112,22 @@ class Graph:
     tensors: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Exported:
+    """An ONNX model.
+
+    Args:
+        model: the model.
+        large: tensors that have a second file, because one message cannot have all: name -> value; none else.
+    """
+
+    model: onnx.ModelProto
+    large: dict[str, Array]
+
+
 def export(
     program: Program, feeds: Sequence[str], fetches: Sequence[str], parameters: dict[str, Array], opset: int = USUAL
-) -> onnx.ModelProto:
+) -> Exported:
     """Converts an inference program.
 
     Args:
@@ -136,12 +148,12 @@ def export(
     return Exporter(program, parameters, opset).run(list(feeds), list(fetches))
 
 
-def save(model: onnx.ModelProto, path: str) -> list[str]:
-    """Writes a model, checked; its large tensors into a second file where one message cannot have them.
+def save(exported: Exported, path: str) -> list[str]:
+    """Writes a model, checked.
 
     Args:
-        model: the model; its tensors lose their numbers where they go into a second file.
-        path: the file; folders are created. The second one has its name and ``.data``.
+        exported: the model.
+        path: the file; folders are created. One for large tensors has its name and ``.data``.
 
     Returns:
         The files.
@@ -150,32 +162,32 @@ def save(model: onnx.ModelProto, path: str) -> list[str]:
         EnforceNotMet: a file cannot be written.
     """
     checker = require("onnx.checker", "Writing an ONNX model")
-    files = [path]
-    if sum(tensor.ByteSize() for tensor in model.graph.initializer) >= LIMIT:
-        files.append(f"{path}.data")
-        _save_tensors(model, files[1])
-    data = model.SerializeToString()
-    if len(files) == 1:
+    files = [path, f"{path}.data"] if exported.large else [path]
+    if exported.large:
+        _save_large(exported, files[1])
+    data = exported.model.SerializeToString()
+    if not exported.large:
         checker.check_model(data)
     with atomic_write(path, parents=True, size=len(data)) as file:
         file.write(data)
-    if len(files) > 1:
+    if exported.large:
         checker.check_model(path)
     return files
 
 
-def _save_tensors(model: onnx.ModelProto, path: str) -> None:
-    """Moves the large tensors of a model into a file."""
+def _save_large(exported: Exported, path: str) -> None:
+    """Writes the large tensors of a model into a file, and where each is into the model."""
     external = require("onnx.external_data_helper", "Writing an ONNX model")
-    large = [tensor for tensor in model.graph.initializer if len(tensor.raw_data) >= _LARGE]
-    with atomic_write(path, parents=True, size=sum(len(tensor.raw_data) for tensor in large)) as file:
-        at = 0
-        for tensor in large:
-            size = len(tensor.raw_data)
-            file.write(tensor.raw_data)
-            external.set_external_data(tensor, os.path.basename(path), at, size)
+    at = 0
+    with atomic_write(path, parents=True, size=sum(v.nbytes for v in exported.large.values())) as file:
+        for tensor in exported.model.graph.initializer:
+            if (value := exported.large.get(tensor.name)) is None:
+                continue
+            tensor.raw_data = b""  # set_external_data requires the field
+            external.set_external_data(tensor, os.path.basename(path), at, value.nbytes)
             tensor.ClearField("raw_data")
-            at += size
+            file.write(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+            at += value.nbytes
 
 
 class Exporter:
@@ -208,7 +220,7 @@ class Exporter:
         self.fetches: list[str] = []
         self.lengths: dict[str, Lengths] = {}  # a variable with sequences -> their lengths
 
-    def run(self, feeds: list[str], fetches: list[str]) -> onnx.ModelProto:
+    def run(self, feeds: list[str], fetches: list[str]) -> Exported:
         """Converts everything."""
         from fluidnb.onnx import (  # noqa: F401
             export_arrays,
@@ -247,14 +259,18 @@ class Exporter:
             outs.append(self.value_info(tensor, name))
         nodes = self.simplified(self.graph.nodes, [out.name for out in outs])
         read = {name for node in nodes for name in _reads(node)}
+        tensors = {n: v for n, v in self.initializers.items() if n in read}
+        apart = sum(v.nbytes for v in tensors.values()) >= reader.LIMIT
+        large = {n: v for n, v in tensors.items() if apart and v.nbytes >= _LARGE}
+        to_tensor = self.onnx.numpy_helper.from_array
         graph = helper.make_graph(
             nodes, "fluidnb", inputs, outs,
-            [self.onnx.numpy_helper.from_array(v, n) for n, v in self.initializers.items() if n in read],
+            [self.without_numbers(n, v) if n in large else to_tensor(v, n) for n, v in tensors.items()],
         )  # fmt: skip
         opsets = [helper.make_opsetid("", self.opset)]
         model: onnx.ModelProto = helper.make_model(graph, opset_imports=opsets, producer_name="fluidnb")
         model.ir_version = helper.find_min_ir_version_for(opsets)
-        return model
+        return Exported(model, large)
 
     # The program.
 
@@ -398,6 +414,12 @@ class Exporter:
         sizes = [n if n >= 0 else "batch" if i == 0 else f"{tensor}_{i}" for i, n in enumerate(self.shape(name))]
         declared: onnx.ValueInfoProto = self.onnx.helper.make_tensor_value_info(tensor, kind, sizes)
         return declared
+
+    def without_numbers(self, name: str, value: Array) -> onnx.TensorProto:
+        """The tensor of an initializer whose numbers are elsewhere."""
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+        made: onnx.TensorProto = self.onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
+        return made
 
     def simplified(self, nodes: Sequence[onnx.NodeProto], results: Sequence[str]) -> list[onnx.NodeProto]:
         """The nodes that results depend on; what only constants decide is computed."""

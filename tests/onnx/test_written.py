@@ -14,7 +14,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet, NotBuiltYet
-from fluidnb.onnx import exporter
+from fluidnb.onnx import reader
 from fluidnb.runtime.opened_model import OpenedModel
 
 
@@ -103,17 +103,25 @@ def wide() -> Any:
 def test_large_models_have_a_second_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = opened(tmp_path / "model", wide)
     (small,) = model.save(str(tmp_path), to="onnx", name="small")
-    monkeypatch.setattr(exporter, "LIMIT", 2000)
+    monkeypatch.setattr(reader, "LIMIT", 2000)
     files = model.save(str(tmp_path / "new"), to="onnx", name="large")
     assert [Path(file).name for file in files] == ["large.onnx", "large.onnx.data"]
     data = Path(files[1])
     assert data.stat().st_size == 20 * 60 * 4 + 60 * 6 * 4 and Path(files[0]).stat().st_size < 2000
     x = np.random.default_rng(0).standard_normal((3, 20)).astype("float32")
     (wanted,) = model.run(x)
-    for path in (small, files[0]):
-        np.testing.assert_array_equal(fluid.open(path).run(x)[0], wanted)
+    for limit in (2000, 1 << 20):  # tensors are read one by one, and with the model
+        monkeypatch.setattr(reader, "LIMIT", limit)
+        for path in (small, files[0]):
+            np.testing.assert_array_equal(fluid.open(path).run(x)[0], wanted)
     (found,) = onnx.reference.ReferenceEvaluator(files[0]).run(None, {"x": x})
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-    data.unlink()
-    with pytest.raises(EnforceNotMet, match="is no valid ONNX model"):
-        fluid.open(files[0])
+    content = data.read_bytes()
+    for limit in (2000, 1 << 20):
+        monkeypatch.setattr(reader, "LIMIT", limit)
+        data.write_bytes(content[:-8])
+        with pytest.raises(EnforceNotMet, match="is no valid ONNX model|cannot be read"):
+            fluid.open(files[0])
+        data.unlink()
+        with pytest.raises(EnforceNotMet, match="is no valid ONNX model"):
+            fluid.open(files[0])
