@@ -186,7 +186,7 @@ def _save_large(exported: Exported, path: str) -> None:
             tensor.raw_data = b""  # set_external_data requires the field
             external.set_external_data(tensor, os.path.basename(path), at, value.nbytes)
             tensor.ClearField("raw_data")
-            file.write(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+            file.write(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
             at += value.nbytes
 
 
