@@ -98,7 +98,7 @@ def _print_processed(model: OpenedModel, results: list[np.ndarray], images: list
     import numpy as np
 
     try:
-        processed = model.postprocess(results)
+        processed = model.postprocess(results, images)
     except NotBuiltYet as error:
         print(error.summary)
         return

@@ -109,6 +109,7 @@ class Difference:
         pairs: operator of the first -> that of the second, each by block and place.
         states: position of each operator of the first in its recording -> True where its outputs agree, False where one
             differs, None where none was compared.
+        outputs: position of each operator of the first -> the comparisons of its outputs.
     """
 
     first: Recording
@@ -125,6 +126,7 @@ class Difference:
     healed: list[str] = field(default_factory=list)
     pairs: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     states: dict[int, bool | None] = field(default_factory=dict)
+    outputs: dict[int, list[Comparison]] = field(default_factory=dict)
 
     @property
     def equal(self) -> bool:
@@ -189,6 +191,8 @@ class _Search:
         compared = self.compare_outer()
         done.compared = len(compared), sum(each.equal for each in compared.values())
         done.states = self.states(compared)
+        for (i, _), each in compared.items():
+            done.outputs.setdefault(i, []).append(each)
         wrong = [each.first for each in done.results if not each.equal]
         if not wrong:
             done.healed = [name for (_, name), each in compared.items() if not each.equal]

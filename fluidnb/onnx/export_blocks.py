@@ -1,18 +1,29 @@
-"""Converters of operators that run blocks: conditional_block and while, as If and Loop."""
+"""Converters of operators that run blocks: conditional_block and while, as If and Loop; arrays are sequences there."""
 
 from typing import Any
 
 import numpy as np
 
 from fluidnb.onnx.converters import Unsupported
-from fluidnb.onnx.exporter import Exporter, Graph, Op, converts, is_tensor
+from fluidnb.onnx.exporter import Exporter, Graph, Op, converts, is_array, is_tensor
 from fluidnb.proto.desc import BlockDesc
 
 
 def outer_writes(exporter: Exporter, block: BlockDesc) -> list[str]:
-    """The tensors of blocks around that a block writes, in order."""
+    """The tensors and arrays of blocks around that a block writes, in order."""
     names = dict.fromkeys(n for op in block.ops for n in op.output_arg_names() if n not in block.vars)
-    return [n for n in names if is_tensor(block.find_var_recursive(n))]
+    found = {name: block.find_var_recursive(name) for name in names}
+    return [name for name, var in found.items() if is_tensor(var) or is_array(var)]
+
+
+def declared(exporter: Exporter, tensor: str, name: str) -> Any:
+    """The declaration of a tensor or sequence inside a graph, without sizes."""
+    helper, var = exporter.onnx.helper, exporter.block.find_var_recursive(name)
+    kind = helper.np_dtype_to_tensor_dtype(exporter.dtype(name))
+    if is_array(var) and exporter.opset < 14:
+        raise Unsupported("arrays of tensors before opset 14")
+    make = helper.make_tensor_sequence_value_info if is_array(var) else helper.make_tensor_value_info
+    return make(tensor, kind, None)
 
 
 def one(exporter: Exporter, name: str) -> str:
@@ -27,12 +38,8 @@ def make_graph(exporter: Exporter, graph: Graph, name: str, inputs: list[Any], o
     Args:
         outs: tensor and variable of each result.
     """
-    helper = exporter.onnx.helper
-    outputs = []
-    for tensor, var in outs:
-        kind = helper.np_dtype_to_tensor_dtype(exporter.dtype(var))
-        outputs.append(helper.make_tensor_value_info(tensor, kind, None))
-    return helper.make_graph(graph.nodes, name, inputs, outputs)
+    outputs = [declared(exporter, tensor, var) for tensor, var in outs]
+    return exporter.onnx.helper.make_graph(graph.nodes, name, inputs, outputs)
 
 
 @converts("conditional_block")
@@ -41,7 +48,7 @@ def conditional(exporter: Exporter, op: Op) -> None:
     block = exporter.program.desc.blocks[op.desc.block_attr("sub_block")]
     names = [n for n in outer_writes(exporter, block) if n in op.desc.outs.get("Out", [])]
     condition = one(exporter, op.desc.ins["Cond"][0])
-    before = {name: _defined(exporter, name) for name in names}
+    before = {name: defined(exporter, name) for name in names}
     exporter.around.append(exporter.graph)
     yes = exporter.graph = Graph()
     exporter.operators(block)
@@ -54,15 +61,18 @@ def conditional(exporter: Exporter, op: Op) -> None:
     exporter.node("If", [condition], outputs=[exporter.written(name) for name in names], **branches)
 
 
-def _defined(exporter: Exporter, name: str) -> str | None:
-    """The tensor of a variable that has one."""
+def defined(exporter: Exporter, name: str) -> str | None:
+    """The tensor or sequence of a variable that has one."""
     graphs = (exporter.graph, *exporter.around)
     known = any(name in g.tensors or any(name in n.output for n in g.nodes) for g in graphs)
     return exporter.tensor(name) if known or name in exporter.parameters else None
 
 
 def _nothing(exporter: Exporter, name: str) -> str:
-    """A tensor in the place of a value that the program does not compute."""
+    """A tensor or sequence in the place of a value that the program does not compute."""
+    if is_array(exporter.block.find_var_recursive(name)):
+        kind = exporter.onnx.helper.np_dtype_to_tensor_dtype(exporter.dtype(name))
+        return exporter.node("SequenceEmpty", [], dtype=kind)
     shape = [max(n, 1) for n in exporter.shape(name)]
     return exporter.initializer(np.zeros(shape, exporter.dtype(name)))
 
@@ -88,12 +98,12 @@ def loop(exporter: Exporter, op: Op) -> None:
     block = exporter.program.desc.blocks[op.desc.block_attr("sub_block")]
     condition = op.desc.ins["Condition"][0]
     names = [n for n in outer_writes(exporter, block) if n != condition]
-    arrays = [n for n in op.desc.outs.get("Out", []) if not is_tensor(exporter.block.find_var_recursive(n))]
-    if arrays:
-        raise Unsupported("arrays of tensors")
+    others = [exporter.block.find_var_recursive(n) for n in op.desc.outs.get("Out", [])]
+    if not all(is_tensor(var) or is_array(var) for var in others):
+        raise Unsupported("values that are no tensors")
     helper, kinds = exporter.onnx.helper, exporter.onnx.TensorProto
     start = one(exporter, condition)
-    before = [_defined(exporter, name) or _nothing(exporter, name) for name in names]
+    before = [defined(exporter, name) or _nothing(exporter, name) for name in names]
     exporter.around.append(exporter.graph)
     body = exporter.graph = Graph()
     turn, goes_on = exporter.new("turn"), exporter.new("condition")
@@ -103,8 +113,7 @@ def loop(exporter: Exporter, op: Op) -> None:
     body.tensors[condition] = goes_on if not shape else exporter.node("Reshape", [goes_on, exporter.ints(*shape)])
     for name in names:
         body.tensors[name] = exporter.new(name)
-        kind = helper.np_dtype_to_tensor_dtype(exporter.dtype(name))
-        inputs.append(declare(body.tensors[name], kind, None))
+        inputs.append(declared(exporter, body.tensors[name], name))
     exporter.operators(block)
     outs = [(exporter.node("Identity", [one(exporter, condition)]), condition)]
     outs += [(exporter.node("Identity", [exporter.tensor(name)]), name) for name in names]

@@ -43,6 +43,22 @@ def convolution(exporter: Exporter, op: Op) -> None:
     )  # fmt: skip
 
 
+@converts("deformable_conv", "deformable_conv_v1")
+def deformable(exporter: Exporter, op: Op) -> None:
+    """A convolution whose windows take their elements from where offsets lead."""
+    if exporter.opset < 19:
+        raise Unsupported("opset 19 or later")
+    inputs = [exporter.x(op, slot) for slot in ("Input", "Filter", "Offset")]
+    inputs += ["", exporter.x(op, "Mask")] if op.has("Mask") else []
+    kernel, pads = list(exporter.shape(op.var("Filter"))[2:]), [int(n) for n in op.attr("paddings")]
+    exporter.into(
+        op, "DeformConv", inputs, "Output", kernel_shape=kernel, group=int(op.attr("groups")),
+        offset_group=int(op.attr("deformable_groups")), strides=[int(n) for n in op.attr("strides")],
+        pads=pads * 2 if len(pads) == 2 else [*pads[::2], *pads[1::2]],
+        dilations=[int(n) for n in op.attr("dilations")],
+    )  # fmt: skip
+
+
 @converts("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
 def transposed_convolution(exporter: Exporter, op: Op) -> None:
     """A transposed convolution."""
@@ -234,11 +250,20 @@ def softmax(exporter: Exporter, op: Op) -> None:
     exporter.into(op, "Softmax" if op.type == "softmax" else "LogSoftmax", [exporter.x(op)], axis=int(op.attr("axis")))
 
 
-@converts("nearest_interp_v2", "bilinear_interp_v2", "bicubic_interp_v2", "nearest_interp", "bilinear_interp")
+#: Operators that resize -> ONNX's mode.
+_RESIZED = {
+    "nearest_interp": "nearest", "nearest_interp_v2": "nearest", "bilinear_interp": "linear",
+    "linear_interp_v2": "linear", "bilinear_interp_v2": "linear", "trilinear_interp_v2": "linear",
+    "bicubic_interp_v2": "cubic",
+}  # fmt: skip
+
+
+@converts(*_RESIZED)
 def resize(exporter: Exporter, op: Op) -> None:
     """Images of another size."""
     channels_first(op, "data_layout")
-    mode = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}[op.type.split("_")[0]]
+    mode, axes = _RESIZED[op.type], exporter.rank(op.var()) - 2
+    names = ("out_d", "out_h", "out_w")[-axes:]
     corners, half = bool(op.attr("align_corners")), mode == "cubic" or op.attr("align_mode") == 0
     how = "align_corners" if corners else "half_pixel" if half else "asymmetric"
     attrs: dict[str, Any] = {"mode": mode}
@@ -253,14 +278,14 @@ def resize(exporter: Exporter, op: Op) -> None:
         raise Unsupported("computed scales")
     if given(op, "OutSize", "SizeTensor") or not (scales and min(scales) > 0):
         if given(op, "OutSize", "SizeTensor"):
-            sizes = numbers(exporter, op, "out_h", "SizeTensor", "OutSize")
+            sizes = numbers(exporter, op, names[0], "SizeTensor", "OutSize")
         else:
-            sizes = exporter.ints(int(op.attr("out_h")), int(op.attr("out_w")))
+            sizes = exporter.ints(*(int(op.attr(name)) for name in names))
         before = sliced(exporter, exporter.node("Shape", [exporter.x(op)]), [0], [0], [2])
         inputs[3] = exporter.node("Concat", [before, sizes], axis=0)
     else:
-        two = scales if len(scales) == 2 else scales * 2
-        inputs[2] = exporter.initializer([1.0, 1.0, *two], np.float32)
+        each = scales if len(scales) == axes else scales * axes
+        inputs[2] = exporter.initializer([1.0, 1.0, *each], np.float32)
         inputs = inputs[:3]
     exporter.into(op, "Resize", inputs, coordinate_transformation_mode=how, **attrs)
 

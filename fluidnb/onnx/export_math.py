@@ -301,8 +301,11 @@ def reduced(exporter: Exporter, op: Op) -> None:
     whole = op.attr("reduce_all") or len(op.attr(dim)) == 0
     axes = None if whole or len(set(op.attr(dim))) == exporter.rank(op.var()) else [int(n) for n in op.attr(dim)]
     x = exporter.cast(exporter.x(op), np.int32) if logical else exporter.x(op)
-    into = None if logical else exporter.written(op.out())
+    one = axes is None and not op.attr(keep) and exporter.rank(op.out()) == 1  # Paddle 2's numbers have an axis
+    into = None if logical or one else exporter.written(op.out())
     out = reduce(exporter, _REDUCED[op.type], x, axes, bool(op.attr(keep)), into)
+    if one:
+        out = exporter.node("Reshape", [out, exporter.ints(1)], None if logical else exporter.written(op.out()))
     if logical:
         exporter.cast(out, bool, exporter.written(op.out()))
 

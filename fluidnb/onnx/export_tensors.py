@@ -365,7 +365,10 @@ def filled_batch(exporter: Exporter, op: Op) -> None:
     """A tensor of one value with one size of another tensor."""
     kind, shape = exporter.dtype(op.out()), [int(n) for n in op.attr("shape")]
     at, of = int(op.attr("output_dim_idx")), int(op.attr("input_dim_idx"))
-    size = sliced(exporter, exporter.node("Shape", [exporter.x(op, "Input")]), [0], [of], [of + 1])
+    if of == 0 and op.var("Input") in exporter.lengths:
+        size = exporter.node("Shape", [exporter.lengths[op.var("Input")].counts])
+    else:
+        size = sliced(exporter, exporter.node("Shape", [exporter.x(op, "Input")]), [0], [of], [of + 1])
     parts = [exporter.ints(*shape[:at])] * bool(at) + [size] + [exporter.ints(*shape[at + 1 :])] * (at + 1 < len(shape))
     value = np.full(1, float(op.attr("str_value") or op.attr("value")), kind)
     exporter.into(

@@ -1,11 +1,12 @@
 """Programs as ONNX models: operators become nodes, parameters initializers.
 
-A converter (`export_math`, `export_tensors`, `export_layers`, `export_blocks`) appends the nodes of one operator. A
-variable that is written again is a new tensor: ONNX writes each name once.
+A converter (in `export_math`, `export_tensors`, `export_layers`, `export_blocks`, `export_arrays`, `export_sequences`)
+appends the nodes of one operator. A variable that is written again is a new tensor: ONNX writes each name once.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ import numpy as np
 
 from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.extras import require
+from fluidnb.files.atomic_write import atomic_write
+from fluidnb.onnx import reader
 from fluidnb.onnx.converters import Converters, Unsupported
 from fluidnb.op import get_op, has_op
 from fluidnb.program import Program
@@ -30,6 +33,8 @@ Array = np.ndarray[Any, Any]
 converts = Converters()
 #: The first set of operators that is written, and that of a model where none is asked for.
 OLDEST, USUAL = 13, 17
+#: Bytes of a large tensor.
+_LARGE = 1024
 #: Computed constants up to this many numbers are written as numbers.
 _FOLDED = 1 << 16
 
@@ -72,6 +77,29 @@ class Op:
         return self.desc.outs[slot][index]
 
 
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Tensors about the sequences of a feed.
+
+    Args:
+        feed: the variable that is fed.
+        counts: the length of each sequence.
+        rows: position of each row in the padded batch, whose sequences are one after the other.
+        owners: number of each row's sequence.
+        starts: number of each sequence's first row.
+        sizes: batch and time of the padded batch.
+        room: their product.
+    """
+
+    feed: str
+    counts: str
+    rows: str
+    owners: str
+    starts: str
+    sizes: str
+    room: str
+
+
 @dataclass
 class Graph:
     """The nodes of a graph under construction, and which tensor each variable is now.
@@ -84,9 +112,22 @@ class Graph:
     tensors: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Exported:
+    """An ONNX model.
+
+    Args:
+        model: the model.
+        large: tensors that have a second file, because one message cannot have all: name -> value; none else.
+    """
+
+    model: onnx.ModelProto
+    large: dict[str, Array]
+
+
 def export(
     program: Program, feeds: Sequence[str], fetches: Sequence[str], parameters: dict[str, Array], opset: int = USUAL
-) -> onnx.ModelProto:
+) -> Exported:
     """Converts an inference program.
 
     Args:
@@ -107,22 +148,46 @@ def export(
     return Exporter(program, parameters, opset).run(list(feeds), list(fetches))
 
 
-def to_bytes(model: onnx.ModelProto) -> bytes:
-    """The bytes of a model's file, checked.
+def save(exported: Exported, path: str) -> list[str]:
+    """Writes a model, checked.
+
+    Args:
+        exported: the model.
+        path: the file; folders are created. One for large tensors has its name and ``.data``.
+
+    Returns:
+        The files.
 
     Raises:
-        NotBuiltYet: it has 2 GB or more, which one message cannot have.
+        EnforceNotMet: a file cannot be written.
     """
     checker = require("onnx.checker", "Writing an ONNX model")
-    size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
-    if size >= checker.MAXIMUM_PROTOBUF:
-        raise NotBuiltYet(
-            f"The model has {size / 1e9:.1f} GB.", expected="an ONNX model of less than 2 GB", received=size,
-            hint='model.save(…, to="safetensors") writes parameters of any size.',
-        )  # fmt: skip
-    data: bytes = model.SerializeToString()
-    checker.check_model(data)
-    return data
+    files = [path, f"{path}.data"] if exported.large else [path]
+    if exported.large:
+        _save_large(exported, files[1])
+    data = exported.model.SerializeToString()
+    if not exported.large:
+        checker.check_model(data)
+    with atomic_write(path, parents=True, size=len(data)) as file:
+        file.write(data)
+    if exported.large:
+        checker.check_model(path)
+    return files
+
+
+def _save_large(exported: Exported, path: str) -> None:
+    """Writes the large tensors of a model into a file, and where each is into the model."""
+    external = require("onnx.external_data_helper", "Writing an ONNX model")
+    at = 0
+    with atomic_write(path, parents=True, size=sum(v.nbytes for v in exported.large.values())) as file:
+        for tensor in exported.model.graph.initializer:
+            if (value := exported.large.get(tensor.name)) is None:
+                continue
+            tensor.raw_data = b""  # set_external_data requires the field
+            external.set_external_data(tensor, os.path.basename(path), at, value.nbytes)
+            tensor.ClearField("raw_data")
+            file.write(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+            at += value.nbytes
 
 
 class Exporter:
@@ -153,13 +218,28 @@ class Exporter:
         self.scope = "/"
         self.missing: Counter[str] = Counter()
         self.fetches: list[str] = []
+        self.lengths: dict[str, Lengths] = {}  # a variable with sequences -> their lengths
 
-    def run(self, feeds: list[str], fetches: list[str]) -> onnx.ModelProto:
+    def run(self, feeds: list[str], fetches: list[str]) -> Exported:
         """Converts everything."""
-        from fluidnb.onnx import export_blocks, export_detection, export_layers, export_math, export_tensors  # noqa: F401
+        from fluidnb.onnx import (  # noqa: F401
+            export_arrays,
+            export_blocks,
+            export_detection,
+            export_layers,
+            export_math,
+            export_tensors,
+        )
+        from fluidnb.onnx.export_sequences import feed_sequences, result
 
         helper = self.onnx.helper
         self.fetches = fetches
+        inputs: list[Any] = []
+        for name in feeds:
+            levels = self.levels(name)
+            if levels > 1:
+                self.missing[f"feed of {levels} levels of sequences"] += 1
+            inputs += feed_sequences(self, name) if levels == 1 else [self.value_info(name, name)]
         self.operators(self.block)
         if self.missing:
             listed = ", ".join(f"{n} {kind}" for kind, n in self.missing.most_common())
@@ -167,23 +247,30 @@ class Exporter:
                 f"The program cannot be written as ONNX: it has {listed}.", expected="operators with a counterpart",
                 received=listed, hint=f"a later opset (this is {self.opset}), or fetches before these operators.",
             )  # fmt: skip
-        written = {name for node in self.graph.nodes for name in node.output}
         outs = []
         for name in fetches:
+            if name in self.lengths:
+                outs += result(self, name)
+                continue
+            written = {name for node in self.graph.nodes for name in node.output}
             tensor = self.tensor(name)
             if tensor not in written or tensor != name:
                 tensor = self.node("Identity", [tensor], name if name not in written and name not in feeds else None)
             outs.append(self.value_info(tensor, name))
         nodes = self.simplified(self.graph.nodes, [out.name for out in outs])
         read = {name for node in nodes for name in _reads(node)}
+        tensors = {n: v for n, v in self.initializers.items() if n in read}
+        apart = sum(v.nbytes for v in tensors.values()) >= reader.LIMIT
+        large = {n: v for n, v in tensors.items() if apart and v.nbytes >= _LARGE}
+        to_tensor = self.onnx.numpy_helper.from_array
         graph = helper.make_graph(
-            nodes, "fluidnb", [self.value_info(name, name) for name in feeds], outs,
-            [self.onnx.numpy_helper.from_array(v, n) for n, v in self.initializers.items() if n in read],
+            nodes, "fluidnb", inputs, outs,
+            [self.without_numbers(n, v) if n in large else to_tensor(v, n) for n, v in tensors.items()],
         )  # fmt: skip
         opsets = [helper.make_opsetid("", self.opset)]
         model: onnx.ModelProto = helper.make_model(graph, opset_imports=opsets, producer_name="fluidnb")
         model.ir_version = helper.find_min_ir_version_for(opsets)
-        return model
+        return Exported(model, large)
 
     # The program.
 
@@ -199,10 +286,25 @@ class Exporter:
             try:
                 if converter is None or not has_op(desc.optype):
                     raise Unsupported("")
+                self.inherit_lengths(op)
                 converter(self, op)
             except Unsupported as error:
                 self.missing[f"{desc.optype} with {error}" if str(error) else desc.optype] += 1
         self.block = outer
+
+    def levels(self, name: str) -> int:
+        """The levels of sequences of a variable."""
+        var = self.block.find_var_recursive(name)
+        return var.lod_level() if var is not None and is_tensor(var) else 0
+
+    def inherit_lengths(self, op: Op) -> None:
+        """Gives the results of an operator that have sequences those of its first input that has some."""
+        slots = [slot for slot in get_op(op.type).inputs if slot in op.desc.ins]
+        known = [self.lengths[name] for slot in slots for name in op.vars(slot) if name in self.lengths]
+        for name in op.desc.output_arg_names():
+            self.lengths.pop(name, None)
+            if known and self.levels(name) == 1:
+                self.lengths[name] = known[0]
 
     def desc(self, name: str) -> VarDesc:
         """The description of a variable."""
@@ -232,7 +334,10 @@ class Exporter:
     def new(self, stem: str) -> str:
         """A name that nothing has."""
         self.count += 1
-        name = f"{stem}.{self.count}"
+        return self.unique(f"{stem}.{self.count}")
+
+    def unique(self, name: str) -> str:
+        """A name, longer where another tensor has it."""
         while name in self.taken:
             name += "_"
         self.taken.add(name)
@@ -254,7 +359,8 @@ class Exporter:
     def written(self, name: str) -> str:
         """The name of the tensor that a variable becomes: its own the first time."""
         known = any(name in graph.tensors for graph in (self.graph, *self.around))
-        again = known or name in self.parameters or bool(self.around)
+        packed = name in self.lengths and name in self.fetches  # its own name is that of the padded result
+        again = known or packed or name in self.parameters or bool(self.around)
         tensor = self.new(name) if again else name
         self.graph.tensors[name] = tensor
         return tensor
@@ -309,6 +415,12 @@ class Exporter:
         declared: onnx.ValueInfoProto = self.onnx.helper.make_tensor_value_info(tensor, kind, sizes)
         return declared
 
+    def without_numbers(self, name: str, value: Array) -> onnx.TensorProto:
+        """The tensor of an initializer whose numbers are elsewhere."""
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+        made: onnx.TensorProto = self.onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
+        return made
+
     def simplified(self, nodes: Sequence[onnx.NodeProto], results: Sequence[str]) -> list[onnx.NodeProto]:
         """The nodes that results depend on; what only constants decide is computed."""
         evaluator = require("onnx.reference", "Writing an ONNX model").ReferenceEvaluator
@@ -344,6 +456,11 @@ def _reads(node: onnx.NodeProto) -> set[str]:
         if attr.HasField("g"):
             names |= {n for inner in attr.g.node for n in _reads(inner)} | {out.name for out in attr.g.output}
     return names
+
+
+def is_array(var: VarDesc | None) -> bool:
+    """Whether a variable is an array of tensors."""
+    return var is not None and var.type() == VarType.LOD_TENSOR_ARRAY
 
 
 def is_tensor(var: VarDesc | None) -> bool:

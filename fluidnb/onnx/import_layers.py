@@ -67,6 +67,27 @@ def convolution(importer: Importer, node: Node) -> None:
     finish(importer, node, out, 2, wide)
 
 
+@converts("DeformConv")
+def deformable_convolution(importer: Importer, node: Node) -> None:
+    """A convolution whose windows take their elements from where offsets lead, and its bias."""
+    x, filters = importer.x(node), importer.x(node, 1)
+    kernel = list(importer.shape(filters)[2:])
+    pads = paddings(importer, node, x, kernel)
+    if importer.rank(x) != 4 or not even(pads):
+        raise Unsupported("other than two axes, or pads that are not even")
+    ins = {"Input": x, "Offset": importer.x(node, 2), "Filter": filters}
+    if node.has(4):
+        ins["Mask"] = importer.x(node, 4)
+    out = importer.new("conv") if node.has(3) else node.outputs[0]
+    strides, dilations = (list(node.attrs.get(name, [1, 1])) for name in ("strides", "dilations"))
+    importer.append(
+        "deformable_conv" if node.has(4) else "deformable_conv_v1", ins, {"Output": out},
+        groups=node.attrs.get("group", 1), deformable_groups=node.attrs.get("offset_group", 1), strides=strides,
+        paddings=pads[::2], dilations=dilations,
+    )  # fmt: skip
+    finish(importer, node, out, 3, False)
+
+
 def finish(importer: Importer, node: Node, out: str, bias: int, wide: bool) -> None:
     """Adds the bias of channels, and takes out the axis that a layer of one axis was given."""
     if wide:
@@ -276,15 +297,26 @@ def softmax(importer: Importer, node: Node) -> None:
     importer.reshape(out, list(shape), node.outputs[0])
 
 
+#: Mode and number of axes -> the operator that resizes.
+_RESIZED = {
+    ("nearest", 4): "nearest_interp_v2", ("linear", 3): "linear_interp_v2", ("linear", 4): "bilinear_interp_v2",
+    ("linear", 5): "trilinear_interp_v2", ("cubic", 4): "bicubic_interp_v2",
+}  # fmt: skip
+
+
 @converts("Resize", "Upsample")
 def resize(importer: Importer, node: Node) -> None:
     """Images of another size."""
-    x = importer.x(node)
-    if importer.rank(x) != 4:
-        raise Unsupported(f"{importer.rank(x)} axes")
-    if node.attrs.get("axes", [0, 1, 2, 3])[-2:] not in ([2, 3], [-2, -1]) or node.attrs.get("antialias", 0):
-        raise Unsupported("axes or antialias")
-    mode = node.attrs.get("mode", "nearest")
+    x, mode = importer.x(node), node.attrs.get("mode", "nearest")
+    rank = importer.rank(x)
+    count, type = rank - 2, _RESIZED.get((mode, rank))
+    if type is None:
+        raise Unsupported(f"{rank} axes and mode {mode}")
+    if [n % rank for n in node.attrs.get("axes", range(rank))][-count:] != list(range(2, rank)):
+        raise Unsupported("other axes")
+    if node.attrs.get("antialias", 0):
+        raise Unsupported("antialias")
+    names = ("out_d", "out_h", "out_w")[-count:]
     at = 2 if node.op == "Resize" and importer.opset >= 11 else 1
     scales = node.attrs.get("scales")
     if scales is None and node.has(at):
@@ -292,25 +324,24 @@ def resize(importer: Importer, node: Node) -> None:
         if found is None:
             raise Unsupported("computed scales")
         scales = found.tolist()
-    scales = [float(n) for n in scales[-2:]] if scales is not None and len(scales) else None
+    scales = [float(n) for n in scales[-count:]] if scales is not None and len(scales) else None
     ins = {"X": x}
     attrs: dict[str, Any] = {}
     if scales is None and node.has(3):
         wanted = whole_sizes(importer, node, 3)
         known = sizes(importer, node, 3)
         if wanted is not None:
-            attrs = {"out_h": wanted[-2], "out_w": wanted[-1]}
-        elif known is not None and None not in known[-2:]:
-            attrs = {"out_h": known[-2], "out_w": known[-1]}
+            attrs = dict(zip(names, wanted[-count:], strict=True))
+        elif known is not None and None not in known[-count:]:
+            attrs = dict(zip(names, known[-count:], strict=True))
         else:
-            two_sizes = importer.value(
-                "slice", {"Input": importer.x(node, 3)}, "Out", axes=[0], starts=[-2], ends=[2**31 - 1]
+            last = importer.value(
+                "slice", {"Input": importer.x(node, 3)}, "Out", axes=[0], starts=[-count], ends=[2**31 - 1]
             )
-            ins["OutSize"] = importer.cast(two_sizes, "int32")
+            ins["OutSize"] = importer.cast(last, "int32")
     else:
         attrs = {"scale": scales}
     how = node.attrs.get("coordinate_transformation_mode", "half_pixel" if importer.opset >= 11 else "asymmetric")
-    type = {"nearest": "nearest_interp_v2", "linear": "bilinear_interp_v2", "cubic": "bicubic_interp_v2"}[mode]
     method = type.partition("_")[0]
     corners, align = _positions(node, mode, how, scales)
     importer.into(

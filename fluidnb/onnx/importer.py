@@ -6,6 +6,7 @@ that a model computes by nodes are followed as values and become attributes; wha
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -173,8 +174,8 @@ class Importer:
     def array(self, tensor: onnx.TensorProto) -> Array:
         """The value of a tensor."""
         try:
-            value: Array = self.onnx.numpy_helper.to_array(tensor)
-        except (ValueError, TypeError, KeyError) as error:
+            value: Array = self.onnx.numpy_helper.to_array(tensor, os.path.dirname(self.path))
+        except (OSError, ValueError, TypeError, KeyError, self.onnx.checker.ValidationError) as error:
             raise self.damaged(f"The tensor {tensor.name} cannot be read.", str(error)) from None
         return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
 #: Domains of the operators that ONNX itself defines; ``ai.onnx`` is another name of the first.
 DOMAINS = ("", "ai.onnx")
+#: Bytes of tensors that a message has at most: protobuf has less than 2 GB, nodes included. More have a second file.
+LIMIT = 2_000_000_000
 
 
 def read(path: str) -> onnx.ModelProto:
-    """Reads a model with its external data; functions of the model itself become nodes.
+    """Reads a model with its external data, unless that is large; functions of the model itself become nodes.
 
     Args:
         path: the file.
@@ -35,10 +38,13 @@ def read(path: str) -> onnx.ModelProto:
         model: onnx.ModelProto = package.load(path, load_external_data=False)
         if not model.HasField("graph"):
             raise ValueError("it has no graph")
-        package.load_external_data_for_model(model, os.path.dirname(path))
+        elsewhere = _external_bytes(model)
+        large = elsewhere > 0 and elsewhere + os.path.getsize(path) >= LIMIT  # its tensors are read one by one
+        if not large:
+            package.load_external_data_for_model(model, os.path.dirname(path))
         for out in model.graph.output:
             out.type.tensor_type.shape.SetInParent()  # the checker requires a shape, which runtimes do not
-        package.checker.check_model(model if model.ByteSize() < package.checker.MAXIMUM_PROTOBUF else path)
+        package.checker.check_model(path if large else model)
         if model.functions:
             model = inliner.inline_local_functions(model)
     except errors as error:
@@ -47,6 +53,16 @@ def read(path: str) -> onnx.ModelProto:
             received=_first_line(error), hint="export it again, with its external data in the same folder.",
         ) from None  # fmt: skip
     return model
+
+
+def _external_bytes(model: onnx.ModelProto) -> int:
+    """The size of the tensors that are in other files, by their shapes."""
+    helper = require("onnx.helper", "Opening an ONNX model")
+    external = require("onnx.external_data_helper", "Opening an ONNX model").uses_external_data
+    return sum(
+        math.prod(tensor.dims) * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+        for tensor in model.graph.initializer if external(tensor)
+    )  # fmt: skip
 
 
 def _first_line(error: BaseException) -> str:

@@ -172,14 +172,17 @@ class OpenedModel:
         return {v.name: arrays[v.name].astype(dtypes.np_dtype(v.dtype), copy=False) for v in self.feeds}
 
     @checked
-    def postprocess(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Reads results as the file beside the model says: the best classes with names, characters, boxes.
+    def postprocess(self, arrays: Sequence[np.ndarray], images: Any = None) -> list[Any]:
+        """Reads results as the file beside the model says: the best classes with names, characters, boxes, text.
 
         Args:
             arrays: what `run` returned for `fetches`.
+            images: the images, as `preprocess` takes them: corners of regions of text are then in their pixels, else in
+                those of the map that the model computed.
 
         Returns:
-            For each image a list of labels or boxes, a text, or an int array with a class for each pixel.
+            For each image a list of labels, boxes or regions of text, a text, or an int array with a class for each
+            pixel.
 
         Raises:
             NotFound: there is no such file.
@@ -188,7 +191,7 @@ class OpenedModel:
         """
         from fluidnb.data.processing import postprocess
 
-        return postprocess(self.processing, arrays)
+        return postprocess(self.processing, arrays, images)
 
     @checked
     def extract(self, fetches: Sequence[str], feeds: Sequence[str] | None = None) -> OpenedModel:
@@ -318,13 +321,13 @@ class OpenedModel:
         Args:
             dirname: the folder; created where it is missing.
             to: ``pdmodel``: ``inference.pdmodel`` and ``inference.pdiparams``, which Paddle 2 and 3 run;
-                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``onnx``: an ONNX model;
-                ``safetensors``: the parameters.
+                ``programdesc``: Fluid's ``__model__`` and ``__params__``; ``onnx``: an ONNX model, in which a feed
+                ``x`` of sequences is a batch [batch, time, …] and ``x.lengths``; ``safetensors``: the parameters.
             name: what the files are called, without their endings.
             opset: the set of ONNX's operators, from 13 on; newer ones have more operators.
 
         Returns:
-            The files.
+            The files; of an ONNX model over 2 GB also ``NAME.onnx.data``, which has its large tensors.
 
         Raises:
             NotBuiltYet: the program has operations that have no counterpart in Paddle 2, or in ONNX.
@@ -342,7 +345,7 @@ class OpenedModel:
             return [os.path.join(dirname, names[0])]
         self._require_converted()
         if to == "onnx":
-            return [self._save_onnx(os.path.join(dirname, names[0]), opset)]
+            return self._save_onnx(os.path.join(dirname, names[0]), opset)
         with scope_guard(self.scope):
             save_vars(self.executor, dirname, self.program, vars=self.parameters, filename=names[1])
         data = self.program.desc.serialize_to_string()
@@ -359,16 +362,13 @@ class OpenedModel:
                 received=listed, hint="model.program shows the others; model.save(…, to=\"safetensors\") works.",
             )  # fmt: skip
 
-    def _save_onnx(self, path: str, opset: int) -> str:
-        """Writes an ONNX model; its file."""
+    def _save_onnx(self, path: str, opset: int) -> list[str]:
+        """Writes an ONNX model; its files."""
         from fluidnb.onnx import exporter
 
         values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
         names = [[v.name for v in listed] for listed in (self.feeds, self.fetches)]
-        data = exporter.to_bytes(exporter.export(self.program, names[0], names[1], values, opset))
-        with atomic_write(path, parents=True, size=len(data)) as file:
-            file.write(data)
-        return path
+        return exporter.save(exporter.export(self.program, names[0], names[1], values, opset), path)
 
     def __str__(self) -> str:
         return "\n".join("  ".join((f"{title:8}", text)).rstrip() for title, text in self.facts())

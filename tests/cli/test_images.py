@@ -82,10 +82,10 @@ def test_the_steps_are_shown(word: str, folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_results_that_nothing_reads(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "inference.yml").write_text(CONFIG.replace("Topk:", "name: DBPostProcess\n  topk:"))
+    (folder / "inference.yml").write_text(CONFIG.replace("Topk:", "name: SARLabelDecode\n  topk:"))
     assert main(["run", str(folder), "--image", str(folder / "photo.ppm")]) == 0
     shown = capsys.readouterr().out
-    assert "has DBPostProcess for the results, which is not here" in shown and "float32[1, 3]" in shown
+    assert "has SARLabelDecode for the results, which is not here" in shown and "float32[1, 3]" in shown
 
 
 def test_a_model_runs_on_arrays_with_a_damaged_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from fluidnb.cli import main
 from fluidnb.compare.difference import first_difference
 from fluidnb.viz import plain
 from fluidnb.viz.compare.html import difference_html, difference_svg
+from fluidnb.viz.compare.operators import compared_operators
 from fluidnb.viz.compare.text import difference_lines
 from tests.compare.networks import built
 
@@ -72,3 +73,24 @@ def test_pictures() -> None:
     html = difference_html(difference)
     assert html.count("<svg") >= 2 and "good" in html and "bad" in html
     assert "differs" in difference_svg(difference) and difference_svg(difference, second=True)
+
+
+def test_operators_side_by_side() -> None:
+    network = built("convolutions")
+    faulty = network.copy()
+    next(op for op in faulty.program.desc.blocks[0].ops if op.optype == "leaky_relu").set_attr("alpha", 0.5)
+    difference = first_difference(network.record("good"), faulty.record("bad"))
+    found = compared_operators(difference)
+    assert [op.index for op in found] == [w.index for w in difference.first.writes] and {op.other for op in found} == {
+        op.index for op in found}  # fmt: skip
+    states = [op.state for op in found]
+    at = states.index("differs")
+    assert difference.op is not None and found[at].index == difference.op.index and "differs" not in states[:at]
+    text = plain(found[at].lines)
+    assert "numbers, by up to" in text and text.count("float32[2, 4, 12, 12]") == 2
+    first, second = (line for line in text.splitlines() if line.startswith(("  first", "  second")))
+    assert first.split(maxsplit=1)[1] != second.split(maxsplit=1)[1]
+    same = plain(found[0].lines).splitlines()
+    assert same[1].split(maxsplit=1)[1] == same[2].split(maxsplit=1)[1]
+    html = difference_html(difference)
+    assert html.count("<details>") == len(found) + 1 and "(leaky_relu) in block 0: differs</summary>" in html

@@ -24,8 +24,8 @@ def through_onnx(opset: int) -> Callable[[Network], Iterator[Network]]:
             v.name: np.array(network.scope.var(v.name).get_tensor()) for v in network.program.list_vars()
             if v.persistable and network.scope.find_var(v.name) is not None
         }  # fmt: skip
-        model = exporter.export(network.program, list(network.feeds), network.fetches, parameters, opset)
-        done, scope = importer.convert(model), fluid.Scope()
+        exported = exporter.export(network.program, list(network.feeds), network.fetches, parameters, opset)
+        done, scope = importer.convert(exported.model), fluid.Scope()
         for name, value in done.parameters.items():
             scope.var(name).get_tensor().set(value, fluid.CPUPlace())
         yield Network(done.program, scope, network.feeds, done.fetches)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import fluidnb as fluid
 
 
@@ -33,3 +35,11 @@ def test_files_and_mistakes(session, tmp_path):
     error, _ = session.fail("%fluid diff 5")
     assert "5 is not a program" in str(error)
     session.fail("%fluid diff a b c")
+
+
+def test_parameters_of_files(session, tmp_path):
+    for name, last in (("a", 3.0), ("b", 4.0)):
+        np.savez(tmp_path / f"{name}.npz", w=np.array([1.0, 2.0, last]))
+    shown = session.run(f"%fluid diff {tmp_path / 'a.npz'} {tmp_path / 'b.npz'} --values")
+    assert "1 of 3 numbers, by up to 1 at [2]: 3 and 4" in shown
+    assert "The parameters agree." in session.run(f"%fluid diff {tmp_path / 'a.npz'} {tmp_path / 'a.npz'} --values")

@@ -302,6 +302,15 @@ CASES: list[Case] = [
         {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
     ),
     Case("Resize", (IMAGE, None, Constant(np.array([1, 1, 2, 2], "float32"))), {"mode": "cubic"}),
+    Case("Resize", (X, None, None, ints(2, 3, 7)), {"mode": "linear"}),
+    Case("Resize", (numbers(1, 2, 3, 4, 5), None, None, ints(1, 2, 5, 3, 6)), {"mode": "linear"}),
+    Case("DeformConv", (IMAGE, Constant(numbers(3, 4, 3, 3)), numbers(2, 18, 4, 4), Constant(numbers(3))), opset=19),
+    Case(
+        "DeformConv",
+        (IMAGE, Constant(numbers(4, 2, 2, 2)), numbers(2, 16, 4, 4), None, numbers(2, 8, 4, 4)),
+        {"group": 2, "offset_group": 2, "strides": [2, 2], "pads": [1, 1, 1, 1]},
+        opset=19,
+    ),
     Case("GridSample", (IMAGE, numbers(2, 3, 5, 2, low=-1.2, high=1.2)), opset=16),
     *(
         Case(

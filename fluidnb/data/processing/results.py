@@ -1,4 +1,4 @@
-"""Postprocessing: a model's results as labels, texts, boxes or maps of classes."""
+"""Postprocessing: a model's results as labels, texts, boxes, regions of text or maps of classes."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb.data.processing.config import ProcessingConfig
+from fluidnb.data.processing.regions import regions
+from fluidnb.data.processing.steps import size_of
 from fluidnb.errors import EnforceNotMet, FluidError, NotBuiltYet
 
 
@@ -47,16 +49,18 @@ class Box(NamedTuple):
         return f"{self.score:.4f}  {self.number}  {self.name}  {corners}"
 
 
-def postprocess(config: ProcessingConfig, arrays: Sequence[np.ndarray]) -> list[Any]:
+def postprocess(config: ProcessingConfig, arrays: Sequence[np.ndarray], images: Any = None) -> list[Any]:
     """Applies the steps of a file to a model's results.
 
     Args:
         config: what `read_config` read.
         arrays: what the model computed.
+        images: the images, as `preprocess` takes them: corners of regions of text are then in their pixels, else in
+            those of the map that the model computed.
 
     Returns:
-        For each image a list of `Label` or `Box`, a `Text`, or an int array of (height, width) with a class for each
-        pixel.
+        For each image a list of `Label`, `Box` or `Region`, a `Text`, or an int array of (height, width) with a class
+        for each pixel.
 
     Raises:
         NotBuiltYet: a step that is not here.
@@ -70,7 +74,12 @@ def postprocess(config: ProcessingConfig, arrays: Sequence[np.ndarray]) -> list[
             received=names, hint="model.run returns the arrays.",
         )  # fmt: skip
     try:
-        return _STEPS[step.name](config, step.options, arrays)
+        found = _STEPS[step.name](config, step.options, arrays)
+        if images is None or step.name != _REGIONS:
+            return found
+        sizes = [size_of(image) for image in (images if isinstance(images, list | tuple) else [images])]
+        old: Any = arrays[0].shape[2:]
+        return [[each.resized(old, size) for each in row] for row, size in zip(found, sizes, strict=True)]
     except FluidError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
@@ -173,8 +182,29 @@ def _class_map(config: ProcessingConfig, options: Mapping[str, Any], arrays: Seq
     return list(scores.astype(np.int32))
 
 
+def _text_regions(config: ProcessingConfig, options: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> list[Any]:
+    """Regions of text, from differentiable binarization: a probability for each pixel."""
+    maps, kind, mode = arrays[0], options.get("box_type", "quad"), options.get("score_mode", "fast")
+    if kind != "quad":
+        raise NotBuiltYet(
+            f"{config.path} has regions of text as {kind}.", expected="quad", received=kind,
+            hint="box_type: quad gives rectangles.",
+        )  # fmt: skip
+    if maps.ndim != 4 or maps.shape[1] < 1:
+        raise ValueError("a map of probabilities has four axes")
+    numbers = [float(options.get(name, value)) for name, value in
+               (("thresh", 0.3), ("box_thresh", 0.7), ("max_candidates", 1000), ("unclip_ratio", 2.0))]  # fmt: skip
+    dilate = bool(options.get("use_dilation", False))
+    return [
+        regions(each, numbers[0], numbers[1], int(numbers[2]), numbers[3], dilate, mode == "slow")
+        for each in maps[:, 0]
+    ]
+
+
+#: The step whose results are in pixels of a map.
+_REGIONS = "DBPostProcess"
 _Function = Callable[[ProcessingConfig, Mapping[str, Any], Sequence[np.ndarray]], list[Any]]
 _STEPS: dict[str, _Function] = {
     "Topk": _top_k, "MultiLabelThreshOutput": _above, "CTCLabelDecode": _characters,
-    "Boxes": _boxes, "ClassMap": _class_map,
+    "Boxes": _boxes, "ClassMap": _class_map, _REGIONS: _text_regions,
 }  # fmt: skip

@@ -75,6 +75,12 @@ def preprocess(config: ProcessingConfig, images: Any) -> dict[str, np.ndarray]:
     }
 
 
+def size_of(image: Any) -> tuple[int, int]:
+    """Height and width of an image: a path, or an array."""
+    height, width = _pixels(image).shape[:2]
+    return height, width
+
+
 def _prepared(config: ProcessingConfig, image: Any) -> _Picture:
     picture = _Picture(_pixels(image))
     picture.size = picture.pixels.shape[:2]

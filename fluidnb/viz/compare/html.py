@@ -5,6 +5,8 @@ from dataclasses import replace
 from fluidnb.compare.difference import Difference
 from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import plural
+from fluidnb.viz.compare.operators import WORDS, compared_operators
 from fluidnb.viz.compare.text import apart_of, difference_lines
 from fluidnb.viz.program.model import BlockRow, ProgramPicture
 from fluidnb.viz.program.reader import read_program
@@ -12,20 +14,31 @@ from fluidnb.viz.program.svg import program_svg
 from fluidnb.viz.values.preview import read_preview
 from fluidnb.viz.values.preview_html import preview_html
 
-#: State of an operator -> the word by which it is coloured.
-_WORDS = {True: "same", False: "differs", None: "not compared"}
-
 
 def difference_html(difference: Difference) -> str:
-    """The text, the two programs, and a picture of the differences of one output."""
+    """The text, a picture of the differences of one output, the two programs, and the values of each operator."""
+    graphs = [difference_svg(difference, second) for second in (False, True)]
+    columns = "".join(f'<div style="flex:1;min-width:24em;overflow:auto">{svg}</div>' for svg in graphs if svg)
+    operators = compared_operators(difference)
+    rows = "".join(
+        f"<details><summary>{escape(op.title)}: {op.state}</summary>{lines_html(op.lines)}</details>"
+        for op in operators
+    )
+    return (
+        summary_html(difference)
+        + f'<div style="display:flex;flex-wrap:wrap;gap:1em;max-height:36em;overflow:auto">{columns}</div>'
+        + f"<details><summary>values of {plural(len(operators), 'operator')}</summary>"
+        f'<div style="padding-left:1.5em;max-height:36em;overflow:auto">{rows}</div></details>'
+    )
+
+
+def summary_html(difference: Difference) -> str:
+    """The text, and a picture of the differences of one output."""
     parts = [lines_html(difference_lines(difference, pictures=False))]
     apart = apart_of(difference)
     preview = None if apart is None else read_preview(apart)
     if preview is not None and difference.output is not None:
         parts.append(f"<div>|difference| of {escape(difference.output.first)}: {preview_html(preview)}</div>")
-    graphs = [difference_svg(difference, second) for second in (False, True)]
-    columns = "".join(f'<div style="flex:1;min-width:24em;overflow:auto">{svg}</div>' for svg in graphs if svg)
-    parts.append(f'<div style="display:flex;flex-wrap:wrap;gap:1em;max-height:36em;overflow:auto">{columns}</div>')
     return "".join(parts)
 
 
@@ -39,7 +52,7 @@ def difference_svg(difference: Difference, second: bool = False) -> str:
         pairs = difference.pairs
         states = {j: states.get(i) for (block, i), (_, j) in pairs.items() if block == 0}
     picture = read_program(recording.program)
-    ops = tuple(replace(op, role=_WORDS[states.get(op.index)]) for op in picture.root.ops)
+    ops = tuple(replace(op, role=WORDS[states.get(op.index)]) for op in picture.root.ops)
     root: BlockRow = replace(picture.root, ops=ops)
     shown: ProgramPicture = replace(picture, root=root, title=recording.title)
     return program_svg(shown)

@@ -1,16 +1,24 @@
 """deformable_conv and deformable_conv_v1: convolutions whose windows take their elements from where offsets lead."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.conv.device_products import parts_of, products
+from fluidnb_kernels.conv.host_products import depth_of
 from fluidnb_kernels.conv.rules import conv_axes, conv_infer
+from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed, wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.gemm import gemm
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import Axis
+from fluidnb_kernels.tensor.strided_copy import fill, layout_of, move
+from fluidnb_kernels.verbs import summing
 
-HOST = "no CUDA kernel yet: conv2d has one"
+CUDA = Source(__file__, "deformable.cu", typed(("deformed_columns deformed_gradients", ("float32", "float64"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +163,123 @@ def _infer(c: Context) -> None:
         channels < 0 or channels % parts == 0, f"deformable_groups of {name} must divide the channels of Input.",
         expected=f"a divisor of {channels}", received=parts,
     )  # fmt: skip
-    for slot, each in (("Offset", 2), ("Mask", 1)):
+    for slot, count in (("Offset", 2), ("Mask", 1)):
         if not c.has(slot):
             continue
         c.check_inputs(slot)
-        wanted = (c["Input"].shape[0], each * parts * w.shape[2] * w.shape[3], *out)
+        wanted = (c["Input"].shape[0], count * parts * w.shape[2] * w.shape[3], *out)
         have = c[slot].shape
         known = w.shape[2] > 0 and w.shape[3] > 0
         wanted = wanted if known else (wanted[0], -1, *wanted[2:])
         c.require(
             all(n == m or -1 in (n, m) for n, m in zip(wanted, have, strict=True)),
-            f"Input({slot}) of {name} must have {'two numbers' if each == 2 else 'a number'} for each element of each "
+            f"Input({slot}) of {name} must have {'two numbers' if count == 2 else 'a number'} for each element of each "
             "window.", expected=list(wanted), received=list(have),
-            hint="its channels are deformable_groups · filter height · filter width" + " · 2" * (each == 2) + ".",
+            hint="its channels are deformable_groups · filter height · filter width" + " · 2" * (count == 2) + ".",
         )  # fmt: skip
 
 
 def _how(b: Binder) -> tuple[Any, ...]:
     axes = conv_axes(b, b["Input"].shape[2:], b["Filter"].shape[2:])
     return axes, b.attr("groups", 1) or 1, b.attr("deformable_groups", 1)
+
+
+#: An array that is not there, for a kernel.
+_NONE = np.uintp(0)
+
+
+class _OnCuda:
+    """The operands of a convolution on a GPU, in the precision in which kernels compute."""
+
+    def __init__(self, b: Binder, masked: bool) -> None:
+        self.b, self.dtype = b, wide_dtype(b["Input"].dtype)
+        self.x, self.offset, self.w = (of_dtype(b, b[slot], self.dtype) for slot in ("Input", "Offset", "Filter"))
+        self.mask = of_dtype(b, b["Mask"], self.dtype) if masked else None
+        self.axes, self.groups, self.parts = _how(b)
+        self.places = self.axes[0].out * self.axes[1].out
+        self.depth = depth_of(self.x, self.axes)
+        self.weights = self.w.reshape(self.groups, -1, self.depth // self.groups)
+
+    def images(self) -> list[slice]:
+        """The images whose columns are computed at once."""
+        return parts_of(self.x, self.axes)
+
+    def room(self, rows: int) -> Array:
+        """A workspace for so many rows of columns of each image."""
+        images = self.images()
+        return self.b.tmp(((images[0].stop if images else 0) * rows * self.places,), self.dtype)
+
+    def matrices(self, array: Array, part: slice) -> Array:
+        """Some images of a result, as matrices of each group."""
+        one = array[part]
+        return one.reshape(len(one), self.groups, one.shape[1] // self.groups, self.places)
+
+    def columns(self, part: slice, out: Array, steps: tuple[int, int]) -> None:
+        """Emit the columns of some images; from image to image and from row to row there are so many numbers."""
+        self._launch("deformed_columns", part, [out], steps)
+
+    def gradients(self, part: slice, columns: Array, outs: tuple[Array | None, ...]) -> None:
+        """Emit what the gradients of columns give to images, offsets and masks."""
+        given = [_NONE if each is None else each[part] for each in outs]
+        self._launch("deformed_gradients", part, [columns, *given])
+
+    def _launch(self, name: str, part: slice, args: list[Any], steps: tuple[int, ...] = ()) -> None:
+        x, offset = self.x[part], self.offset[part]
+        mask = _NONE if self.mask is None else self.mask[part]
+        numbers = map(np.int64, (x.shape[1] // self.parts, self.parts, *steps))
+        kernel = f"{name}<{ctype(self.dtype)}>"
+        each(self.b, CUDA, kernel, offset.size // 2, x, offset, mask, *args, *numbers_of(self.axes), *numbers)
+
+
+def _on_cuda(b: Binder, masked: bool) -> None:
+    """Emit the convolution: columns and a product, a few images at a time."""
+    on, out = _OnCuda(b, masked), writing_as(b, b["Output"], wide_dtype(b["Output"].dtype))
+    room = on.room(on.depth)
+    for part in on.images():
+        n = part.stop - part.start
+        columns = room[: n * on.depth * on.places].reshape(n, on.groups, -1, on.places)
+        on.columns(part, columns, (on.depth * on.places, on.places))
+        products(b, on.weights, columns, on.matrices(out, part))
+    written_as(b, b["Output"], out)
+
+
+def _grad_on_cuda(
+    b: Binder, masked: bool, dx: Array | None, d_offset: Array | None, d_mask: Array | None, dw: Array | None
+) -> None:
+    """Emit the gradients: that of columns by a product, those of images, offsets and masks from it."""
+    on = _OnCuda(b, masked)
+    g, room = of_dtype(b, b["Output@GRAD"], on.dtype), on.room(on.depth)
+    if dx is not None or d_offset is not None or d_mask is not None:
+        with ExitStack() as stack:
+            total = None if dx is None else stack.enter_context(summing(b, dx))
+            written = [None if each is None else writing_as(b, each, on.dtype) for each in (d_offset, d_mask)]
+            for part in on.images():
+                n = part.stop - part.start
+                columns = room[: n * on.depth * on.places].reshape(n, on.groups, -1, on.places)
+                products(b, on.weights, on.matrices(g, part), columns, True)
+                on.gradients(part, columns, (total, *written))
+            for out, array in zip((d_offset, d_mask), written, strict=True):
+                if out is not None and array is not None:
+                    written_as(b, out, array)
+    if dw is not None:
+        _filter_gradient(b, on, g, room, dw)
+
+
+def _filter_gradient(b: Binder, on: _OnCuda, g: Array, room: Array, dw: Array) -> None:
+    """Emit the gradient of the filter: the product of gradients and columns, of some images side by side."""
+    if not on.images():
+        return fill(b, dw)
+    filters, total = len(on.w), writing_as(b, dw, on.dtype)
+    aside, result = on.room(filters), total.reshape(on.groups, filters // on.groups, -1)
+    for part in on.images():
+        n = part.stop - part.start
+        columns, slopes = (each[: n * rows * on.places] for each, rows in ((room, on.depth), (aside, filters)))
+        on.columns(part, columns, (on.places, n * on.places))
+        slopes = slopes.reshape(filters, n, on.places)
+        move(b, slopes, g[part], of=layout_of(g[part], (n, filters, on.places)).swapaxes(0, 1))
+        sides = [each.reshape(on.groups, -1, n * on.places) for each in (slopes, columns)]
+        gemm(b, sides[0], sides[1], result, ty=True, beta=float(part.start > 0))
+    return written_as(b, dw, total)
 
 
 _DOC = """Output[n, f] = sum of Filter[f] · {mask}Input at (place in the window + offset), over channels and the window.
@@ -226,7 +332,7 @@ def _define(type: str, masked: bool) -> None:
         ),
         dtype_slot="Input",
         dtypes=FLOATS,
-        host_only=HOST,
+        cuda=FLOATS,
         doc=_DOC.format(
             type=type, mask="Mask · " if masked else "", paper=_PAPERS[type],
             mask_doc=" Mask has a factor for each element of each window." if masked else "",
@@ -234,15 +340,19 @@ def _define(type: str, masked: bool) -> None:
         ),
     )
     def deformable(b: Binder) -> None:
-        b(convolve, b["Input"], b["Offset"], b["Mask"] if masked else None, b["Filter"], _how(b), b["Output"])
+        if b.on_cuda:
+            return _on_cuda(b, masked)
+        return b(convolve, b["Input"], b["Offset"], b["Mask"] if masked else None, b["Filter"], _how(b), b["Output"])
 
-    @grad_op(type + "_grad", dtype_slot="Output@GRAD", host_only=HOST)
+    @grad_op(type + "_grad", dtype_slot="Output@GRAD", cuda=FLOATS)
     def deformable_grad(b: Binder) -> None:
         """dInput, dOffset, dMask and dFilter, by the shares of the four pixels around each place."""
         slots = ("Input@GRAD", "Offset@GRAD", "Mask@GRAD", "Filter@GRAD")
         outs = tuple(b[slot] if slot != "Mask@GRAD" or masked else None for slot in slots)
+        if b.on_cuda:
+            return _grad_on_cuda(b, masked, *outs)
         mask = b["Mask"] if masked else None
-        b(gradients, b["Input"], b["Offset"], mask, b["Filter"], b["Output@GRAD"], _how(b), outs)
+        return b(gradients, b["Input"], b["Offset"], mask, b["Filter"], b["Output@GRAD"], _how(b), outs)
 
 
 _define("deformable_conv_v1", False)

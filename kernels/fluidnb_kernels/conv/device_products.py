@@ -33,14 +33,14 @@ def _is_image(axes: Sequence[Axis]) -> bool:
     return all(a.window == a.stride == 1 and a.low == 0 and a.out == a.size for a in axes)
 
 
-def _parts(x: Array, axes: Sequence[Axis]) -> list[slice]:
+def parts_of(x: Array, axes: Sequence[Axis]) -> list[slice]:
     """The images whose columns are made at once."""
     image = depth_of(x, axes) * prod(a.out for a in axes) * x.dtype.itemsize
     step = max(1, len(x) if _is_image(axes) else COLUMNS // max(image, 1))
     return [slice(first, min(first + step, len(x))) for first in range(0, len(x), step)]
 
 
-def _products(b: Binder, w: Array, x: Array, out: Array, tx: bool = False) -> None:
+def products(b: Binder, w: Array, x: Array, out: Array, tx: bool = False) -> None:
     """Emit ``out[n, group] = w[group] · x[n, group]`` in as few batches as that takes."""
     images, groups = x.shape[:2]
     if images <= groups:
@@ -58,7 +58,7 @@ def _sizes(x: Array, w: Array, axes: Sequence[Axis]) -> tuple[Any, ...]:
 
 def _by_parts(b: Binder, x: Array, y: Array, axes: Sequence[Axis], groups: int) -> Iterator[tuple[Array, ...]]:
     """For each part of a batch its images, a workspace for their columns, and columns and results as matrices."""
-    depth, places, parts = depth_of(x, axes), prod(a.out for a in axes), _parts(x, axes)
+    depth, places, parts = depth_of(x, axes), prod(a.out for a in axes), parts_of(x, axes)
     room = None if _is_image(axes) or not parts else b.tmp((parts[0].stop, depth, places), y.dtype)
     for part in parts:
         n = part.stop - part.start
@@ -75,7 +75,7 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
     for images, columns, matrix, result in _by_parts(b, x, out, axes, groups):
         if not _is_image(axes):
             to_columns(b, images, columns, axes)
-        _products(b, weights, matrix, result)
+        products(b, weights, matrix, result)
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
@@ -86,7 +86,7 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
         g, w = (of_dtype(b, v, wide_dtype(dx.dtype)) for v in (g, w))
     weights = w.reshape(groups, -1, depth_of(dx, axes) // groups)
     for images, columns, matrix, slopes in _by_parts(b, dx, g, axes, groups):
-        _products(b, weights, slopes, matrix, True)
+        products(b, weights, slopes, matrix, True)
         if not _is_image(axes):
             to_images(b, columns, images, axes)
 
@@ -100,7 +100,7 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
             kernel = CUDA[f"apart_filter<{ctype(x.dtype)}>"]
             b(kernel, (dw.size,), (threads,), 0, x, g, dw, *_sizes(x, dw, axes), np.int64(len(x)))
         return None
-    parts = _parts(x, axes)
+    parts = parts_of(x, axes)
     if not parts:
         return fill(b, dw)
     total = dw

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, op, values_of
+from fluidnb_kernels.cuda import Source, by_rows, ctype, typed, wide_dtype
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import channel_first
-from fluidnb_kernels.vision.interp import infer, scales
+from fluidnb_kernels.vision.interp import infer, planes_of, scales
 
-HOST = "no CUDA kernel yet: bilinear_interp_v2 has one"
+CUDA = Source(__file__, "bicubic.cu", typed(("bicubic bicubic_grad", FLOATS)))
+
 #: How far beyond the second neighbour the curve swings, as in Paddle.
 _A = -0.75
 _VARIABLES = values_of("OutSize", "SizeTensor", "Scale")
@@ -58,10 +61,28 @@ def resample_grad(g: Array, axes: list[Neighbours], dx: Array) -> None:
     dx[...] = g
 
 
-def _axes(b: Binder, x: Array, out: Array) -> list[Neighbours]:
+def _axes(b: Binder, x: Array, out: Array, dtype: Any) -> list[Neighbours]:
     given = [0.0, 0.0] if b.has("OutSize") or b.has("SizeTensor") else scales(b)
-    corners = b.attr("align_corners", True)
-    return [neighbours(x.shape[i], out.shape[i], corners, given[i - 2], x.dtype) for i in (2, 3)]
+    sizes, corners = (planes_of(b, v)[1] for v in (x, out)), b.attr("align_corners", True)
+    return [neighbours(m, n, corners, scale, dtype) for m, n, scale in zip(*sizes, given, strict=True)]
+
+
+def _on_cuda(b: Binder, x: Array, out: Array, back: bool = False) -> None:
+    """Emit the images of x in the size of out, or what they get from a gradient there."""
+    axes = _axes(b, x, out, wide_dtype(x.dtype))
+    (planes, old, inner), (_, new, _) = planes_of(b, x), planes_of(b, out)
+    near = b.table(np.concatenate([index.ravel() for index, _ in axes]).astype(np.int32))
+    share = b.table(np.concatenate([share.ravel() for _, share in axes]))
+    numbers = [np.int64(n) for n in (*old, *new, inner)]
+    if not back:
+        kernel = f"bicubic<{ctype(x.dtype)}>"
+        return by_rows(b, CUDA, kernel, planes * new[0], new[1] * inner, x, near, share, out, *numbers)
+    pairs = [(index, np.arange(size)) for (index, _), size in zip(axes, old, strict=True)]
+    first = [np.searchsorted(index[3], elements, "left") for index, elements in pairs]
+    last = [np.searchsorted(index[0], elements, "right") for index, elements in pairs]
+    ends = [b.table(np.concatenate(each).astype(np.int32)) for each in (first, last)]
+    kernel = f"bicubic_grad<{ctype(x.dtype)}>"
+    return by_rows(b, CUDA, kernel, planes * old[0], old[1] * inner, out, near, *ends, share, x, *numbers)
 
 
 @op(
@@ -87,7 +108,7 @@ def _axes(b: Binder, x: Array, out: Array) -> list[Neighbours]:
     grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
     guard=_VARIABLES,
     dtype_slot="X",
-    host_only=HOST,
+    cuda=FLOATS,
 )  # fmt: skip
 def bicubic_interp_v2(b: Binder) -> None:
     """Out[n, c] = X[n, c] in another size: each element by a cubic curve through four elements along each axis.
@@ -102,14 +123,16 @@ def bicubic_interp_v2(b: Binder) -> None:
 
     Source: Paddle's interpolate_v2_op; Keys, Cubic convolution interpolation for digital image processing, 1981.
     """
-    layout = b.attr("data_layout", "NCHW")
-    x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
-    b(resample, x, _axes(b, x, out), out)
+    x, out, layout = b["X"], b["Out"], b.attr("data_layout", "NCHW")
+    if b.on_cuda:
+        return _on_cuda(b, x, out)
+    return b(resample, channel_first(x, layout), _axes(b, x, out, x.dtype), channel_first(out, layout))
 
 
-@grad_op("bicubic_interp_v2_grad", guard=_VARIABLES, dtype_slot="Out@GRAD", host_only=HOST)
+@grad_op("bicubic_interp_v2_grad", guard=_VARIABLES, dtype_slot="Out@GRAD", cuda=FLOATS)
 def bicubic_interp_v2_grad(b: Binder) -> None:
     """dX = the sum of what each element of X has given, by its share."""
-    layout = b.attr("data_layout", "NCHW")
-    g, dx = channel_first(b["Out@GRAD"], layout), channel_first(b["X@GRAD"], layout)
-    b(resample_grad, g, _axes(b, dx, g), dx)
+    g, dx, layout = b["Out@GRAD"], b["X@GRAD"], b.attr("data_layout", "NCHW")
+    if b.on_cuda:
+        return _on_cuda(b, dx, g, back=True)
+    return b(resample_grad, channel_first(g, layout), _axes(b, dx, g, dx.dtype), channel_first(dx, layout))

@@ -161,7 +161,7 @@ CUDA = Source(__file__, "interp.cu", typed(
 ))  # fmt: skip
 
 
-def _image(b: Binder, x: Array) -> tuple[int, tuple[int, ...], int]:
+def planes_of(b: Binder, x: Array) -> tuple[int, tuple[int, ...], int]:
     """Planes, the sizes of each, and the distance of its columns."""
     if b.attr("data_layout", "NCHW") == "NCHW":
         return x.shape[0] * x.shape[1], x.shape[2:], 1
@@ -187,7 +187,7 @@ def _kept(size: int) -> Taps:
 
 def _passes(b: Binder, x: Array, out: Array) -> list[_Pass]:
     """The passes from x to out: one of rows and columns, and where there are three axes one of the first."""
-    (planes, sizes, inner), (_, new, _) = _image(b, x), _image(b, out)
+    (planes, sizes, inner), (_, new, _) = planes_of(b, x), planes_of(b, out)
     axes = _axes(b, sizes, new)
     if len(sizes) == 1:
         return [_Pass(planes, (1, sizes[0]), (1, new[0]), inner, [_kept(1), *axes])]

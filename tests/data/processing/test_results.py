@@ -90,7 +90,7 @@ def test_maps_of_classes() -> None:
 
 
 def test_a_step_that_is_not_here() -> None:
-    with pytest.raises(NotBuiltYet, match="has DBPostProcess for the results"):
-        run("DBPostProcess", {}, SCORES)
+    with pytest.raises(NotBuiltYet, match="has SARLabelDecode for the results"):
+        run("SARLabelDecode", {}, SCORES)
     with pytest.raises(EnforceNotMet, match="do not fit Topk"):
         run("Topk", {"topk": "many"}, SCORES)
