@@ -65,6 +65,9 @@ function render({ model, el }) {
   const byWord = new Map(buttons.map(([move]) => [move.word, move]));
   keys.ArrowRight = () => press(byWord.get("step"));
   keys.ArrowLeft = () => press(byWord.get("back"));
+  const travel = (at) => !stopped() && !["idle", "running"].includes(position().state) && request("go", { at });
+  keys.Home = () => travel(position().first);
+  keys.End = () => travel(position().reached);
 
   // ---- state and time
   const state = tag("span", { class: "fp-state" });
