@@ -26,6 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--ops", action="store_true", help="count operators by type instead of listing them")
     parser.add_argument("--limit", metavar="N", type=number_from(0), default=400, help="operators shown at most (400)")
     parser.add_argument("--svg", metavar="FILE", type=Path, help="draw into an SVG file instead")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write an HTML file that folds and searches instead")
     parser.add_argument("--dot", metavar="FILE", type=Path, help="write Graphviz's language instead; - for stdout")
 
 
@@ -33,18 +34,21 @@ def run(options: Namespace) -> int:
     """Show programs."""
     from fluidnb.code_generator.listing import is_generated
     from fluidnb.viz import dot_text, program_lines, program_svg
+    from fluidnb.viz.saved_page.page import save_html
 
     if is_generated(options.what):
         return _show_source(options)
     pictures = [_narrowed(picture, options.block) for picture in programs.open_programs(options)]
-    if (options.svg or options.dot) and len(pictures) > 1:
+    if (options.svg or options.dot or options.html) and len(pictures) > 1:
         raise FluidError("A file takes one picture, and there are several programs.",
                          hint=f"--program {' or '.join(p.title for p in pictures)}")  # fmt: skip
     if options.svg:
         _write(program_svg(pictures[0], "fluidnb_", options.limit), options.svg)
     if options.dot:
         _write(dot_text(pictures[0], "fluidnb_"), options.dot)
-    if options.svg or options.dot:
+    if options.html:
+        save_html(pictures[0], options.html)
+    if options.svg or options.dot or options.html:
         return 0
     for i, picture in enumerate(pictures):
         lines = _counts(picture) if options.ops else program_lines(picture, terminal_width(), options.limit)
@@ -58,7 +62,7 @@ def _show_source(options: Namespace) -> int:
     from fluidnb.code_generator.listing import read_folder
     from fluidnb.viz.program.source_code import source_lines
 
-    if options.svg or options.dot:
+    if options.svg or options.dot or options.html:
         raise FluidError(f"{options.what} has generated source, which is no picture.", hint="show the model itself.")
     title, rows, functions = read_folder(options.what)
     counts = f"  {len(rows)} operators, {len({row.function for row in rows})} functions"
@@ -118,5 +122,6 @@ COMMAND = Command(
     example="examples:\n  fluidnb show saved/               the program of an inference model\n"
     "  fluidnb show train.py --block 1   a nested block of a script's program\n"
     "  fluidnb show train.py --svg a.svg\n"
+    "  fluidnb show saved/ --html a.html  a page that folds and searches\n"
     "  fluidnb show code/                generated source by operator",
 )  # fmt: skip

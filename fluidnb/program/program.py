@@ -419,7 +419,7 @@ class Program:
             return "\n".join(program_lines(self.desc, details=True)) + "\n"
         return proto_text(self.desc.to_pb(), throw_on_error)
 
-    def save_html(self, file: str | os.PathLike[str], title: str = "", max_bytes: int = 2_000_000) -> Path:
+    def save_html(self, file: str | os.PathLike[str], title: str = "") -> Path:
         """Write the program as one HTML file, which needs no network and no kernel.
 
         A reader folds and searches it, and follows the writers and readers of variables. The size is printed before
@@ -428,16 +428,12 @@ class Program:
         Args:
             file: path of the file.
             title: its heading; default ``program``.
-            max_bytes: bytes of the file at most.
 
         Returns:
             The path of the file.
-
-        Raises:
-            OpValueError: the file would be larger.
         """
         origin.saw_list(self)
-        return save_html(self, file, title=title, max_bytes=max_bytes)
+        return save_html(self, file, title=title)
 
     def _to_readable_code(self) -> str:
         """The program as readable code: a line for each variable and operator."""

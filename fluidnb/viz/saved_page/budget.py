@@ -30,8 +30,8 @@ def packed(data: bytes) -> str:
     """Bytes compressed, in base64: text that cannot end a script element.
 
     Example:
-        >>> packed(b"</script>")
-        'eNqz0S9OLsosKLEDABHnA2g='
+        >>> "<" in packed(b"</script>")
+        False
     """
     return b64encode(zlib.compress(data, 9)).decode()
 

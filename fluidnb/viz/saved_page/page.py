@@ -47,20 +47,21 @@ class SavedPage:
 
 def save_html(
     thing: Any, file: str | os.PathLike[str], last: int | None = None, max_bytes: int = MAX_BYTES, title: str = "",
-    report: Callable[[str], None] = print,
+    note: str = "", report: Callable[[str], None] = print,
 ) -> Path:  # fmt: skip
     """Writes a program, a part of one, or the recorded steps of a session as one HTML file.
 
     Args:
         thing: a `Program`, a `ProgramPicture`, or a `Session`.
         last: the number of steps at most, the last ones; None for all that are recorded.
-        max_bytes: bytes of the file at most; values are thinned, then the oldest steps are left out.
+        max_bytes: bytes of a session's file at most; values are thinned, then the oldest steps are left out.
+        note: text below the heading: why there is a page.
         report: called with one sentence about the size before the file is written.
 
     Returns:
         The path of the file.
     """
-    page = read_page(thing, last, max_bytes, title)
+    page = read_page(thing, last, max_bytes, title, note)
     data = page.text.encode()
     report(f"writes {visible_line(os.fspath(file))}: {_size(len(data))} ({page.facts})")
     with atomic_write(file, size=len(data)) as out:
@@ -68,7 +69,9 @@ def save_html(
     return Path(file)
 
 
-def read_page(thing: Any, last: int | None = None, max_bytes: int = MAX_BYTES, title: str = "") -> SavedPage:
+def read_page(
+    thing: Any, last: int | None = None, max_bytes: int = MAX_BYTES, title: str = "", note: str = ""
+) -> SavedPage:
     """The page of a program, of a part of one, or of a session."""
     session = thing if isinstance(thing, Session) else None
     program = thing if session is None else session.program
@@ -77,13 +80,18 @@ def read_page(thing: Any, last: int | None = None, max_bytes: int = MAX_BYTES, t
     facts = plural(picture.size, "operator")
     data = {"table": packed(table_json(picture)), "sheets": packed(_sheets(picture))}
     if session is None or session.snapshot.state == "idle":
-        return SavedPage(_checked(_html(title, facts, data), max_bytes), facts)
+        return SavedPage(_html(title, facts, data, note), facts)
     recording = read_recording(session, last)
     data |= {"listing": packed(recording.listing.encode()), "buttons": packed(_buttons())}
-    bare = _checked(_html(title, facts, {**data, "steps": ""}), max_bytes)
-    steps = pack(recording, max_bytes - len(bare.encode()) - _FACTS)
+    bare = len(_html(title, facts, {**data, "steps": ""}, note).encode())
+    if bare + _FACTS > max_bytes:
+        raise OpValueError(
+            "The file does not fit into its limit.", expected=f"at most {max_bytes:,} bytes",
+            received=f"{bare:,} bytes for the program alone", hint=f"max_bytes={bare + 500_000} is enough.",
+        )  # fmt: skip
+    steps = pack(recording, max_bytes - bare - _FACTS)
     facts = f"{facts}, {_counts(steps, steps_of(recording))}"
-    return SavedPage(_html(title, facts, {**data, "steps": steps.text}), facts)
+    return SavedPage(_html(title, facts, {**data, "steps": steps.text}, note), facts)
 
 
 def _counts(steps: Packed, recorded: int) -> str:
@@ -94,17 +102,7 @@ def _counts(steps: Packed, recorded: int) -> str:
     return f"{some}; {values or f'all {steps.values:,} values whole'}"
 
 
-def _checked(text: str, max_bytes: int) -> str:
-    size = len(text.encode())
-    if size > max_bytes:
-        raise OpValueError(
-            "The file does not fit into its limit.", expected=f"at most {max_bytes:,} bytes",
-            received=f"{size:,} bytes for the program alone", hint=f"max_bytes={size + 100_000} is enough.",
-        )  # fmt: skip
-    return text
-
-
-def _html(title: str, facts: str, data: Mapping[str, str]) -> str:
+def _html(title: str, facts: str, data: Mapping[str, str], note: str) -> str:
     """The text of the page; data as compressed text that no parser reads as markup."""
     script = _script()
     digest = b64encode(sha256(script.encode()).digest()).decode()
@@ -125,6 +123,7 @@ def _html(title: str, facts: str, data: Mapping[str, str]) -> str:
 </head>
 <body>
 <header><h1>{escape(title)}</h1><p id="facts">{escape(facts)}</p></header>
+{f'<pre id="note">{escape(note)}</pre>' if note else ""}
 <main id="page"><p id="wait" role="status">This page needs JavaScript.</p></main>
 {blobs}
 <script type="module">{script}</script>

@@ -158,7 +158,8 @@ def test_too_small_a_limit_is_refused() -> None:
         session.save("x.html", max_bytes=1000)
     with pytest.raises(OpValueError, match="does not fit"):
         pack(read_recording(session), 100)
-    program = fluid.default_main_program()
     with pytest.raises(OpValueError, match="does not fit") as refused:
-        program.save_html("x.html", max_bytes=1000)
-    assert len(read_page(program, max_bytes=int(re.search(r"=(\d+)", refused.value.hint)[1])).text)
+        read_page(session, max_bytes=5000)
+    enough = re.search(r"=(\d+)", str(refused.value.hint))
+    assert enough is not None
+    assert len(read_page(session, max_bytes=int(enough[1])).text) <= int(enough[1])
