@@ -9,6 +9,7 @@ import pytest
 from IPython.core.error import UsageError
 
 from fluidnb.errors import OpValueError
+from fluidnb.viz import Picture
 from tests.magics.conftest import Session
 from tests.viz.saved_page.test_recording import data_of
 
@@ -58,3 +59,22 @@ def test_a_limit_that_is_too_small_writes_nothing(net: Session) -> None:
     net.run("%fluid share a.html --max-size 0.5MB")
     assert Path("a.html").stat().st_size < 500_000
     net.run("%fluid debug off")
+
+
+def test_show_writes_pictures_of_parts(net: Session) -> None:
+    shown = net.run("%fluid show net --role forward --svg 'a b.svg' --mermaid -")
+    assert "a b.svg: " in shown and "flowchart TD" in shown and 'op_0_0["mul"]' in shown
+    text = Path("a b.svg").read_text()
+    assert text.startswith("<svg") and text.count('class="fluidnb-op') == 3
+    net.run("%fluid show 0:1 --dot one.dot")
+    assert Path("one.dot").read_text().count("op_0_") == 1
+
+
+def test_a_notebook_gets_an_image_beside_the_html(net: Session) -> None:
+    shown: list[Picture] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fluidnb_magics.display.display", shown.append)
+        for line in ("show", "show --fold layers", "show --text"):
+            net.run(f"%fluid {line}")
+    images = [picture._repr_svg_() for picture in shown]
+    assert images[0] is not None and images[0].startswith("<svg") and images[1:] == [None, None]

@@ -22,6 +22,7 @@ from fluidnb.program.origin import cell_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.base.svg import new_uid
+from fluidnb.viz.program.html import folding_html
 from fluidnb.viz.program.table import table_json
 from fluidnb.viz.session.values import last_value
 from fluidnb_magics.session.program_parts import picture_of, program_of
@@ -81,7 +82,7 @@ class Explorer(NotebookWidget):
     def html(self) -> str:
         if self.graph:
             return viz.graph_html(viz.level(self.picture))
-        return viz.program_html(self.picture, limit=SHOWN)
+        return folding_html(viz.select(self.picture, fold=["layers"]), SHOWN)
 
     def refresh(self) -> None:
         """Read the program again, if it has changed, and its debug session; deferred without a page."""
