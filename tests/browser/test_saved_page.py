@@ -13,6 +13,7 @@ from fluidnb import layers
 from fluidnb.debug import Session
 from tests.browser.saved_page import SavedPage, opened
 from tests.viz.saved_page.programs import COLUMN, ROW, large, lstm_training
+from tests.viz.test_hostile_names import ACTS, EVIL
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +157,31 @@ def test_a_program_alone(browser: Any, tmp_path: Path) -> None:
         saved.page.keyboard.type("mul")
         saved.page.get_by_text("1 found").wait_for()
         assert saved.problems == []
+
+
+def test_hostile_names_are_text(browser: Any, tmp_path: Path, shots: Path) -> None:
+    out = layers.scale(layers.data("x", [2]), 2.0)
+    block = fluid.default_main_program().global_block()
+    names = {"x": "x</script>" + EVIL, out.name: "n" * 10_000 + EVIL}
+    for name, new in names.items():
+        block.desc.rename_var(name, new)
+    session = Session(fluid.default_main_program(), {names["x"]: [[1.0, 2.0]]})
+    session.watch(f"v[{names['x']!r}].sum()")
+    session.step()
+    with opened(browser, session.save(tmp_path / "hostile.html")) as saved:
+        for row in saved.page.locator(".fp-values .fp-value").all():
+            row.click()
+            saved.page.get_by_text("its value at step").wait_for()
+            assert saved.cells()
+        saved.page.locator(".fe-row").first.click()
+        saved.page.screenshot(path=shots / "saved_hostile.png", full_page=True)
+        texts = saved.page.evaluate(
+            "() => [document.title, document.body.innerText, ...[...document.querySelectorAll('*')]"
+            ".flatMap((e) => ['title', 'aria-label', 'alt', 'placeholder'].map((name) => e.getAttribute(name) ?? ''))]"
+        )
+        assert "<img src=x onerror=alert(1)>" in texts[1] and r"\u202egpj" in texts[1]
+        for text in texts:
+            assert ACTS.findall(text) == []
+        assert saved.page.locator("[onerror]").count() == 0
+        wide = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert saved.page.evaluate(wide) and saved.problems == []

@@ -153,7 +153,7 @@ function render({ model, el }) {
     root.dataset.state = word;
     state.textContent = word;
     count.textContent = s.state === "idle" ? "" : `step ${s.at.toLocaleString("en")}`;
-    reason.title = reason.textContent = running ? s.reason : [s.reason, s.location, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
+    reason.title = reason.textContent = visible(running ? s.reason : [s.reason, s.location, s.device && `on ${s.device}`].filter(Boolean).join("  ·  "));
     for (const [move, button] of buttons) button.setAttribute("aria-disabled", String(!can(move)));
     slider.min = s.first;
     slider.max = Math.max(s.reached, s.at);
@@ -222,7 +222,7 @@ function render({ model, el }) {
   const changes = {
     "change:listing": drawListing, "change:position": drawPosition, "change:scope": drawScope, "change:values": drawValues,
     "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
-    "change:code": () => (text.textContent = model.get("code")),
+    "change:code": () => (text.textContent = visible(model.get("code"))),
     "change:cell": drawSource, "change:note": drawNotes, "change:unanswered": drawNotes, "change:waits": drawNotes,
     "change:roles": drawRoles, "change:role": drawRoles,
     "change:ended": () => (drawNotes(), drawPosition()),

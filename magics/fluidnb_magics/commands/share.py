@@ -34,9 +34,9 @@ def share(bench: Workbench, args: Namespace) -> None:
     Large tensors are thinned to fit: their statistics are of all elements. The size is printed before the file is
     written.
     """
-    session, what = current(), unquoted(" ".join(args.what))
-    thing = None if what or args.program or args.startup else session
-    thing = thing or picture_of(bench, what, args.program, args.startup)
+    what = unquoted(" ".join(args.what))
+    session = None if what or args.program or args.startup else current()
+    thing = session or picture_of(bench, what, args.program, args.startup)
     if thing is not None:
         report = partial(_report, bench)
         save_html(thing, unquoted(args.file), args.last, args.max_size, report=report)
