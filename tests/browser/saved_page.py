@@ -25,7 +25,7 @@ class SavedPage:
         page.on("console", lambda message: message.type in ("error", "warning") and self.problems.append(message.text))
         page.on("dialog", lambda dialog: (self.problems.append("dialog"), dialog.dismiss()))
         page.goto(file.as_uri())
-        page.wait_for_selector(".fluidnb-widget")
+        page.wait_for_selector("body[data-ready]")
 
     def key(self, *names: str) -> None:
         """Press keys, one after the other."""

@@ -58,6 +58,7 @@ class RecordedStep:
 
     position: SessionPosition
     scopes: tuple[int, ...]  # numbers of the scopes of its frames, outermost first
+    type: str  # the type of the next operator; empty at the end of a block
     wrote: tuple[tuple[int, str, int], ...]  # (scope, variable, index in `values` or `GONE`) that are new here
     watches: tuple[tuple[str, str], ...] = ()  # (expression, value as text)
 
@@ -126,7 +127,8 @@ class _Recorder:
         if (snapshot.at, snapshot.run) == (now.at, now.run):
             self.recording.here = len(self.recording.steps)
         position = read_position(self._debugger, snapshot)
-        self.recording.steps.append(RecordedStep(position, numbers, wrote, snapshot.watches))
+        kind = "" if snapshot.op is None else snapshot.op.type
+        self.recording.steps.append(RecordedStep(position, numbers, kind, wrote, snapshot.watches))
 
     def _number(self, scope: Scope) -> int:
         return self._scopes.setdefault(id(scope), (len(self._scopes), scope))[0]

@@ -11,8 +11,9 @@ class SavedModel {
     return this.traits[name];
   }
   set(traits) {
+    const changed = Object.keys(traits).filter((name) => JSON.stringify(traits[name]) !== JSON.stringify(this.traits[name]));
     Object.assign(this.traits, traits);
-    for (const name of Object.keys(traits)) this.emit("change:" + name);
+    for (const name of changed) this.emit("change:" + name);
   }
   emit(event, ...what) {
     for (const act of [...(this.listeners.get(event) ?? [])]) act(...what);
@@ -50,13 +51,12 @@ function fits(pattern, text) {
 class Player {
   constructor(saved, listing, buttons, moved, opens) {
     Object.assign(this, { saved, moved, opens });
-    const types = new Map(JSON.parse(listing).rows.map((row) => [row[1] + ":" + row[2], row[4].find(([, style]) => ["forward", "backward", "optimizer"].includes(style))?.[0] ?? ""]));
     this.runs = saved.runs;
     this.steps = saved.steps.map((step) => {
       const { position } = step;
       const wrote = new Map(step.wrote.map(([, name, value]) => [name, value]));
       const bad = position.wrote.some((name) => wrote.has(name) && wrote.get(name) >= 0 && saved.values[wrote.get(name)].line.bad);
-      return { ...position, bad, type: position.here ? types.get(position.here.join(":")) ?? "" : "" };
+      return { ...position, bad, type: step.type };
     });
     this.first = this.steps[0].at;
     this.last = this.steps.at(-1).at;
