@@ -75,7 +75,7 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
 
 
 def file_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str:
-    """The same for a file: with a ground and a colour of text of its own, for viewers in light and dark."""
+    """The same for a file: with a ground and a colour of text, for viewers in light and dark."""
     return program_svg(picture, uid, limit).replace(">", f"><style>{_GROUND}</style>", 1)
 
 

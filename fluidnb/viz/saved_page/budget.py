@@ -106,7 +106,8 @@ def _step(step: RecordedStep, sources: dict[Any, int]) -> dict[str, Any]:
     source = step.position.source
     number = None if source is None else sources.setdefault(source, len(sources))
     position = {**asdict(replace(step.position, source=None, runs=())), "source": number}
-    return {"position": position, "type": step.type, "scopes": step.scopes, "wrote": step.wrote, "watches": step.watches}
+    facts = {"type": step.type, "scopes": step.scopes, "wrote": step.wrote, "watches": step.watches}
+    return {"position": position, **facts}
 
 
 def _value(value: RecordedValue, most: int) -> dict[str, Any]:
