@@ -2,11 +2,18 @@
 
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from fluidnb.cli import model
 from fluidnb.cli.command import Command, script_arguments
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--on-error-html", metavar="FILE", type=Path,
+                        help="if the script fails, write the program and what failed as HTML")  # fmt: skip
+    script_arguments(parser)
 
 
 def run(options: Namespace) -> int:
@@ -26,6 +33,10 @@ def run(options: Namespace) -> int:
             raise
         except BaseException as error:  # noqa: BLE001  whatever a script may raise
             script.print_error(error, options.script)
+            if options.on_error_html is not None:
+                from fluidnb.cli.error_page import save_error_page
+
+                save_error_page(error, options.script, options.on_error_html)
             return 1
     if sys.stderr.isatty():
         print(f"{options.script.name} ended after {time.perf_counter() - began:.1f} s", file=sys.stderr)
@@ -56,9 +67,10 @@ def _print_line(stopped: KeyboardInterrupt, path: Path) -> None:
 
 
 COMMAND = Command(
-    "Run a script for Paddle Fluid 0.11 to 1.4 unchanged, or a saved model.", script_arguments, run,
+    "Run a script for Paddle Fluid 0.11 to 1.4 unchanged, or a saved model.", arguments, run,
     example="examples:\n  fluidnb run train.py --epochs 3\n"
     "  fluidnb run saved/ --feed x.npz --times --out results.npz\n"
-    "  fluidnb run saved/ --image photo.png\n\n"
+    "  fluidnb run saved/ --image photo.png\n"
+    "  fluidnb run --on-error-html failed.html train.py\n\n"
     f"Inside a script, `import paddle.fluid as fluid` means fluidnb.\n\n{model.HELP}",
 )  # fmt: skip

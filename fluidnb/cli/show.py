@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from fluidnb.cli import programs
 from fluidnb.cli.command import Command, number_from
+from fluidnb.cli.picture_files import HELP, chosen_files
 from fluidnb.errors import FluidError, NotFound
-from fluidnb.files.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from fluidnb.viz import ProgramPicture
@@ -25,26 +25,30 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--block", metavar="N", type=number_from(0), help="only this block, with those inside it")
     parser.add_argument("--ops", action="store_true", help="count operators by type instead of listing them")
     parser.add_argument("--limit", metavar="N", type=number_from(0), default=400, help="operators shown at most (400)")
-    parser.add_argument("--svg", metavar="FILE", type=Path, help="draw into an SVG file instead")
-    parser.add_argument("--dot", metavar="FILE", type=Path, help="write Graphviz's language instead; - for stdout")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write an HTML file that folds and searches instead")
+    for kind, text in HELP.items():
+        parser.add_argument(f"--{kind}", metavar="FILE", help=text)
 
 
 def run(options: Namespace) -> int:
     """Show programs."""
     from fluidnb.code_generator.listing import is_generated
-    from fluidnb.viz import dot_text, program_lines, program_svg
+    from fluidnb.viz import program_lines
+    from fluidnb.viz.program.exports import export
+    from fluidnb.viz.saved_page.page import save_html
 
     if is_generated(options.what):
         return _show_source(options)
     pictures = [_narrowed(picture, options.block) for picture in programs.open_programs(options)]
-    if (options.svg or options.dot) and len(pictures) > 1:
+    files = chosen_files(options)
+    if (files or options.html) and len(pictures) > 1:
         raise FluidError("A file takes one picture, and there are several programs.",
                          hint=f"--program {' or '.join(p.title for p in pictures)}")  # fmt: skip
-    if options.svg:
-        _write(program_svg(pictures[0], "fluidnb_", options.limit), options.svg)
-    if options.dot:
-        _write(dot_text(pictures[0], "fluidnb_"), options.dot)
-    if options.svg or options.dot:
+    for kind, file in files.items():
+        print(export(pictures[0], kind, file, options.limit))
+    if options.html:
+        save_html(pictures[0], options.html)
+    if files or options.html:
         return 0
     for i, picture in enumerate(pictures):
         lines = _counts(picture) if options.ops else program_lines(picture, terminal_width(), options.limit)
@@ -58,7 +62,7 @@ def _show_source(options: Namespace) -> int:
     from fluidnb.code_generator.listing import read_folder
     from fluidnb.viz.program.source_code import source_lines
 
-    if options.svg or options.dot:
+    if chosen_files(options) or options.html:
         raise FluidError(f"{options.what} has generated source, which is no picture.", hint="show the model itself.")
     title, rows, functions = read_folder(options.what)
     counts = f"  {len(rows)} operators, {len({row.function for row in rows})} functions"
@@ -92,15 +96,6 @@ def _narrowed(picture: ProgramPicture, index: int | None) -> ProgramPicture:
     raise NotFound(f"{picture.title} has no block {index}.", expected=f"one of {', '.join(map(str, sorted(known)))}")
 
 
-def _write(text: str, file: Path) -> None:
-    if str(file) == "-":
-        print(text)
-        return
-    with atomic_write(file, text=True) as out:
-        out.write(text + "\n")
-    print(f"{file}: {len(text) / 1024:.1f} KB")
-
-
 def print_lines(lines: list[Line]) -> None:
     """Print styled lines, with colours on a terminal."""
     from fluidnb.viz import ansi, plain
@@ -118,5 +113,6 @@ COMMAND = Command(
     example="examples:\n  fluidnb show saved/               the program of an inference model\n"
     "  fluidnb show train.py --block 1   a nested block of a script's program\n"
     "  fluidnb show train.py --svg a.svg\n"
+    "  fluidnb show saved/ --html a.html  a page that folds and searches\n"
     "  fluidnb show code/                generated source by operator",
 )  # fmt: skip

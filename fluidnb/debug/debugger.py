@@ -399,14 +399,36 @@ class Debugger:
             self._publish("running", stop)
 
     def _publish(self, state: str, stop: Stop) -> Snapshot:
+        self._reached = self.tape.at if state == "done" else max(self.tape.at, self._reached)
+        return self._show(self._snapshot(state, stop))
+
+    def _snapshot(self, state: str, stop: Stop) -> Snapshot:
+        """The present state."""
         tape = self.tape
         frames = frames_of(tape.interpreter.stack, tape.interpreter.lowered.changed) if tape.runs else ()
-        self._reached = tape.at if state == "done" else max(tape.at, self._reached)
-        return self._show(Snapshot(
+        return Snapshot(
             state, stop, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
             self._watch_values(), tape.can_back, self.error, tape.journal.nbytes, self._problems, self._reached,
             device=self._device(),
-        ))  # fmt: skip
+        )  # fmt: skip
+
+    def review(self, first: int, look: Callable[[Snapshot], None]) -> None:
+        """Call a function at each recorded step from one on, with its snapshot; then the session is here again.
+
+        Observers see none of it.
+        """
+        tape, here = self.tape, self.snapshot
+
+        def snapshot() -> None:
+            shown = self._snapshot(
+                "done" if tape.done else "paused", Stop(StopKind.END if tape.done else StopKind.STEP)
+            )
+            if tape.at == tape.runs[-1].first:
+                shown = replace(shown, stop=Stop(StopKind.ENTRY))
+            present = (shown.at, shown.run) == (here.at, here.run)
+            look(replace(shown, stop=here.stop, error=here.error) if present else shown)
+
+        tape.walk(min(max(first, tape.forgotten), tape.at), max(self._reached, tape.at), snapshot)
 
     def _device(self) -> str:
         """The device with its name; empty on the host."""

@@ -7,6 +7,7 @@ prompts and scripts can use a session at the same time.
 from __future__ import annotations
 
 import contextvars
+import os
 import queue
 import re
 import sys
@@ -15,6 +16,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial, wraps
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from fluidnb.debug.breakpoints import Breakpoint, parse
@@ -28,7 +30,7 @@ from fluidnb.runtime.executor import Executor, Prepared
 from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import Scope, global_scope
-from fluidnb.utils.representations import repr_html
+from fluidnb.utils.representations import repr_html, save_html
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace, Place
 
@@ -387,6 +389,26 @@ class Session:
     def closed(self) -> bool:
         """Whether it was closed."""
         return not self._finish.alive
+
+    def save(self, file: str | os.PathLike[str], last: int | None = None, max_bytes: int = 2_000_000) -> Path:
+        """Write the program and all recorded steps as one HTML file, which needs no network and no kernel.
+
+        A reader steps through it in both directions, opens tensors, and searches the program. The size is printed
+        before the file is written. Large tensors are thinned to fit: their statistics are of all elements, the elements
+        in the file are evenly spaced.
+
+        Args:
+            file: path of the file.
+            last: the number of steps at most, the last ones; None for all that are recorded.
+            max_bytes: bytes of the file at most.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            OpValueError: the program alone is larger.
+        """
+        return save_html(self, file, last=last, max_bytes=max_bytes)
 
     def __repr__(self) -> str:
         return f"<debug session: {self.snapshot.text}>"

@@ -23,6 +23,8 @@ from fluidnb.values.device_context import copy_of
 from fluidnb.values.tensor import LoDTensor
 
 T = TypeVar("T")
+#: The user's edits by (first step of the run, step).
+Edits = Mapping[tuple[int, int], Change]
 
 
 @dataclass(slots=True)
@@ -157,24 +159,52 @@ class Tape:
 
     def visit(self, at: int, function: Callable[[], T]) -> T:
         """Call a function at another step, or at the end before it, and return here with edits applied again."""
+        with self._excursion(at):
+            while self.at < at and not self.done:
+                self.forward()
+            return function()
+
+    def walk(self, first: int, last: int, look: Callable[[], None]) -> None:
+        """Call a function at each step from ``first`` to ``last``, and return here.
+
+        Between two runs it is called twice: at the end of the one, and at the beginning of the other.
+        """
+        runs = len(self.runs)
+        with self._excursion(first) as edits:
+            look()
+            while not self.done and (self.at < last or len(self.runs) < runs):
+                self._advance(edits)
+                look()
+
+    @contextlib.contextmanager
+    def _excursion(self, at: int) -> Iterator[Edits]:
+        """Inside a ``with`` the tape may be anywhere, first at a step that is not after this one; then here again."""
         here, first = self.at, self.runs[-1].first
-        edits = {step: change for run in self.runs for step, change in run.changes.items() if step >= at}
+        edits = {(run.first, step): change for run in self.runs for step, change in run.changes.items() if step >= at}
         with quiet(self.runs[-1].lowered):
             if at < here:
                 self.go(at)
-            while self.at < at and not self.done:
-                self.forward()
             try:
-                return function()
+                yield edits
             finally:
                 if self.at > here:
                     self.go(here)
                 while self.at < here:
-                    self.change(edits[self.at]) if self.at in edits else self.forward()
+                    self._advance(edits)
                 if self.runs[-1].first < first:  # from the end of a run to the beginning of the next
                     self._enter_run()
                 elif self.runs[-1].first > first:
                     self._leave_run()
+
+    def _advance(self, edits: Edits) -> None:
+        """One step of a replay: the user's edit, else the operator; at the end of a run into the next one."""
+        change = edits.get((self.runs[-1].first, self.at))
+        if change is not None:
+            self.change(change)
+        elif self.interpreter.done:
+            self._enter_run()
+        else:
+            self.forward()
 
     def close(self) -> None:
         """Remove the scopes of all runs from the user's."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fluidnb.arguments import checked, shown
@@ -21,7 +23,7 @@ from fluidnb.program.remote_part import RemotePart
 from fluidnb.program.sub_blocks import each_op
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
-from fluidnb.utils.representations import repr_html
+from fluidnb.utils.representations import repr_html, save_html
 from fluidnb.utils.source_location import capture
 
 if TYPE_CHECKING:
@@ -416,6 +418,22 @@ class Program:
         if with_details:
             return "\n".join(program_lines(self.desc, details=True)) + "\n"
         return proto_text(self.desc.to_pb(), throw_on_error)
+
+    def save_html(self, file: str | os.PathLike[str], title: str = "") -> Path:
+        """Write the program as one HTML file, which needs no network and no kernel.
+
+        A reader folds and searches it, and follows the writers and readers of variables. The size is printed before
+        the file is written.
+
+        Args:
+            file: path of the file.
+            title: its heading; default ``program``.
+
+        Returns:
+            The path of the file.
+        """
+        origin.saw_list(self)
+        return save_html(self, file, title=title)
 
     def _to_readable_code(self) -> str:
         """The program as readable code: a line for each variable and operator."""

@@ -97,6 +97,14 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def size(text: str) -> int:
+    """A number of bytes, for argparse: ``300000``, ``500kB``, ``2MB``."""
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(k|M)?B?", text, re.IGNORECASE)
+    if number is None:
+        raise ArgumentTypeError(f"a size such as 500kB or 2MB is expected, not {text!r}")
+    return round(float(number[1]) * {"": 1, "k": 1000, "m": 1_000_000}[(number[2] or "").lower()])
+
+
 def _is_whole(text: str) -> bool:
     try:
         return bool(tree_of(text))

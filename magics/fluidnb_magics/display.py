@@ -12,9 +12,11 @@ from fluidnb.viz.base import display_target
 from fluidnb.viz.base.styled_text import Line
 
 
-def show(shell: Any, lines: Sequence[Line], html: Callable[[], str] | None = None) -> None:
-    """Display lines once; ``html`` renders them as HTML in another way."""
-    display(Picture(lines, html, width(shell)))
+def show(
+    shell: Any, lines: Sequence[Line], html: Callable[[], str] | None = None, svg: Callable[[], str] | None = None
+) -> None:
+    """Display lines once; ``html`` renders them as HTML in another way, ``svg`` as an image."""
+    display(Picture(lines, html, width(shell), svg))
 
 
 def show_widget(shell: Any, widget: Any) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import fluidnb as fluid
+from fluidnb.viz import read_program, select
+from fluidnb.viz.program.html import folding_html
 from tests.browser.lab import Notebook
+from tests.viz.programs import sequences
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -74,3 +79,22 @@ def test_light_and_dark(notebook: Callable[[list[str]], Notebook], shots: Path) 
             nb.cell(i).scroll_into_view_if_needed()
             nb.page.screenshot(path=shots / f"pictures_{'dark' if dark else 'light'}_{i}.png")
     assert not nb.errors
+
+
+def test_a_folding_listing_searches_without_a_kernel(browser: Any) -> None:
+    """What an exported notebook keeps of %fluid explore and %fluid show --fold."""
+    sequences()
+    shown = select(read_program(fluid.default_main_program()), fold=["layers"])
+    page = browser.new_page()
+    try:
+        page.set_content(f"<body>{folding_html(shown)}</body>")
+        everything, folded = page.locator("div div:visible").count(), page.locator("details:not([open])").count()
+        assert folded > 0
+        page.get_by_label("search operators").fill("lstm_grad")
+        rows = page.locator("div div div:visible, summary:visible").all_inner_texts()
+        assert 0 < len(rows) < everything and any("lstm_grad(" in row for row in rows)
+        page.get_by_label("search operators").fill("")
+        assert page.locator("details:not([open])").count() == folded
+        assert page.locator("div div:visible").count() == everything
+    finally:
+        page.close()

@@ -64,6 +64,7 @@ LOAD_HOOKS = {
     ("fluidnb/debug/__init__.py", "fluidnb.terminal"): "the prompt of a debug session",
     ("fluidnb/transpiler/__init__.py", "fluidnb.code_generator"): "a door of Fluid's that runs programs",
     ("fluidnb/utils/representations.py", "fluidnb.viz.notebook_reprs"): "HTML of objects in notebooks",
+    ("fluidnb/utils/representations.py", "fluidnb.viz.saved_page.page"): "programs and sessions as HTML files",
 }
 #: Files that import modules whose names are data.
 BY_NAME = {

@@ -289,5 +289,5 @@ def test_the_command(session: Session) -> None:
 def test_the_faces_that_stay(session: Session, page: Page) -> None:
     bundle, _ = page.explorer._repr_mimebundle_()
     assert bundle["text/plain"].startswith("program  1 block, 19 ops")
-    assert "<svg" in bundle["text/html"]
+    assert "<details" in bundle["text/html"] and 'type="search"' in bundle["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in bundle

@@ -40,6 +40,7 @@ NOT_RUN = {
     "compile": "it writes a folder; tests/magics/test_compile.py runs it",
     "compat": "it changes the modules of the process; tests/magics/test_old_names.py runs it",
     "open": "it needs a saved model; tests/magics/test_open.py runs it",
+    "share": "it writes a file; tests/magics/test_share.py runs it",
     "block": "it leaves a block open; tests/magics/test_blocks.py runs it",
 }
 #: What has to be done before an example.

@@ -10,9 +10,9 @@ import pytest
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Stopped, current
 from fluidnb.viz import plain
+from fluidnb.viz.session.panel_buttons import BUTTONS
 from fluidnb_magics.widgets.ipywidgets_panel import PlainPanel
 from fluidnb_magics.widgets.panel import Panel
-from fluidnb_magics.widgets.session_controls import BUTTONS
 
 NET = """%%fluid net
 x = layers.data("x", shape=[2], lod_level=1)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fluidnb.errors import EnforceNotMet
 from fluidnb.utils.escapes import escape
 from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible
 from fluidnb.viz.base.svg import new_uid
@@ -80,41 +81,62 @@ def dot_svg(
 ) -> Layout:
     """A program as one SVG element laid out by ``dot``; Ctrl-C cancels the layout only."""
     uid = uid or new_uid()
-    program = shutil.which("dot")
-    if program is None:
-        return Layout(why="there is no dot on PATH; apt-get install graphviz or brew install graphviz brings it")
-    graph = dot_text(picture, uid)
-    try:
-        done = _run([program, "-Tsvg"], graph, patience, stop or threading.Event())
-    except (KeyboardInterrupt, _Cancelled):
-        return Layout(why="the layout was cancelled")
-    except subprocess.TimeoutExpired:
-        return Layout(why=f"dot took more than {patience:g} s")
-    except OSError as error:
-        return Layout(why=f"dot does not start: {error.strerror}")
-    start = done.stdout.find("<svg")
-    if done.returncode or start < 0:
-        message = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
-        return Layout(why=f"dot failed: {message}")
+    drawn = _draw(dot_text(picture, uid), "svg", patience, stop or threading.Event())
+    if isinstance(drawn, str):
+        return Layout(why=drawn)
+    text = drawn.decode()
+    start = text.find("<svg")
     # Graphviz numbers its own groups graph0, node1, …: the same in every picture.
     # A page that shrinks pictures to its width would make the text unreadable: the box around it scrolls.
-    text = done.stdout[start:].replace("<svg", '<svg style="max-width:none"', 1)
+    text = text[start:].replace("<svg", '<svg style="max-width:none"', 1)
     for own in ("graph", "node", "edge", "clust"):
         text = text.replace(f'id="{own}', f'id="{uid}{own}')
     return Layout(_TEXT.sub(lambda match: f"{match[1]} {legible(match[2])}", text))
+
+
+def dot_file(picture: ProgramPicture, kind: str, patience: float = PATIENCE) -> bytes:
+    """A program as a file laid out by ``dot`` on a white ground.
+
+    Args:
+        kind: ``png`` or ``pdf``.
+
+    Raises:
+        EnforceNotMet: Graphviz is missing, or the layout takes more seconds than ``patience``.
+    """
+    drawn = _draw(dot_text(picture, "fluidnb_"), kind, patience, threading.Event(), "-Gbgcolor=white", "-Gdpi=144")
+    if isinstance(drawn, str):
+        raise EnforceNotMet(f"There is no {kind.upper()}: {drawn}.", hint="an SVG needs no Graphviz.")
+    return drawn
 
 
 class _Cancelled(Exception):
     """The layout was cancelled."""
 
 
-def _run(command: list[str], text: str, patience: float, stop: threading.Event) -> subprocess.CompletedProcess[str]:
+def _draw(graph: str, kind: str, patience: float, stop: threading.Event, *options: str) -> bytes | str:
+    """A graph in a format of ``dot``, or the reason why there is none."""
+    program = shutil.which("dot")
+    if program is None:
+        return "there is no dot on PATH; apt-get install graphviz or brew install graphviz brings it"
+    try:
+        done = _run([program, f"-T{kind}", *options], graph.encode(), patience, stop)
+    except (KeyboardInterrupt, _Cancelled):
+        return "the layout was cancelled"
+    except subprocess.TimeoutExpired:
+        return f"dot took more than {patience:g} s"
+    except OSError as error:
+        return f"dot does not start: {error.strerror}"
+    if done.returncode or not done.stdout:
+        message = (done.stderr.decode(errors="replace").strip().splitlines() or [f"it ended with {done.returncode}"])[0]
+        return f"dot failed: {message}"
+    return done.stdout
+
+
+def _run(command: list[str], data: bytes, patience: float, stop: threading.Event) -> subprocess.CompletedProcess[bytes]:
     """`subprocess.run` with cancellation."""
     end = time.monotonic() + patience
-    pending: str | None = text
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    pending: bytes | None = data
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             while not stop.is_set():
                 try:

@@ -13,12 +13,20 @@ from fluidnb.viz.program.text import foldable_rows
 SHOWN = 400
 #: The marker of collapsible rows is in the margin, so that rows align.
 SUMMARY = "cursor:pointer;list-style-position:outside"
+_BOX = "font:inherit;color:inherit;background:transparent;border:1px solid rgba(128,128,128,.6);border-radius:3px"
+#: Hides the rows that lack a text, and opens what collapses the others; without a text, everything is as it was.
+_SEARCH = (
+    "const t=this.value.trim().toLowerCase(),a=this.nextElementSibling;"
+    "for(const d of a.querySelectorAll('details')){d.dataset.was??=d.open;if(!t)d.open=d.dataset.was==='true'}"
+    "for(const r of a.querySelectorAll('div,details')){const h=!r.textContent.toLowerCase().includes(t);"
+    "r.style.display=h&&t?'none':'';if(t&&!h&&r.matches('details'))r.open=true}"
+)
 
 
 def program_html(picture: ProgramPicture, uid: str = "", limit: int = SHOWN) -> str:
     """A program in a scrolling box: its SVG, or a collapsible listing if something is collapsed."""
-    if any(op.hides or op.folded for block in picture.blocks for _, op in block.walk()):
-        return _folding(picture, limit)
+    if picture.is_folded:
+        return folding_html(picture, limit)
     return boxed(program_svg(picture, uid, limit))
 
 
@@ -30,8 +38,11 @@ def graph_html(picture: ProgramPicture, note: str = "", patience: float = PATIEN
     return boxed(program_html(picture), f"A listing instead of a graph: {layout.why}.")
 
 
-def _folding(picture: ProgramPicture, limit: int) -> str:
-    """A listing with a <details> element for each collapsed run and block."""
+def folding_html(picture: ProgramPicture, limit: int = SHOWN) -> str:
+    """A listing with a <details> element for each collapsed run and block, and a box that searches it.
+
+    It needs no kernel and no other script, so that it works in an exported notebook too.
+    """
     marks, rows = zip(*foldable_rows(picture, limit), strict=True)
     parts = []
     for mark, line in zip(marks, columns(rows), strict=True):
@@ -42,4 +53,6 @@ def _folding(picture: ProgramPicture, limit: int) -> str:
         else:
             parts.append("</details>" if mark == "end" else f"<div>{row}</div>")
     css = f"white-space:pre;line-height:1.5;padding-left:1.3em;font-family:{escape(FONT)};font-size:12px"
-    return boxed(f'<div style="{css}">{"".join(parts)}</div>')
+    label = 'type="search" placeholder="search" aria-label="search operators"'
+    find = f'<input {label} style="{_BOX}" oninput="{escape(_SEARCH)}"/>'
+    return boxed(f'{find}<div style="{css}">{"".join(parts)}</div>')

@@ -201,6 +201,11 @@ class ProgramPicture:
         return replace(self, root=change(self.root), loose=tuple(map(change, self.loose)))
 
     @property
+    def is_folded(self) -> bool:
+        """Whether operators are collapsed."""
+        return any(op.hides or op.folded for block in self.blocks for _, op in block.walk())
+
+    @property
     def size(self) -> int:
         """Number of operators, shown or not."""
         return sum(1 for _ in self.each()) + sum(b.left for block in self.blocks for b in block.inside())

@@ -20,11 +20,17 @@ from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 #: Height of a row, indent of a nested block, left margin, and distance of the data-flow lines.
 _ROW, _INDENT, _LEFT, _LANE = 26, 30, 30, 7
 _CODE, _FACTS, _LOCATION, _BAR = 62, 30, 26, 72
+#: Ground and text of an SVG that is no part of a page.
+_GROUND = (
+    "svg:root{background:#fff;color:#1f2328}"
+    "@media(prefers-color-scheme:dark){svg:root{background:#0d1117;color:#e6edf3}}"
+)
 #: Role of an operator, or its state in a comparison -> its colour.
 _COLOURS = COLOURS | COMPARED
 #: Style of a piece -> attributes.
 _ATTRIBUTES = {
-    "dim": ' fill-opacity=".75"', **{role: f' {legible(colour)} font-weight="700"' for role, colour in _COLOURS.items()}
+    "dim": ' fill-opacity=".75"',
+    **{role: f' {legible(colour)} font-weight="700"' for role, colour in _COLOURS.items()},
 }
 
 
@@ -66,6 +72,11 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     parts += [_took(i, op, x_took, x_facts - 16) for i, op in ops if op.took]
     label, style = f"{picture.title}: {picture.counts}", "white-space:pre;max-width:none"
     return svg_element(parts, label, *size, uid=f"{uid}program", style=style)
+
+
+def file_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str:
+    """The same for a file: with a ground and a colour of text, for viewers in light and dark."""
+    return program_svg(picture, uid, limit).replace(">", f"><style>{_GROUND}</style>", 1)
 
 
 def _rows(picture: ProgramPicture, limit: int) -> tuple[list[_Row], list[tuple[int, int, int, int]]]:

@@ -1,7 +1,8 @@
 """A program as a compact table for the page of a widget: each text and variable stored once."""
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from fluidnb.op import GRAD
@@ -38,6 +39,13 @@ class ProgramTable:
 def read_table(picture: ProgramPicture) -> ProgramTable:
     """Converts a picture to a table; collapsed rows are expanded."""
     return _Table(picture).table
+
+
+def table_json(picture: ProgramPicture) -> bytes:
+    """A picture's table as JSON, in bytes: widgets would quote a text once more."""
+    table = read_table(picture)
+    plain = {field.name: getattr(table, field.name) for field in fields(ProgramTable)}
+    return json.dumps(plain, separators=(",", ":")).encode()
 
 
 class _Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,6 +125,12 @@ def compiled_listing(lowered: LoweredProgram) -> Listing:
         listed = [_spot_row(op_location(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
         rows += listed if block.index == 0 else _titled(block.index, listed, "")
     return Listing(f"{len(rows):,} rows", tuple(rows))
+
+
+def listing_json(listing: Listing) -> str:
+    """A listing as the page reads it."""
+    rows = [[r.depth, r.block, r.index, r.role, r.pieces, r.facts, r.location] for r in listing.rows]
+    return json.dumps({"counts": listing.counts, "rows": rows}, separators=(",", ":"))
 
 
 def has_changed(lowered: LoweredProgram) -> bool:

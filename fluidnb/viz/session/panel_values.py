@@ -119,6 +119,11 @@ def value_line(name: str, value: Any) -> ValueLine:
     return _line(read_variable(name, value, sample=_SAMPLE))
 
 
+def part_lines(name: str, value: Any) -> tuple[ValueLine, ...]:
+    """The parts of a value that is not a tensor, a line for each."""
+    return tuple(_line(part) for part in read_variable(name, value, sample=_SAMPLE).parts)
+
+
 def frame_of(debugger: Debugger, frame: int) -> int:
     """A valid index of a scope, as the requested one may have been left."""
     innermost = len(debugger.tape.interpreter.stack)

@@ -30,6 +30,10 @@ _GROUPS: tuple[dict[str, str], ...] = (
         "kernels": "lists their kernels by place, and those that cells define",
     },
     {
+        "panel": "the debug session beside the notebook, with its kernel",
+        "share": "the recorded steps of the session in a file, for readers without a kernel",
+    },
+    {
         "nan": "finds the operator in one run; on checks all later runs",
         "debug": "begins a session that steps; its break nan stops there, too",
     },

@@ -1,9 +1,13 @@
 """``%fluid show``: draws a program."""
 
 import re
+from functools import partial
 
+from fluidnb.cli.picture_files import HELP, chosen_files
 from fluidnb.errors import NotFound, near
 from fluidnb.viz import card_lines, program_html, program_lines, select
+from fluidnb.viz.program.exports import export
+from fluidnb.viz.program.svg import file_svg
 from fluidnb_magics.arguments import positive, unquoted
 from fluidnb_magics.commands._command import Namespace, Section, argument, command, program_option, startup_option
 from fluidnb_magics.commands._offers import cells
@@ -21,6 +25,11 @@ from fluidnb_magics.session.workbench import Workbench
 @argument("--role", action="append", default=[], help="forward, backward, optimizer; several with commas")
 @argument("--fold", action="append", default=[], help="blocks, cells, layers: a row for each; several with commas")
 @argument("--text", action="store_true", help="as text, also in a notebook")
+@argument("--svg", metavar="FILE", help=HELP["svg"])
+@argument("--png", metavar="FILE", help=HELP["png"])
+@argument("--pdf", metavar="FILE", help=HELP["pdf"])
+@argument("--dot", metavar="FILE", help=HELP["dot"])
+@argument("--mermaid", metavar="FILE", help=HELP["mermaid"])
 @argument("--limit", type=positive, metavar="N", default=400, help="operators shown at most (400)")
 def show(bench: Workbench, args: Namespace) -> None:
     """Draw a program: nested blocks, roles by colour, the cell and line of every operator.
@@ -31,11 +40,12 @@ def show(bench: Workbench, args: Namespace) -> None:
     """
     search = " ".join(unquoted(text) for text in args.search)
     chosen = bool(search or args.role or args.fold)
-    limit = 0 if chosen else args.limit
+    files = chosen_files(args)
+    limit = 0 if chosen or files else args.limit
     picture = picture_of(bench, unquoted(" ".join(args.what)), args.program, args.startup, limit)
     if picture is None:
         return
-    if re.fullmatch(r"\d+:\d+", "".join(args.what)):
+    if re.fullmatch(r"\d+:\d+", "".join(args.what)) and not files:
         display(bench.shell, card_lines(picture.root.ops[0], width(bench.shell)))
         return
     part = select(picture, search, args.role, args.fold)
@@ -43,5 +53,9 @@ def show(bench: Workbench, args: Namespace) -> None:
         words = {w for op in picture.each() for w in (op.type, *(v.name for v in (*op.reads, *op.writes)))}
         request = " ".join([search, *args.role]).strip()
         raise NotFound("no operator matches.", received=request, hint=near(search, words) or "%fluid show --help")
-    lines = program_lines(part, width(bench.shell), args.limit)
-    display(bench.shell, lines, None if args.text else lambda: program_html(part, limit=args.limit))
+    for kind, file in files.items():
+        display(bench.shell, [[(line, "")] for line in export(part, kind, unquoted(file), args.limit).splitlines()])
+    if not files:
+        lines = program_lines(part, width(bench.shell), args.limit)
+        html, svg = partial(program_html, part, limit=args.limit), partial(file_svg, part, limit=args.limit)
+        display(bench.shell, lines, *((None, None) if args.text else (html, None if part.is_folded else svg)))

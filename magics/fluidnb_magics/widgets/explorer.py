@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from weakref import WeakMethod
 
@@ -23,7 +22,8 @@ from fluidnb.program.origin import cell_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.base.svg import new_uid
-from fluidnb.viz.program.table import ProgramTable, read_table
+from fluidnb.viz.program.html import folding_html
+from fluidnb.viz.program.table import table_json
 from fluidnb.viz.session.values import last_value
 from fluidnb_magics.session.program_parts import picture_of, program_of
 from fluidnb_magics.session.selection import Chosen
@@ -68,7 +68,7 @@ class Explorer(NotebookWidget):
         self._reading = threading.Lock()
         self._observers = weakly(self.refresh), weakly(self._selected), weakly(self._moved)
         self.picture, self._seen = self._read(SHOWN)
-        super().__init__(table=_packed(self.picture), cells=cell_spans(bench, self.program), graph=graph)
+        super().__init__(table=table_json(self.picture), cells=cell_spans(bench, self.program), graph=graph)
         bench.changes.observe(self._observers[0])
         bench.selection.observe(self._observers[1])
         self._follow()
@@ -82,7 +82,7 @@ class Explorer(NotebookWidget):
     def html(self) -> str:
         if self.graph:
             return viz.graph_html(viz.level(self.picture))
-        return viz.program_html(self.picture, limit=SHOWN)
+        return folding_html(viz.select(self.picture, fold=["layers"]), SHOWN)
 
     def refresh(self) -> None:
         """Read the program again, if it has changed, and its debug session; deferred without a page."""
@@ -100,7 +100,7 @@ class Explorer(NotebookWidget):
                 self.program = program
                 self._follow()
                 self.picture, self._seen = self._read()
-                self.table = _packed(self.picture)
+                self.table = table_json(self.picture)
                 if changed:
                     self.update_static()
             if changed or numbers != self._numbers:
@@ -212,13 +212,6 @@ class Explorer(NotebookWidget):
     def _moved(self, snapshot: Snapshot) -> None:
         if self._session is not None:
             self.position = position_of(snapshot)
-
-
-def _packed(picture: viz.ProgramPicture) -> bytes:
-    """A picture's table as JSON, in bytes: text would be quoted once more."""
-    table = read_table(picture)
-    plain = {field.name: getattr(table, field.name) for field in fields(ProgramTable)}
-    return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def drawn(picture: viz.ProgramPicture, span: str, stop: threading.Event) -> Graph:

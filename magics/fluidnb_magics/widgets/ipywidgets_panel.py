@@ -13,9 +13,10 @@ from fluidnb.viz import plain
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.panel_buttons import BUTTONS
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb_magics.jupyter.kernel_private import answer_anywhere
-from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls, error_text
+from fluidnb_magics.widgets.session_controls import SessionControls, error_text
 
 _AROUND = 10  # operators before and after the next one
 

@@ -20,6 +20,7 @@ from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.difference import Difference, difference, value_at
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.operator_code import read_code
+from fluidnb.viz.session.panel_buttons import BUTTONS
 from fluidnb.viz.session.panel_model import SessionPosition, read_breakpoints, read_position
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb.viz.session.panel_values import Window, find_value, read_details, read_lines, read_window
@@ -28,7 +29,7 @@ from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_stop_handler import UNANSWERED, PanelStopHandler
 from fluidnb_magics.widgets.role_panel import RoleFollower
-from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls, error_text
+from fluidnb_magics.widgets.session_controls import SessionControls, error_text
 from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 _AROUND = 10  # operators before and after the next one in the static rendering

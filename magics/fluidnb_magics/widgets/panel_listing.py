@@ -1,12 +1,11 @@
 """The listing of a debugger panel: the program as it runs, also when cells have changed it since."""
 
-import json
 from collections.abc import Mapping
 
 from fluidnb.debug.session import Session, current
 from fluidnb.proto.desc import OpDesc, ProgramDesc
 from fluidnb.runtime.compile.lowering import LoweredProgram
-from fluidnb.viz.session.panel_model import Listing, Spot, compiled_listing, has_changed, read_listing
+from fluidnb.viz.session.panel_model import Spot, compiled_listing, has_changed, listing_json, read_listing
 
 
 class PanelListing:
@@ -26,7 +25,7 @@ class PanelListing:
         if not self.changed:
             self._list(lowered.desc, lowered.changed)
         elif self._lowered is None or self._lowered.desc is not lowered.desc:
-            self._listed, self.text = None, _json(compiled_listing(lowered))
+            self._listed, self.text = None, listing_json(compiled_listing(lowered))
         self._lowered = lowered
 
     def update(self) -> None:
@@ -54,9 +53,4 @@ class PanelListing:
     def _list(self, desc: ProgramDesc, changed: Mapping[Spot, OpDesc] | None = None) -> None:
         listed = (desc, desc.version, changed)
         if self._listed != listed:
-            self._listed, self.text = listed, _json(read_listing(desc, changed))
-
-
-def _json(listing: Listing) -> str:
-    rows = [[r.depth, r.block, r.index, r.role, r.pieces, r.facts, r.location] for r in listing.rows]
-    return json.dumps({"counts": listing.counts, "rows": rows}, separators=(",", ":"))
+            self._listed, self.text = listed, listing_json(read_listing(desc, changed))

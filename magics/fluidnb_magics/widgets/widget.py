@@ -11,6 +11,7 @@ from IPython.display import display
 
 from fluidnb.errors import FluidError
 from fluidnb.viz import lines_html, plain
+from fluidnb.viz.base.static_files import SHARED, read_static
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.jupyter.kernel_private import answer_anywhere
 
@@ -18,13 +19,16 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def script(*names: str) -> str:
-    """The script of a widget, of files in ``static/`` without their ending: ``shared``, then these."""
-    return "\n".join((_STATIC / f"{name}.js").read_text("utf-8") for name in ("shared", *names))
+    """The script of a widget, of files without their ending: ``shared``, then these.
+
+    They are in ``static/``, or in ``fluidnb/viz/static/`` where saved pages use them too.
+    """
+    return "\n".join(read_static(f"{name}.js", (_STATIC, SHARED)) for name in ("shared", *names))
 
 
 def style(*names: str) -> str:
-    """The style of a widget, of files in ``static/`` without their ending: ``shared``, then these."""
-    return "\n".join((_STATIC / f"{name}.css").read_text("utf-8") for name in ("shared", *names))
+    """The style of a widget, of files in the same folders without their ending: ``shared``, then these."""
+    return "\n".join(read_static(f"{name}.css", (_STATIC, SHARED)) for name in ("shared", *names))
 
 
 class NotebookWidget(anywidget.AnyWidget):

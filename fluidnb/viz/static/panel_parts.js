@@ -173,7 +173,7 @@ function sourceLines() {
     show(source, place) {
       element.hidden = !source;
       if (!source) return;
-      title.textContent = place;
+      title.textContent = visible(place);
       lines.replaceChildren(...source.lines.map((text, i) => {
         const here = source.first + i === source.line;
         return tag("div", { class: here ? "fp-here" : "", "aria-current": here ? "true" : null },

@@ -65,6 +65,9 @@ function render({ model, el }) {
   const byWord = new Map(buttons.map(([move]) => [move.word, move]));
   keys.ArrowRight = () => press(byWord.get("step"));
   keys.ArrowLeft = () => press(byWord.get("back"));
+  const travel = (at) => !stopped() && !["idle", "running"].includes(position().state) && request("go", { at });
+  keys.Home = () => travel(position().first);
+  keys.End = () => travel(position().reached);
 
   // ---- state and time
   const state = tag("span", { class: "fp-state" });
@@ -150,7 +153,7 @@ function render({ model, el }) {
     root.dataset.state = word;
     state.textContent = word;
     count.textContent = s.state === "idle" ? "" : `step ${s.at.toLocaleString("en")}`;
-    reason.title = reason.textContent = running ? s.reason : [s.reason, s.location, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
+    reason.title = reason.textContent = visible(running ? s.reason : [s.reason, s.location, s.device && `on ${s.device}`].filter(Boolean).join("  ·  "));
     for (const [move, button] of buttons) button.setAttribute("aria-disabled", String(!can(move)));
     slider.min = s.first;
     slider.max = Math.max(s.reached, s.at);
@@ -219,7 +222,7 @@ function render({ model, el }) {
   const changes = {
     "change:listing": drawListing, "change:position": drawPosition, "change:scope": drawScope, "change:values": drawValues,
     "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
-    "change:code": () => (text.textContent = model.get("code")),
+    "change:code": () => (text.textContent = visible(model.get("code"))),
     "change:cell": drawSource, "change:note": drawNotes, "change:unanswered": drawNotes, "change:waits": drawNotes,
     "change:roles": drawRoles, "change:role": drawRoles,
     "change:ended": () => (drawNotes(), drawPosition()),

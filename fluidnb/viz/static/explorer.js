@@ -487,7 +487,7 @@ function render({ model, el }) {
   function follow() {
     const now = model.get("position");
     position.hidden = !now.state;
-    position.textContent = now.state ? now.text : "";
+    position.textContent = now.state ? visible(now.text) : "";
     position.classList.toggle("fe-running", now.state === "running");
     mark();
     if (marks.now !== undefined) reveal(marks.now);

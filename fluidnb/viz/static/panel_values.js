@@ -128,11 +128,13 @@ function openedValue(act) {
       const title = changed ? `${old[i][j]} → ${page.cells[i][j]}\nabsolute ${absolute[i][j]}\nrelative ${relative[i][j]}` : null;
       return tag("td", { class: [bad && "fp-bad", changed && "fp-changed"].filter(Boolean).join(" "), style: bad ? null : ground, title }, text);
     };
-    const name = (i) => (page.wraps ? i * 10 : i);
+    const { rows: ownRows, columns: ownColumns } = page.names ?? {}; // of a saved page, which may lack some
+    const rowName = (i) => ownRows?.[i] ?? (page.wraps ? (page.view.row + i) * 10 : page.view.row + i);
+    const columnName = (j) => ownColumns?.[j] ?? page.view.column + j;
     return tag(
       "table", { class: "fp-cells" },
-      tag("tr", {}, tag("th"), ...(page.cells[0] || []).map((_, i) => tag("th", { scope: "col" }, String(page.view.column + i)))),
-      ...cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(name(page.view.row + i))), ...line.map((text, j) => cell(text, i, j)))),
+      tag("tr", {}, tag("th"), ...(page.cells[0] || []).map((_, j) => tag("th", { scope: "col" }, String(columnName(j))))),
+      ...cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(rowName(i))), ...line.map((text, j) => cell(text, i, j)))),
     );
   };
   const against = (opened) => {
@@ -170,6 +172,7 @@ function openedValue(act) {
     if (line.statistics)
       parts.push(tag("div", { class: "fp-line" }, tag("span", { class: line.bad ? "fp-bad" : "" }, line.statistics),
         line.histogram.length ? bars(line.histogram) : null, tag("span", { class: "fp-dim" }, `${line.nbytes.toLocaleString("en")} bytes`)));
+    if (opened.note) parts.push(tag("div", { class: "fp-line fp-dim" }, opened.note));
     if (opened.sequences) {
       const sequences = tag("div", { class: "fp-sequences", title: line.lod });
       sequences.innerHTML = opened.sequences; // drawn by the kernel from offsets alone

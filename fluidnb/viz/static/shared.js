@@ -1,20 +1,34 @@
 // Shared by all widgets. Each widget's own file follows in the same module and exports `{ render }`.
 
+/** Characters that act on a terminal or reorder a line, as fluidnb.utils.escapes has them. */
+const ACTING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/gu;
+
+/** A text in which these characters are Python's escapes; names may come from a file of unknown origin. */
+function visible(text) {
+  return text.replace(ACTING, (sign) => {
+    const code = sign.codePointAt(0).toString(16);
+    return sign === "\r" ? "\\r" : code.length > 2 ? "\\u" + code.padStart(4, "0") : "\\x" + code.padStart(2, "0");
+  });
+}
+
+/** Attributes that are read as text. */
+const READ = new Set(["title", "aria-label", "alt"]);
+
 /** Make an element: `tag("button", { class: "x", onclick: f }, "text", otherElement)`; text never becomes markup. */
 function tag(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") element[key] = value;
     else if (value === true) element.setAttribute(key, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, READ.has(key) ? visible(String(value)) : value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
+  element.append(...children.filter((child) => child !== null && child !== undefined).map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 
 /** Pieces of text with styles, as the pictures make them: [[text, style], ...]. */
 function pieces(line) {
-  return line.map(([text, style]) => (style ? tag("span", { class: "p-" + style }, text) : document.createTextNode(text)));
+  return line.map(([text, style]) => (style ? tag("span", { class: "p-" + style }, text) : document.createTextNode(visible(text))));
 }
 
 /** A request to the kernel: calls `do_<name>` of the widget's Python class; without a kernel nothing happens. */
@@ -39,7 +53,7 @@ function framed(model, el, name, keys = {}) {
   const rendering = `[data-fluidnb-static="${model.get("widget_id")}"]`;
   root.prepend(tag("style", {}, `${rendering}, .jp-OutputArea-child:has(${rendering}) { display: none; }`));
   const say = (sentence) => {
-    bar.textContent = sentence;
+    bar.textContent = visible(sentence);
     bar.hidden = !sentence;
   };
   root.addEventListener("keydown", (event) => {
