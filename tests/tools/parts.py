@@ -39,6 +39,7 @@ MORE: dict[str, str] = {
     "tests/fuzz": "minutes",
     "tests/gpu": "g++ and NVRTC",
     "tests/lab": "g++",
+    "tests/limits/test_pyodide.py": "node, Pyodide",
     "tests/magics/test_kernel_cells.py": "g++",
     "tests/magics/test_kernel_versions.py": "kernels of Jupyter in processes",
     "tests/magics/test_lab_debugger.py": "kernels of Jupyter in processes",
