@@ -24,7 +24,7 @@ ROWS = [
     {"cells", "passes", "pir", "onnx"},
     {"layers", "backward", "optimizer", "transpiler", "runtime", "data"},
     {"net", "metrics", "code_generator"},
-    {"debug", "compare"},
+    {"debug", "compare", "tracking"},
     {"viz"},
     {"builder"},
     {"distributed", "compat", "contrib", "cli", "dap", "testing", "terminal"},

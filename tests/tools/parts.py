@@ -52,6 +52,7 @@ MORE: dict[str, str] = {
     "tests/snippets/test_memory_and_kernels.py": "g++",
     "tests/cuda_emulator_backend": "g++",
     "tests/terminal": "processes in terminals",
+    "tests/tracking/test_libraries.py": "TensorBoard, tqdm, pandas",
     "tests/viz/test_block_dot.py": "Graphviz",
     "tests/viz/test_graphviz.py": "Graphviz",
 }
