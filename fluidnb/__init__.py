@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from fluidnb import regularizer as regularizer
     from fluidnb import tracking as tracking
     from fluidnb import transpiler as transpiler
+    from fluidnb import ui as ui
     from fluidnb import unique_name as unique_name
     from fluidnb.backward import append_backward as append_backward
     from fluidnb.backward import gradients as gradients
@@ -121,7 +122,7 @@ _MODULES = (
     "debugger", "default_scope_funcs", "distributed", "evaluator", "executor", "framework", "graphviz", "initializer",
     "install_check", "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op",
     "optimizer", "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "tracking", "transpiler",
-    "unique_name",
+    "ui", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it

@@ -33,8 +33,8 @@ __all__ = ["CellLog", "CellRun", "Report", "Task"]
 NOTHING: Mapping[Hashable, Any] = {}
 #: Separates the part that failed from a task: (the rest, the part); None where nothing would be left.
 Split = Callable[[Task, BaseException], "tuple[Task, Task] | None"]
-#: The shell's lists of inputs and outputs.
-_OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh"}
+#: The shell's lists of inputs and outputs, and Python's own names, which `exec` adds as a dict.
+_OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh", "__builtins__"}
 #: Reasons of cells that cannot be applied again and must not run by themselves.
 _RAN = "it ran a program while building; run it again yourself"
 _LOOSE = "it was done outside of cells, to something that is no longer there"
