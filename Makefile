@@ -120,7 +120,8 @@ $(VENVS)/ipykernel-6.29/.ready: SPEC = 'ipykernel==6.29.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-7.0/.ready: SPEC = 'ipykernel==7.0.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-newest/.ready: SPEC = ipykernel $(IPYKERNEL)
 $(VENVS)/notebook/.ready: SPEC = 'notebook>=7,<8' $(IPYKERNEL)
-kernels-of-jupyter: $(foreach name,ipykernel-6.29 ipykernel-7.0 ipykernel-newest notebook,$(VENVS)/$(name)/.ready)
+$(VENVS)/marimo/.ready: SPEC = 'marimo==0.25.2' $(IPYKERNEL)
+kernels-of-jupyter: $(foreach name,ipykernel-6.29 ipykernel-7.0 ipykernel-newest notebook marimo,$(VENVS)/$(name)/.ready)
 
 # The last PaddlePaddle that reads Fluid programs has no build for newer Pythons.
 PADDLE_PYTHON = $(shell for p in $(PYTHON) python3.11 python3.12; do \

@@ -33,8 +33,8 @@ __all__ = ["CellLog", "CellRun", "Report", "Task"]
 NOTHING: Mapping[Hashable, Any] = {}
 #: Separates the part that failed from a task: (the rest, the part); None where nothing would be left.
 Split = Callable[[Task, BaseException], "tuple[Task, Task] | None"]
-#: The shell's lists of inputs and outputs, and Python's own names, which `exec` adds as a dict.
-_OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh", "__builtins__"}
+#: The shell's lists of inputs and outputs.
+_OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh"}
 #: Reasons of cells that cannot be applied again and must not run by themselves.
 _RAN = "it ran a program while building; run it again yourself"
 _LOOSE = "it was done outside of cells, to something that is no longer there"
@@ -215,8 +215,8 @@ class CellLog:
         return build_state.take(self._known, self._values())
 
     def _values(self) -> list[Any]:
-        """The values of the user's names, without the shell's lists of inputs and outputs."""
-        return [value for name, value in self._namespace.items() if name not in _OF_SHELL]
+        """The values of the user's names, without the shell's lists and Python's own names (``__builtins__``)."""
+        return [v for name, v in self._namespace.items() if name not in _OF_SHELL and not name.startswith("__")]
 
     def _settle_fates(self) -> None:
         for run in self._runs:

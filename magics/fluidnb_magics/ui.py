@@ -115,6 +115,8 @@ def _run(function: Callable[[], Any], name: str | None, program: str | None) -> 
         raise
     placed = bench.placed(found.key)
     assert placed is not None
+    # marimo removes the names of cells that it is about to run again.
+    report.stale = {cell: why for cell, why in report.stale.items() if cell in function.__globals__}
     built._lines = report_lines(bench, report, placed)
     _changed(bench)
     return built
