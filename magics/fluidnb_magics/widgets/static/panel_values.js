@@ -131,7 +131,7 @@ function openedValue(act) {
     const name = (i) => (page.wraps ? i * 10 : i);
     return tag(
       "table", { class: "fp-cells" },
-      tag("tr", {}, tag("th"), ...(page.cells[0] || []).map((_, i) => tag("th", { scope: "col" }, String(page.view.column + i)))),
+      tag("tr", {}, tag("td"), ...(page.cells[0] || []).map((_, i) => tag("th", { scope: "col" }, String(page.view.column + i)))),
       ...cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(name(page.view.row + i))), ...line.map((text, j) => cell(text, i, j)))),
     );
   };
