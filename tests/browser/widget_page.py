@@ -1,9 +1,9 @@
-"""Widgets on a plain page, without Jupyter: the page's messages go to the widget, its answers back; all in one thread."""
+"""Widgets on a plain page, without Jupyter: messages of the page go to the widget, its answers back; in one thread."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ import fluidnb as fluid
 from fluidnb import layers, ui
 
 _SCRIPT = Path(__file__).with_name("widget_page.js").read_text("utf-8").partition("\n")[2]
-_PAGE = "<!doctype html><html lang=en><head><title>Widgets</title></head><body><main><h1>Widgets</h1><h2>All</h2></main></body></html>"
+_PAGE = (
+    "<!doctype html><html lang=en><head><title>Widgets</title></head>"
+    "<body><main><h1>Widgets</h1><h2>All</h2></main></body></html>"
+)
 #: Set on the page by a front end: attributes of <html> and <body>, and custom properties.
 THEMES: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "light": ({}, {}, ":root { color-scheme: light; }"),
@@ -49,6 +52,7 @@ def all_widgets() -> dict[str, Any]:
         "timeline": ui.timeline(), "backward": ui.lesson("backward"), "lod": ui.lesson("lod"),
         "optimizer": ui.lesson("optimizer"),
     }  # fmt: skip
+    made["builder"]._loop = None  # Playwright's loop runs in this thread, and the widget would answer later
     executor = fluid.Executor(fluid.CPUPlace())
     for _ in range(3):
         executor.run(feed=feed, fetch_list=[net.loss])
@@ -119,6 +123,3 @@ def use_theme(page: Any, theme: str) -> None:
         [html, body, css],
     )
     page.wait_for_timeout(300)
-
-
-Open = Callable[[Any], Any]
