@@ -1,16 +1,10 @@
-"""Cells and widgets in plain Python, for front ends without magics; from `fluidnb_magics.ui`."""
+"""Cells and widgets in plain Python, for front ends without magics: the module `fluidnb_magics.ui`."""
 
-from fluidnb_magics.ui import (
-    BuiltCell,
-    builder,
-    cell,
-    drop,
-    explorer,
-    lesson,
-    memory,
-    panel,
-    scope,
-    timeline,
-)
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["BuiltCell", "builder", "cell", "drop", "explorer", "lesson", "memory", "panel", "scope", "timeline"]
+if TYPE_CHECKING:
+    from fluidnb_magics.ui import *  # noqa: F403
+
+sys.modules[__name__] = import_module("fluidnb_magics.ui")

@@ -123,7 +123,7 @@ def _run(function: Callable[[], Any], name: str | None, program: str | None) -> 
 
 
 def _named(returned: Any) -> dict[str, Any]:
-    """What a function returned, by name or by position."""
+    """The values that a function returned, by name or by position."""
     if isinstance(returned, Mapping):
         return dict(returned)
     values = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
@@ -147,7 +147,7 @@ def _bench() -> Workbench:
 
 
 def _changed(bench: Workbench) -> None:
-    """Tell widgets; IPython does that by itself after each cell."""
+    """Notify widgets; IPython does that by itself after each cell."""
     if isinstance(bench.shell, PythonShell):
         bench.shell.events.trigger("post_run_cell", None)
 
