@@ -23,7 +23,7 @@ test test-more test-full fuzz: export OPENBLAS_NUM_THREADS := 1
 test test-more test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab docs test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node clean
+.PHONY: help demo lab docs test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node lite clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -38,6 +38,11 @@ lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
 docs: $(VENV)/.ready-docs ## build the documentation site in build/docs/html
 	@$(BIN)/python docs/build.py
 	@echo "open build/docs/html/index.html"
+
+lite: $(VENVS)/lite/.ready ## build a site in build/lite that runs the notebooks in a browser, without a server
+	@$(VENVS)/lite/bin/python $(PIP) wheel --no-deps --wheel-dir build/wheels .
+	@$(VENVS)/lite/bin/jupyter-lite build --contents notebooks --piplite-wheels build/wheels/fluidnb-*.whl --output-dir build/lite
+	@echo "serve it:  $(BIN)/python -m http.server --directory build/lite"
 
 # tests/tools/parts.py lists which files are of which part. A file or folder in ARGS runs in either.
 test: $(VENV)/.ready-test ## check style and types, run the tests that need Python alone; ARGS go to pytest
@@ -104,6 +109,7 @@ $(VENV)/.ready-%: $(VENV)/.made pyproject.toml
 # A peer that cannot be installed is no reason to stop: the tests skip with the reason (and fail in CI), the benchmarks name it.
 $(VENVS)/torch/.ready: SPEC = $(TORCH) numpy setuptools
 $(VENVS)/jax/.ready: SPEC = $(JAX)
+$(VENVS)/lite/.ready: SPEC = jupyterlite-core jupyterlite-pyodide-kernel
 $(VENVS)/%/.ready: $(VENV)/.made
 	@echo "installing $(SPEC) into $(@D)"
 	@($(PYTHON) -m venv --clear $(@D) && $(@D)/bin/python $(PIP) install $(SPEC) && touch $@) || echo "going on without $*"
@@ -114,17 +120,18 @@ $(VENVS)/ipykernel-6.29/.ready: SPEC = 'ipykernel==6.29.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-7.0/.ready: SPEC = 'ipykernel==7.0.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-newest/.ready: SPEC = ipykernel $(IPYKERNEL)
 $(VENVS)/notebook/.ready: SPEC = 'notebook>=7,<8' $(IPYKERNEL)
-kernels-of-jupyter: $(foreach name,ipykernel-6.29 ipykernel-7.0 ipykernel-newest notebook,$(VENVS)/$(name)/.ready)
+$(VENVS)/marimo/.ready: SPEC = 'marimo==0.25.2' $(IPYKERNEL)
+kernels-of-jupyter: $(foreach name,ipykernel-6.29 ipykernel-7.0 ipykernel-newest notebook marimo,$(VENVS)/$(name)/.ready)
 
 # The last PaddlePaddle that reads Fluid programs has no build for newer Pythons.
 PADDLE_PYTHON = $(shell for p in $(PYTHON) python3.11 python3.12; do \
 	$$p -c 'import sys, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && echo $$p && break; done)
 
-# The public client that the debug adapter is tested with.
+# The public client that the debug adapter is tested with, Pyodide, and axe-core for the widgets' accessibility.
 node: $(VENVS)/node/.ready
 $(VENVS)/node/.ready: tests/dap/package.json tests/dap/package-lock.json $(VENV)/.made
 	@.ci/debian $(PYTHON) node
-	@echo "installing @vscode/debugadapter-testsupport into $(@D)"
+	@echo "installing the packages of tests/dap/package.json into $(@D)"
 	@mkdir -p $(@D) && cp tests/dap/package*.json $(@D) && npm ci --prefix $(@D) --silent --no-audit --no-fund && touch $@ || echo "going on without it"
 
 paddle: $(VENVS)/paddle/.ready $(VENVS)/paddle3/.ready

@@ -51,7 +51,9 @@ if TYPE_CHECKING:
     from fluidnb import profiler as profiler
     from fluidnb import reader as reader
     from fluidnb import regularizer as regularizer
+    from fluidnb import tracking as tracking
     from fluidnb import transpiler as transpiler
+    from fluidnb import ui as ui
     from fluidnb import unique_name as unique_name
     from fluidnb.backward import append_backward as append_backward
     from fluidnb.backward import gradients as gradients
@@ -119,7 +121,8 @@ _MODULES = (
     "average", "backward", "clip", "compat", "compiler", "contrib", "core", "data", "dataset", "debug", "debuger",
     "debugger", "default_scope_funcs", "distributed", "evaluator", "executor", "framework", "graphviz", "initializer",
     "install_check", "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op",
-    "optimizer", "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
+    "optimizer", "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "tracking", "transpiler",
+    "ui", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it

@@ -28,6 +28,12 @@ PACKAGES = {
     "ziglang": ("ziglang", "native"),
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "test-more"),
+    "tensorboard": ("tensorboard", "tensorboard"),
+    "visualdl": ("visualdl", "visualdl"),
+    "wandb": ("wandb", "wandb"),
+    "mlflow": ("mlflow-skinny", "mlflow"),
+    "tqdm": ("tqdm", "tqdm"),
+    "pandas": ("pandas", "pandas"),
 }
 
 

@@ -215,8 +215,8 @@ class CellLog:
         return build_state.take(self._known, self._values())
 
     def _values(self) -> list[Any]:
-        """The values of the user's names, without the shell's lists of inputs and outputs."""
-        return [value for name, value in self._namespace.items() if name not in _OF_SHELL]
+        """The values of the user's names, without the shell's lists and Python's own names (``__builtins__``)."""
+        return [v for name, v in self._namespace.items() if name not in _OF_SHELL and not name.startswith("__")]
 
     def _settle_fates(self) -> None:
         for run in self._runs:

@@ -1,14 +1,12 @@
 """A debug session: steps a program forwards and backwards, with breakpoints, watches and edits.
 
-One worker thread owns the debugger. Front ends post requests and observe immutable snapshots, so that buttons, magics,
-prompts and scripts can use a session at the same time.
+One worker thread owns the debugger; where no thread can start, requests are done inline, in the caller's. Front ends
+post requests and observe immutable snapshots, so that buttons, magics, prompts and scripts can use a session together.
 """
 
 from __future__ import annotations
 
-import contextvars
 import os
-import queue
 import re
 import sys
 import threading
@@ -24,6 +22,7 @@ from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.expressions import code_of
 from fluidnb.debug.history import accesses
 from fluidnb.debug.snapshot import Snapshot
+from fluidnb.debug.worker import Request, worker_of
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.executor import Executor, Prepared
@@ -83,6 +82,7 @@ class Session:
         scope: the scope of persistable variables; default the global scope.
         place: where to run; default the CPU.
         budget: bytes of the undo journal; older steps are recomputed when they are needed.
+        inline: whether requests are done in the caller's thread; without threads, as in a browser, they always are.
 
     Attributes:
         around: the user's own names, for expressions; default those of ``__main__``.
@@ -95,7 +95,7 @@ class Session:
 
     def __init__(
         self, program: Program | None = None, feed: Mapping[str, Any] | None = None, fetch_list: Any = None,
-        scope: Scope | None = None, place: Place | None = None, budget: int = BUDGET,
+        scope: Scope | None = None, place: Place | None = None, budget: int = BUDGET, inline: bool = False,
     ) -> None:  # fmt: skip
         self.program = default_main_program() if program is None else program
         self.on_stop: Callable[[Session], None] | None = None
@@ -104,17 +104,12 @@ class Session:
         self.waited_for = self.stop_at_entry = False
         self._programs: list[Program] = []
         self._scope, self._place = scope, CPUPlace() if place is None else place
-        self._inbox: queue.SimpleQueue[_Posted | None] = queue.SimpleQueue()
         self._debugger = Debugger(budget)
-        self._finish = weakref.finalize(self, self._inbox.put, None)
+        self._worker = worker_of(self._debugger.pausing.set, inline)
+        self._finish = weakref.finalize(self, self._worker.end)
         self._last: Future[Any] = Future()
         self._last.set_result(None)
         self._posting = threading.Lock()
-        context = contextvars.copy_context()  # front ends read the current cell from it
-        self._worker = threading.Thread(target=context.run, args=(_work, self._inbox), name="fluid-debug", daemon=True)
-        # A Python debugger must not stop it: it answers while that one stops every other thread.
-        vars(self._worker).update(pydev_do_not_trace=True)
-        self._worker.start()
         _current[:] = [weakref.ref(self)]
         if hooks.debug_began is not None:
             hooks.debug_began(self)
@@ -131,22 +126,23 @@ class Session:
         """Calls functions of the session that is in the role, where that is in another process; None for here."""
         return None if self.role is None else self.role.there
 
-    # ---- requests to the worker thread
+    # ---- requests to the worker
 
     def post(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Post a method of `Debugger`, or a function of one, without waiting for it; safe in any callback."""
         self._require_open()
-        posted = _Posted(partial(request, self._debugger, *args, **kwargs), self._debugger.pausing)
+        posted = Request(partial(request, self._debugger, *args, **kwargs), self._debugger.pausing)
         with self._posting:  # what was posted last is what comes last
             if self._last.done():
                 self._debugger.pausing.clear()
             self._last = posted.future
-            self._inbox.put(posted)
+            self._worker.put(posted)
+        self._worker.work()
         return posted.future
 
     def do(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Post a request and wait; Ctrl-C pauses the program, it does not stop it."""
-        if threading.current_thread() is self._worker:
+        if self._worker.busy_here:
             raise EnforceNotMet(
                 "An observer may only inspect the session.", expected="values, names, expressions, breakpoints",
                 received=getattr(request, "__name__", None), hint="session.post does it afterwards.",
@@ -160,6 +156,8 @@ class Session:
                     if future.done():
                         raise
                 except KeyboardInterrupt:
+                    if future.done() and isinstance(future.exception(), KeyboardInterrupt):
+                        raise  # of the request itself
                     self.pause()
         except KeyboardInterrupt:  # before it waits, or between two waits: nothing may run on unseen
             self.pause()
@@ -167,7 +165,7 @@ class Session:
 
     def inspect(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do a request that only reads; observers may call this too."""
-        if threading.current_thread() is self._worker:
+        if self._worker.busy_here:
             return request(self._debugger, *args, **kwargs)
         return self.do(request, *args, **kwargs)
 
@@ -176,9 +174,10 @@ class Session:
     ) -> Future[T]:
         """Post a request that need not wait until the program pauses; one that runs continues afterwards."""
         self._require_open()
-        posted = _Posted(partial(request, self._debugger, *args, **kwargs))
+        posted = Request(partial(request, self._debugger, *args, **kwargs))
         self._debugger.between_steps.put(posted.run)
-        self._inbox.put(_Posted(self._debugger.run_between_steps))
+        self._worker.put(Request(self._debugger.run_between_steps))
+        self._worker.work()
         return posted.future
 
     def do_between_steps(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -213,7 +212,7 @@ class Session:
         """Report every snapshot to an observer, at most ten times a second while the program runs.
 
         Args:
-            observer: called in the worker thread, now and from now on; what it raises is printed, and noted in the
+            observer: called by the worker, now and from now on; what it raises is printed, and noted in the
                 next snapshot.
         """
         self.do(Debugger.observe, observer)
@@ -386,6 +385,11 @@ class Session:
         return tuple(self._debugger.watches)
 
     @property
+    def inline(self) -> bool:
+        """Whether requests are done in the caller's thread, so that Ctrl-C alone pauses a running program."""
+        return self._worker.inline
+
+    @property
     def closed(self) -> bool:
         """Whether it was closed."""
         return not self._finish.alive
@@ -462,34 +466,3 @@ def _is_expression(text: str) -> bool:
     except SyntaxError:
         return bool(re.fullmatch(r"[^\s()]+@[^\s()]+", text))  # the name of a gradient
     return True
-
-
-class _Posted:
-    """A request in the worker's inbox."""
-
-    def __init__(self, call: Callable[[], Any], pausing: threading.Event | None = None) -> None:
-        self.future: Future[Any] = Future()
-        self._call, self._pausing = call, pausing
-
-    def run(self) -> None:
-        """Do it, in the worker thread, and set the future."""
-        if not self.future.set_running_or_notify_cancel():
-            return
-        try:
-            result, error = self._call(), None
-        except BaseException as e:
-            e.__traceback__ = None if isinstance(e, FluidError) else e.__traceback__
-            result, error = None, e
-        if self._pausing is not None:
-            self._pausing.clear()  # before the answer: a pause that comes after it is for the next request
-        if error is None:
-            self.future.set_result(result)
-        else:
-            self.future.set_exception(error)
-
-
-def _work(inbox: queue.SimpleQueue[_Posted | None]) -> None:
-    """Do one request after another, until the session is gone."""
-    while (posted := inbox.get()) is not None:
-        posted.run()
-        del posted  # nothing of the session is kept while waiting

@@ -60,7 +60,8 @@ def VLOG(level: int, message: str) -> None:  # noqa: N802 - Fluid's name
         now = time.time()
         clock = time.strftime("%m%d %H:%M:%S", time.localtime(now))
         file = frame.f_code.co_filename.rpartition("/")[2]
-        place = f"{threading.get_native_id()} {file}:{frame.f_lineno}"
+        thread = getattr(threading, "get_native_id", threading.get_ident)()  # the former is not everywhere
+        place = f"{thread} {file}:{frame.f_lineno}"
         print(f"I{clock}.{int(now % 1 * 1e6):06d} {place}] {message}", file=sys.stderr)
 
 

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +27,7 @@ _signal: Any = importlib.import_module("_signal")
 _MAIN = threading.main_thread().ident
 _previous: Any = None
 _patient: list[Patience] = []
+_pausing: list[Callable[[], None]] = []
 _PACKAGE = Path(__file__).parents[1]
 #: Code that waits for the thread of a debugger, between two operators: that may be interrupted at once.
 _WAITS = f"{_PACKAGE / 'debug'}{os.sep}"
@@ -100,6 +101,9 @@ class Run:
 
 
 def _handler(number: int, frame: Any) -> None:
+    if _pausing:
+        _pausing[-1]()
+        return
     mine = False
     if _patient and any(run.thread == _MAIN for run in runs) and _patient[-1].wait():
         return
@@ -111,8 +115,9 @@ def _handler(number: int, frame: Any) -> None:
     if _is_inside(frame):  # binding, allocating, copying: soon it is in a run, or in the user's code
         again = threading.Timer(0.001, signal_main, (signal.Signals(number),))
         again.daemon = True
-        again.start()
-        return
+        with suppress(RuntimeError):  # without threads at once
+            again.start()
+            return
     previous: Callable[[int, Any], Any] = _previous if callable(_previous) else signal.default_int_handler
     previous(number, frame)
 
@@ -133,7 +138,22 @@ def install() -> None:
         current = _signal.getsignal(_signal.SIGINT)
         if current is not _handler and current is not _signal.SIG_IGN:
             _previous = current
-            _signal.signal(_signal.SIGINT, _handler)
+            with suppress(OSError, RuntimeError, ValueError):  # some systems have no signals
+                _signal.signal(_signal.SIGINT, _handler)
+
+
+@contextmanager
+def pausing_instead(pause: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C calls a function, and raises nothing, while the main thread is inside."""
+    if threading.get_ident() != _MAIN:
+        yield
+        return
+    install()
+    _pausing.append(pause)
+    try:
+        yield
+    finally:
+        _pausing.remove(pause)
 
 
 class Patience:
@@ -148,7 +168,8 @@ class Patience:
         """Begin to wait; False if that has begun before."""
         first, self._requested = not self._requested, True
         if first:
-            self._timer.start()
+            with suppress(RuntimeError):  # without threads it waits for the end, or for the next Ctrl-C
+                self._timer.start()
         return first
 
     def check(self) -> None:

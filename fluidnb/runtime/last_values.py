@@ -40,6 +40,14 @@ def latest_held(variable: Any) -> Any:
     return array_of(None if kept is None else kept.value)
 
 
+def number_of(value: Any) -> float | None:
+    """A value as one number: the mean of its elements."""
+    if value is None:
+        return None
+    array: Any = DeviceArray(value) if is_on_device(value) else np.asarray(value)
+    return float(array.item()) if array.size == 1 else float(array.mean()) if array.size else None
+
+
 def summary(array: Any) -> str:
     """An array as ``0.1309`` (one element) or ``min -1, max 2, mean 0.5``."""
     array = array if is_on_device(array) else np.asarray(array)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from IPython.core.getipython import get_ipython
+
 import fluidnb as fluid
 from fluidnb.program import Program, hooks
 from fluidnb.runtime import Scope
@@ -19,9 +21,11 @@ from fluidnb_magics.kernel_magics import KernelCells
 from fluidnb_magics.line_magic import FluidLines, question_as_help
 from fluidnb_magics.session.cells import forget_files
 from fluidnb_magics.session.change_report import report_lines, stale_line
+from fluidnb_magics.session.python_shell import PythonShell
 from fluidnb_magics.session.workbench import Workbench
 
 _loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
+_plain: list[Workbench] = []  # the session of cells without a shell, if there is one
 
 
 class Extension:
@@ -121,12 +125,27 @@ def load(shell: Any) -> Extension:
     return _loaded[shell]
 
 
+def session_of(names: dict[str, Any]) -> Workbench:
+    """The session of the shell that runs; where there is none, one without a shell.
+
+    Args:
+        names: the user's names, for the latter.
+    """
+    shell = get_ipython()
+    if shell is not None:
+        return load(shell).bench
+    if not _plain:
+        _plain.append(Workbench(PythonShell(names)))
+        hooks.before_run = _before_run
+    return _plain[0]
+
+
 def unload(shell: Any) -> None:
     """Remove the extension from a shell."""
     extension = _loaded.pop(shell, None)
     if extension is not None:
         extension.unload()
-    if not _loaded:
+    if not _loaded and not _plain:
         hooks.before_run = None
         compat.uninstall()
 
@@ -157,3 +176,5 @@ def _before_run(program: Program, scope: Scope) -> None:
     """Executor hook: initializes the parameters of every session."""
     for extension in list(_loaded.values()):
         extension.before_run(program, scope)
+    for session in _plain:
+        session.before_run(program, scope)

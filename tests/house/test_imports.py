@@ -24,7 +24,7 @@ ROWS = [
     {"cells", "passes", "pir", "onnx"},
     {"layers", "backward", "optimizer", "transpiler", "runtime", "data"},
     {"net", "metrics", "code_generator"},
-    {"debug", "compare"},
+    {"debug", "compare", "tracking"},
     {"viz"},
     {"builder"},
     {"distributed", "compat", "contrib", "cli", "dap", "testing", "terminal"},
@@ -61,6 +61,7 @@ KERNELS_MAY_IMPORT = {"op", "values", "errors", "extras", "memory", "files", "ut
 LOAD_HOOKS = {
     ("fluidnb/values/kernel_packages.py", "fluidnb_kernels"): "the extension's own load hook: operators and devices",
     ("fluidnb/op/factory.py", "fluidnb.core"): "fluid.op.Operator of versions 0.10 and 0.11 runs by itself",
+    ("fluidnb/ui.py", "fluidnb_magics.ui"): "widgets and cells under the name that users import",
     ("fluidnb/debug/__init__.py", "fluidnb.terminal"): "the prompt of a debug session",
     ("fluidnb/transpiler/__init__.py", "fluidnb.code_generator"): "a door of Fluid's that runs programs",
     ("fluidnb/utils/representations.py", "fluidnb.viz.notebook_reprs"): "HTML of objects in notebooks",

@@ -197,3 +197,12 @@ threading.Thread(target=press, daemon=True).start()""")
     text = "\n".join(error._render_traceback_())  # type: ignore[attr-defined]
     assert "interrupted at step 0 of 1, parameters kept" in text
     assert "of while (op 3 in block 0), cell loop, line 5" in text and "In iteration " in text
+
+
+def test_trackers_get_the_watched_values_of_each_step(net: Session) -> None:
+    net.run("import fluidnb as fluid\nclass Last(fluid.tracking.Tracker):\n    seen = []\n"
+            "    def step(self, step):\n        self.seen.append((step.number, *step.values))\n"
+            "    def end(self, how):\n        print(how)")  # fmt: skip
+    shown = net.run("%fluid train batches --passes 2 --watch acc --track Last() --track 'fluid.tracking.Table()'")
+    assert "done" in shown
+    assert net.names["Last"].seen == [(i, "acc") for i in range(10)]

@@ -39,6 +39,7 @@ MORE: dict[str, str] = {
     "tests/fuzz": "minutes",
     "tests/gpu": "g++ and NVRTC",
     "tests/lab": "g++",
+    "tests/limits/test_pyodide.py": "node, Pyodide",
     "tests/magics/test_kernel_cells.py": "g++",
     "tests/magics/test_kernel_versions.py": "kernels of Jupyter in processes",
     "tests/magics/test_lab_debugger.py": "kernels of Jupyter in processes",
@@ -53,6 +54,7 @@ MORE: dict[str, str] = {
     "tests/snippets/test_memory_and_kernels.py": "g++",
     "tests/cuda_emulator_backend": "g++",
     "tests/terminal": "processes in terminals",
+    "tests/tracking/test_libraries.py": "TensorBoard, tqdm, pandas",
     "tests/viz/test_block_dot.py": "Graphviz",
     "tests/viz/test_graphviz.py": "Graphviz",
 }

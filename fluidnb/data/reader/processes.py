@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import warnings
 from collections.abc import Iterator, Sequence
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidnb.arguments import checked
 from fluidnb.data.reader.decorators import Reader, check_count
 from fluidnb.errors import EnforceNotMet, OpTypeError, typed
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 _SAMPLE, _END, _ERROR = range(3)
 
@@ -46,6 +47,8 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
 
     def joined() -> Iterator[Any]:
         running = _start(sources)
+        from multiprocessing.connection import Connection, wait
+
         try:
             while running:
                 for pipe in wait(list(running)):
@@ -67,6 +70,13 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
 
 def _start(sources: Sequence[Reader]) -> dict[Connection, tuple[int, BaseProcess]]:
     """Start the processes: the end of the pipe of each -> its number and itself."""
+    try:
+        import multiprocessing.connection
+    except ImportError as error:  # Python in a browser has no such module
+        raise EnforceNotMet(
+            "This Python starts no processes, which multiprocess_reader needs.", received=str(error),
+            hint="fluid.reader.chain(...) reads the same samples, one reader after the other.",
+        ) from None  # fmt: skip
     context = multiprocessing.get_context("fork")
     running: dict[Connection, tuple[int, BaseProcess]] = {}
     for i, source in enumerate(sources):

@@ -225,11 +225,16 @@ class _State:
     def submit(self, code: SegmentCode) -> None:
         """Compile a segment in the background."""
         with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="compiler of native code", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # in a browser, where there is no compiler either
+                    self.broken = True
+                    return
+                self._thread = thread
             self._left += 1
             self._jobs.put(code)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="compiler of native code", daemon=True)
-                self._thread.start()
 
     def wait(self, seconds: float) -> bool:
         """Wait until all segments are compiled; whether they are."""

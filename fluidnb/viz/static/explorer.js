@@ -40,7 +40,7 @@ function render({ model, el }) {
   const title = tag("span", { class: "fe-title" });
   const search = tag("input", { type: "search", class: "fe-search", "data-local": true, placeholder: "search  /", "aria-label": "search operators", title: "A word is a part of an operator's type, of a variable, of attribute=value or of a cell; with * and ? it must match as a whole; the prefixes op: var: attr: cell: choose the field.", oninput: () => look(search.value), spellcheck: "false" });
   const count = tag("span", { class: "fe-count p-dim", "aria-live": "polite" });
-  const button = (text, label, act, more = {}) => tag("button", { "data-local": true, title: label, "aria-label": label, onclick: act, ...more }, text);
+  const button = (text, label, act, more = {}) => tag("button", { "data-local": true, title: label, "aria-label": !/[a-z]/i.test(text) && label, onclick: act, ...more }, text);
   const before = button("↑", "previous match (Shift-Enter)", () => stepHits(-1));
   const after = button("↓", "next match (Enter)", () => stepHits(1));
   const only = tag("input", { type: "checkbox", "data-local": true, onchange: () => relist() });

@@ -52,18 +52,18 @@ function programListing(act) {
     const here = is(position.here, rows[i]);
     const last = atEnd() === block && !places.has(key(block, index + 1));
     const gutter = tag("span", { class: "fp-gutter", title: stops.map((s) => s.text).join(", ") || "stop here" }, dot);
+    if (dot) Object.entries({ role: "img", "aria-label": "breakpoint" }).forEach(([k, v]) => gutter.setAttribute(k, v));
     gutter.onclick = (event) => {
       event.stopPropagation();
       act.mark(block, index);
     };
     const marks = `${here ? " fp-here" : ""}${is(position.ran, rows[i]) ? " fp-ran" : ""}${last ? " fp-end" : ""}`;
-    const label = `${here ? "next: " : ""}${dot ? "breakpoint, " : ""}${block}:${index} ${text.map((p) => p[0]).join("")}`;
     const row = tag(
       "div",
       { class: `fp-op${marks}${i === cursor ? " fp-cursor" : ""}`, role: "option", id: mine + key(block, index),
-        "aria-selected": String(i === cursor), "aria-label": label, title: [text.map((p) => p[0]).join(""), facts, place].filter(Boolean).join("\n") },
+        "aria-selected": String(i === cursor), title: [text.map((p) => p[0]).join(""), facts, place].filter(Boolean).join("\n") },
       gutter,
-      tag("span", { class: "fp-arrow" }, here ? "▶" : ""),
+      tag("span", here ? { class: "fp-arrow", role: "img", "aria-label": "next" } : { class: "fp-arrow" }, here ? "▶" : ""),
       tag("span", { class: "fp-number" }, String(index)),
       tag("span", { class: "fp-text", style: `padding-left:${depth * 16}px` }, ...pieces(text)),
       tag("span", { class: "fp-facts" }, facts),

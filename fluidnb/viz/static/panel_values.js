@@ -133,7 +133,7 @@ function openedValue(act) {
     const columnName = (j) => ownColumns?.[j] ?? page.view.column + j;
     return tag(
       "table", { class: "fp-cells" },
-      tag("tr", {}, tag("th"), ...(page.cells[0] || []).map((_, j) => tag("th", { scope: "col" }, String(columnName(j))))),
+      tag("tr", {}, tag("td"), ...(page.cells[0] || []).map((_, j) => tag("th", { scope: "col" }, String(columnName(j))))),
       ...cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(rowName(i))), ...line.map((text, j) => cell(text, i, j)))),
     );
   };

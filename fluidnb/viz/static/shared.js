@@ -41,6 +41,27 @@ function ask(model, name, more = {}) {
 }
 
 /**
+ * Keep the keyboard focus inside an element when what has it is drawn anew: it goes to the control of the same kind with
+ * the same label, else to the one in its place.
+ */
+function keepFocus(root) {
+  const label = (control) => control.getAttribute("aria-label") ?? control.getAttribute("title") ?? control.textContent;
+  const alike = (control) => [...root.querySelectorAll(control.localName + (control.classList[0] ? "." + CSS.escape(control.classList[0]) : ""))];
+  let held = null;
+  root.addEventListener("focusin", ({ target }) => (held = { target, label: label(target), like: alike(target) }));
+  root.addEventListener("focusout", ({ target }) => setTimeout(() => target === held?.target && target.isConnected && (held = null)));
+  const watcher = new MutationObserver(() => {
+    const { activeElement } = root.getRootNode();
+    if (!held || held.target.isConnected || !root.isConnected || (activeElement && activeElement !== document.body)) return;
+    const now = alike(held.target);
+    const place = Math.min(held.like.indexOf(held.target), now.length - 1);
+    (now.find((control) => label(control) === held.label) ?? now[place] ?? root).focus({ preventScroll: true });
+  });
+  watcher.observe(root, { childList: true, subtree: true });
+  return watcher;
+}
+
+/**
  * The frame of a widget: an element whose keys stay in it, a bar for messages, and a mark without a kernel.
  * `keys` maps a key, as KeyboardEvent.key, to a function; keys typed into inputs are not handled.
  * Gives { root, body, say, dispose }.
@@ -80,6 +101,7 @@ function framed(model, el, name, keys = {}) {
   };
   model.on("msg:custom", onMessage);
   model.on("comm_live_update", checkKernel);
+  const watcher = keepFocus(root);
   el.append(root);
   checkKernel();
   return {
@@ -87,6 +109,7 @@ function framed(model, el, name, keys = {}) {
     body,
     say,
     dispose() {
+      watcher.disconnect();
       model.off("msg:custom", onMessage);
       model.off("comm_live_update", checkKernel);
     },

@@ -7,11 +7,8 @@ from itertools import compress, count, islice
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from fluidnb.errors import OpTypeError
-from fluidnb.values.copies import is_on_device
-from fluidnb.values.device_array import DeviceArray
+from fluidnb.runtime.last_values import latest_held, number_of
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.curves_svg import Trace
 from fluidnb.viz.base.display_target import DisplayTarget, find_display_target
@@ -118,7 +115,7 @@ class Progress:
         """Adds the watched values of a step, for exact means and to detect NaN."""
         self._taken += 1
         for i, value in enumerate(values):
-            number = _number(value)
+            number = number_of(value)
             self._sums[i] += math.nan if number is None else number
             if number is not None and not math.isfinite(number):
                 self._note(self.curves[i].name, number, f"since step {self._taken:,}")
@@ -211,21 +208,11 @@ def progress(
 def _probe(watched: Any) -> tuple[str, bool, Callable[[], float | None]]:
     """(name, whether it is a fraction of 1, function of its current value or None) of a watched value."""
     if hasattr(watched, "block") and hasattr(watched, "name"):
-        from fluidnb.runtime.last_values import latest_held
-
         writers = (op.optype for op in watched.block.desc.ops if watched.name in op.output_arg_names())
-        return watched.name, any(map(_SHARES.__contains__, writers)), lambda: _number(latest_held(watched))
+        return watched.name, any(map(_SHARES.__contains__, writers)), lambda: number_of(latest_held(watched))
     if callable(watched):
-        return getattr(watched, "__name__", "value"), False, lambda: _number(watched())
+        return getattr(watched, "__name__", "value"), False, lambda: number_of(watched())
     raise OpTypeError(
         "progress cannot watch this value.", expected="a Variable, or a callable that returns a number",
         received=repr(watched),
     )  # fmt: skip
-
-
-def _number(value: Any) -> float | None:
-    """A value as one number: the mean of its elements."""
-    if value is None:
-        return None
-    array: Any = DeviceArray(value) if is_on_device(value) else np.asarray(value)
-    return float(array.item()) if array.size == 1 else float(array.mean()) if array.size else None

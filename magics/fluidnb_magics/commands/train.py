@@ -7,6 +7,7 @@ from typing import Any
 from fluidnb.data import batch
 from fluidnb.errors import OpValueError
 from fluidnb.program import Program
+from fluidnb.tracking import track
 from fluidnb.viz import Gradients, gradient_lines, gradients_html
 from fluidnb.viz.lessons.backward.examples import likely_loss
 from fluidnb.viz.time.progress_renderings import State
@@ -42,6 +43,7 @@ from fluidnb_magics.session.training import train as run_training
 @argument("--beside", nargs="+", default=[], metavar="RUN", help="draw the curves of other runs, too")
 @argument("--fields", nargs="+", action="append", default=[], metavar="NAME", help="what a sample has fields for")
 @argument("--gradients", action="store_true", help="show gradients and updates of all parameters at the end")
+@argument("--track", nargs="+", action="append", default=[], metavar="TRACKER", help="a tracker of fluid.tracking")
 @argument("--trainers", type=positive, metavar="N", help="divide each batch among N trainers")
 @argument("--pservers", type=positive, metavar="N", help="parameter servers of these trainers (2)")
 @argument("--engine", choices=("local", "ray"), help="threads of this process (local), or processes of Ray")
@@ -83,7 +85,9 @@ def train(bench: Workbench, args: Namespace) -> None:
     run = _run(bench, program, args)
     passes = run.state.passes
     task = Task(program, reader, watch, passes, feed, test, gradients, args.smooth, beside)
-    run_training(bench.executor, task, run)
+    trackers = [evaluate(unquoted(" ".join(words)), names) for words in args.track]
+    with track(*trackers, watch=watch, program=program):
+        run_training(bench.executor, task, run)
     if gradients is not None:
         picture = gradients.picture()
         show(bench.shell, gradient_lines(picture, width(bench.shell)), lambda: gradients_html(picture))
@@ -96,7 +100,8 @@ def _check_roles(args: Namespace) -> None:
     given = [name for name, value in only.items() if value]
     if given and not args.trainers:
         raise UsageError(f"{given[0]} needs --trainers N: %fluid train batches --trainers 2 --pservers 2.")
-    alone = {"--test": args.test, "--gradients": args.gradients, "--resume": args.resume, "--beside": args.beside}
+    alone = {"--test": args.test, "--gradients": args.gradients, "--resume": args.resume, "--beside": args.beside,
+             "--track": args.track}  # fmt: skip
     refused = [name for name, value in alone.items() if value]
     if args.trainers and refused:
         raise UsageError(f"{refused[0]} is for training in one process; leave it out, or --trainers.")

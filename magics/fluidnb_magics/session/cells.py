@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -11,6 +11,14 @@ from fluidnb.utils.source_location import cell_names
 
 #: What a cell's file name maps to in `cell_names` and was put there by us.
 named_files: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A cell as a function of the user's."""
+
+    code: CodeType  # of the user's function
+    call: Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,7 @@ class Cell:
     cell_id: str | None = None  # the front end's id of it, or None
     # the ids of all cells of the notebook that are this cell, by the same name; the first of them is its place
     ids: tuple[str, ...] = ()
+    function: Function | None = None  # builds it, where it is no text of a shell
 
     @property
     def is_named(self) -> bool:
@@ -47,6 +56,8 @@ class Compiled:
 
 def compile_cell(shell: Any, cell: Cell) -> Compiled:
     """Compile a cell as the shell compiles its own: input transformation, file name, flags, AST transformers."""
+    if cell.function is not None:
+        return Compiled(cell.function.code.co_filename, cell.function.code, ())
     lead = len(cell.source) - len(cell.source.lstrip("\n"))  # the transformation drops empty lines in front
     text = "\n" * (cell.skipped + lead) + shell.transform_cell(cell.source)
     try:
@@ -70,6 +81,9 @@ def run_cell(shell: Any, cell: Cell, compiled: Compiled, display: bool) -> None:
     """Run a compiled cell in the user's namespace; without ``display`` its values are dropped."""
     cell_names[compiled.file] = cell.title
     named_files.add(compiled.file)
+    if cell.function is not None:
+        cell.function.call()
+        return
     with shell.builtin_trap, shell.display_trap:
         for code, displayed in compiled.steps:
             hook = sys.displayhook

@@ -28,6 +28,7 @@ from fluidnb.viz.session.values import last_value
 from fluidnb_magics.session.program_parts import picture_of, program_of
 from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.widgets.background import in_background
 from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 SHOWN = 200  # operators that are shown before the rest is read, and in the static renderings
@@ -159,7 +160,7 @@ class Explorer(NotebookWidget):
         self.do_cancel()
         self._graphs += 1
         stop = self._stop = threading.Event()
-        threading.Thread(target=self._draw, args=(span, self._graphs, stop), daemon=True).start()
+        in_background(self._draw, span, self._graphs, stop)
 
     def do_cancel(self) -> None:
         """Cancel the graph that is being drawn."""

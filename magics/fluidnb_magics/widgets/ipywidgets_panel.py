@@ -1,6 +1,5 @@
 """The debugger panel built from ipywidgets alone, for front ends without custom widgets."""
 
-import threading
 from typing import Any
 
 import ipywidgets
@@ -16,6 +15,7 @@ from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.panel_buttons import BUTTONS
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb_magics.jupyter.kernel_private import answer_anywhere
+from fluidnb_magics.widgets.background import in_background
 from fluidnb_magics.widgets.session_controls import SessionControls, error_text
 
 _AROUND = 10  # operators before and after the next one
@@ -81,7 +81,7 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
     def _typed(self, change: Any) -> None:
         if change["new"].strip():
             # a command waits for its result, and a callback must not
-            threading.Thread(target=self._run, args=(change["new"],), daemon=True).start()
+            in_background(self._run, change["new"])
             self.line.value = ""
 
     def _run(self, line: str) -> None:

@@ -26,6 +26,7 @@ from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb.viz.session.panel_values import Window, find_value, read_details, read_lines, read_window
 from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.session.change_notifier import ChangeNotifier
+from fluidnb_magics.widgets.background import in_background
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_stop_handler import UNANSWERED, PanelStopHandler
 from fluidnb_magics.widgets.role_panel import RoleFollower
@@ -176,7 +177,7 @@ class Panel(NotebookWidget):
             except Exception as error:
                 self.report(error_text(error))
 
-        threading.Thread(target=go, name="fluid-attach", daemon=True).start()
+        in_background(go)
 
     def do_answer(self) -> None:
         """The page responds: a cell may wait for it."""
@@ -293,9 +294,7 @@ class Panel(NotebookWidget):
         """Update the static rendering, once after a quick series of changes."""
         if not self._renewing.is_set():
             self._renewing.set()
-            later = threading.Timer(_DELAY, self._renew)
-            later.daemon = True
-            later.start()
+            in_background(self._renew, delay=_DELAY)
 
     def _renew(self) -> None:
         self._renewing.clear()

@@ -81,7 +81,8 @@ class PanelStopHandler:
         self._left = False
         self._answered.clear()
         self._each(lambda panel: panel.ask_page())
-        if not self._answered.wait(_ANSWER):
+        # Without threads the page cannot respond before the cell has ended.
+        if session.inline or not self._answered.wait(_ANSWER):
             self._each(lambda panel: panel.say_unanswered(True))
             prompt = hooks.debug_prompt() if hooks.debug_prompt is not None else None
             if prompt is None:

@@ -5,7 +5,7 @@ const SHOWN = 80; // rows of the list; the search finds the others
 function render({ model, el }) {
   const frame = framed(model, el, "builder", { "/": () => search.focus() });
   const search = tag("input", { class: "fb-search", type: "search", placeholder: "search names and descriptions", "aria-label": "search" });
-  const list = tag("div", { class: "fb-list", role: "listbox", "aria-label": "recipes" });
+  const list = tag("div", { class: "fb-list", role: "listbox", tabindex: "0", "aria-label": "recipes" });
   const draft = tag("div", { class: "fb-draft" });
   frame.body.append(tag("div", { class: "fb-sides" }, tag("div", { class: "fb-side" }, search, list), draft));
 
@@ -53,7 +53,7 @@ function render({ model, el }) {
   };
   const mark = (name) => list.querySelectorAll(".fb-row").forEach((row) => row.setAttribute("aria-selected", String(row.dataset.name === name)));
   search.addEventListener("input", () => ask(model, "search", { text: search.value }));
-  search.addEventListener("keydown", (event) => {
+  const choosing = (event) => {
     const rows = [...list.querySelectorAll(".fb-row")];
     const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -65,7 +65,9 @@ function render({ model, el }) {
     } else if (event.key === "Enter" && rows.length) {
       choose(rows[Math.max(0, at)].dataset.name);
     }
-  });
+  };
+  search.addEventListener("keydown", choosing);
+  list.addEventListener("keydown", choosing);
 
   const drawDraft = () => {
     const now = state();

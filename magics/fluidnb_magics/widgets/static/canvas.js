@@ -203,6 +203,8 @@ function sortedTable({ label, columns, height, pick, draw = () => {}, by = 1 }) 
   const element = tag("div", { class: "fc-table", role: "table", "aria-label": label }, head, list.element);
   element.style.setProperty("--columns", columns.map((one) => one.wide || "max-content").join(" "));
   list.element.tabIndex = 0;
+  list.element.setAttribute("role", "rowgroup");
+  list.element.firstChild.setAttribute("role", "presentation");
   list.element.style.height = height + "px";
   list.element.addEventListener("keydown", (event) => {
     const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8, Home: -rows.length, End: rows.length };
