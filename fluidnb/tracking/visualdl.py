@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fluidnb.extras import require
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program
 from fluidnb.tracking.tracker import Step, Tracker
 
@@ -21,8 +22,8 @@ class VisualDL(Tracker):
 
     def begin(self, program: Program) -> None:
         """Write the program beside the log."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / "__model__").write_bytes(program.desc.serialize_to_string())
+        with atomic_write(self._folder / "__model__", parents=True) as file:
+            file.write(program.desc.serialize_to_string())
 
     def step(self, step: Step) -> None:
         """Write the values and, now and then, the histograms of all parameters."""

@@ -140,10 +140,13 @@ def session_of(names: dict[str, Any]) -> Workbench:
     return _plain[0]
 
 
-def unload(shell: Any) -> None:
-    """Remove the extension from a shell."""
-    extension = _loaded.pop(shell, None)
-    if extension is not None:
+def unload(shell: Any = None) -> None:
+    """Remove the extension from a shell; without one, end the session of cells without a shell."""
+    if shell is None:
+        for bench in _plain:
+            bench.changes.close()
+        _plain.clear()
+    elif (extension := _loaded.pop(shell, None)) is not None:
         extension.unload()
     if not _loaded and not _plain:
         hooks.before_run = None

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
+from weakref import WeakKeyDictionary
 
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
@@ -52,7 +53,8 @@ class BuiltCell:
         return lines_html(self._lines)
 
 
-_built: dict[tuple[int, str], BuiltCell] = {}  # by session and name: a cell that runs again is the same object
+#: session -> its cells by name: a cell that runs again is the same object
+_built: WeakKeyDictionary[Workbench, dict[str, BuiltCell]] = WeakKeyDictionary()
 
 
 @overload
@@ -95,8 +97,9 @@ def _run(function: Callable[[], Any], name: str | None, program: str | None) -> 
         )
     bench = session_of(function.__globals__)
     title = name or function.__name__
-    built = _built.setdefault((id(bench), title), BuiltCell(title))
-    before = {each: each._values for each in _built.values()}
+    cells = _built.setdefault(bench, {})
+    built = cells.setdefault(title, BuiltCell(title))
+    before = {each: each._values for each in cells.values()}
 
     def build() -> None:
         built._values = _named(function())
@@ -138,7 +141,7 @@ def drop(name: str) -> None:
     """
     bench = _bench()
     bench.drop([name])
-    _built.pop((id(bench), name), None)
+    _built.get(bench, {}).pop(name, None)
     _changed(bench)
 
 

@@ -25,7 +25,7 @@ def pages(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a notebook would show: the HTML renderings."""
     made: list[str] = []
 
-    def show(shell: object, lines: Sequence[Line], html: Callable[[], str] | None = None) -> None:
+    def show(shell: object, lines: Sequence[Line], html: Callable[[], str] | None = None, svg: object = None) -> None:
         made.append(Picture(lines, html)._repr_html_())
 
     for name in ("graph.show", "tree.show", "uses.show", "show.display"):

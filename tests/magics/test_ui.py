@@ -16,12 +16,9 @@ from fluidnb_magics import extension
 
 
 @pytest.fixture(autouse=True)
-def names(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Each test has a session of its own, without a shell."""
-    monkeypatch.setattr(extension, "_plain", [])
+def no_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test runs in IPython, even where an earlier one has started it."""
     monkeypatch.setattr(extension, "get_ipython", lambda: None)
-    yield
-    fluid.program.hooks.before_run = None
 
 
 def ops() -> list[str]:

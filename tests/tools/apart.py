@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,9 @@ import fluidnb.distributed  # pytest would create a second module of each that a
 
 @pytest.fixture(autouse=True)
 def apart(doctest_namespace: dict[str, Any]) -> Iterator[None]:
-    """Every test and doctest has new default programs, scope and name counters; examples know fluid and np."""
+    """New default programs, scope, name counters and cells for every test and doctest; examples know fluid and np."""
     doctest_namespace.update(fluid=fluid, np=np)
     with fluid.fresh():
         yield
+        if (extension := sys.modules.get("fluidnb_magics.extension")) is not None:
+            extension.unload()  # the session of cells without a shell, of fluidnb.ui
