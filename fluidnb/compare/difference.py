@@ -74,7 +74,7 @@ def compare(first: str, a: Array, second: str, b: Array, tolerance: Tolerance) -
         return Comparison(first, second, True)
     x, y = a.astype(np.float64), b.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.abs(x - y)
+        apart = np.asarray(np.abs(x - y))  # of two scalars numpy makes a number
     apart[(x == y) | (np.isnan(x) & np.isnan(y))] = 0
     apart[np.isnan(apart)] = np.inf
     finite = np.abs(y[np.isfinite(y)])

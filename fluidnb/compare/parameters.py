@@ -280,7 +280,7 @@ def _pair(name: str, a: Array, partner: str, b: Array, how: str, tolerance: Tole
         return TensorPair(how, found, shapes, kinds, state)
     x, y = a.astype(np.float64), b.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        relative = np.abs(x - y) / np.abs(y)
+        relative = np.asarray(np.abs(x - y) / np.abs(y))
     relative[(x == y) | (np.isnan(x) & np.isnan(y))] = 0
     relative[np.isnan(relative)] = np.inf
     place = np.unravel_index(int(relative.argmax()), relative.shape)

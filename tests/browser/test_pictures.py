@@ -82,7 +82,7 @@ def test_light_and_dark(notebook: Callable[[list[str]], Notebook], shots: Path) 
 
 
 def test_a_folding_listing_searches_without_a_kernel(browser: Any) -> None:
-    """What an exported notebook keeps of %fluid explore and %fluid show --fold."""
+    """Static pictures of %fluid explore and %fluid show --fold in an exported notebook: they fold and search."""
     sequences()
     shown = select(read_program(fluid.default_main_program()), fold=["layers"])
     page = browser.new_page()

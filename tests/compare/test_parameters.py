@@ -109,6 +109,13 @@ def test_strange_values() -> None:
     assert [pair.state for pair in found.pairs if not pair.agrees] == ["differs", "dtype"]
 
 
+def test_tensors_without_axes() -> None:
+    sides = [ParameterFile(title, {"s": np.array(value)}) for title, value in (("a", 1.0), ("b", 2.0))]
+    (pair,) = compare_parameters(*sides).pairs
+    assert pair.state == "differs" and pair.relative == 0.5 and pair.comparison.values == (1.0, 2.0)
+    assert compare_parameters(sides[0], sides[0]).equal
+
+
 def test_bfloat16() -> None:
     kind = pytest.importorskip("ml_dtypes").bfloat16
     a, b = numbers(4).astype(kind), numbers(4)

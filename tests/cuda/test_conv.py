@@ -51,7 +51,7 @@ def test_columns_of_a_few_images_at_a_time(images: int, dtype: Any, monkeypatch:
     one = 2 * 9 * 16 * np.dtype(dtype).itemsize
     monkeypatch.setattr(device_products, "COLUMNS", images * one)
     x, w = pair((3, 2, 4, 4), (3, 2, 3, 3), dtype)
-    assert len(device_products._parts(x, slide([4, 4], [3, 3], [1, 1], [1, 1]))) == -(-3 // images)
+    assert len(device_products.parts_of(x, slide([4, 4], [3, 3], [1, 1], [1, 1]))) == -(-3 // images)
     both_ways("conv2d", x, w, paddings=[1, 1])
     both_ways("conv2d_transpose", *pair((3, 3, 4, 4), (3, 2, 3, 3), dtype), paddings=[1, 1])
 

@@ -1,4 +1,4 @@
-"""What goes wrong on a GPU goes wrong on its emulator backend."""
+"""The emulator backend has the order of work, the errors and the limits of a GPU."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from fluidnb_kernels.cuda_emulator_backend import memory, runtime
 
 
 class Count:
-    """How often something was called.
+    """The number of calls of a function.
 
     Attributes:
         made: the number of calls.

@@ -1,4 +1,4 @@
-"""What goes wrong on a device: no memory, kernels that fail, Ctrl-C; what it leaves behind, and what is said."""
+"""Errors on a device: no memory, kernels that fail, Ctrl-C; the state afterwards, and the messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Training:
         return float(self.exe.run(self.main, feed=feed, fetch_list=[self.loss], scope=self.scope)[0][0])
 
     def values(self) -> dict[str, bytes]:
-        """What its scope holds."""
+        """The bytes of the values in its scope."""
         gc.collect()
         return {name: np.array(v.value).tobytes() for name, v in self.scope.vars.items() if v.value is not None}
 
@@ -256,7 +256,7 @@ def test_work_that_fails_later_is_told_by_whoever_waits(cuda: fluid.CUDAPlace, m
 
 @pytest.mark.parametrize("at", [1, 8, 15])
 def test_ctrl_c_comes_between_operators(cuda: fluid.CUDAPlace, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before graphs are there, a run stops before its next operator; the next run goes on from what is there."""
+    """Without CUDA graphs, a run stops before its next operator; the next run continues with the values so far."""
     monkeypatch.setitem(flags.values, "cuda_graphs", False)
     net, twin = Training(cuda), Training(cuda)
     net.step(), twin.step()

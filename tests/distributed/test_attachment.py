@@ -20,6 +20,7 @@ from fluidnb.distributed.training import Shares, Training
 from fluidnb.errors import FluidError, NotFound
 from fluidnb.terminal.commands import run_command, view
 from fluidnb.viz.base.styled_text import plain
+from fluidnb.viz.saved_page.page import read_page
 from fluidnb.viz.session.html import session_html
 from tests.dap.client import Direct
 from tests.distributed.networks import batches, built, collective, divided, fit_a_line, one_process, shared_table
@@ -268,6 +269,7 @@ def test_lines_typed_into_a_role_of_another_process_run_there(monkeypatch: pytes
     assert "float32" in plain(run_command(session, "print fc_0.tmp_0"))
     with pytest.raises(NotFound, match="No training by several roles runs"):
         run_command(session, "roles")  # of the engine of this process
+    assert "1 step" in read_page(session).facts, "of the other process"
     c = Direct(session, ScriptSources(lambda: parts[0]))
     c.ask("configurationDone")
     c.event("stopped")

@@ -71,10 +71,12 @@ class Watched:
             time.sleep(0.05)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.session.close()
         self.thread.join()
         self.engine.__exit__(None, None, None)
+        if error is not None and self.error is not None:
+            raise self.error from error  # why the training ended
 
     def type(self, line: str) -> str:
         """The output of a line at the prompt."""

@@ -69,6 +69,10 @@ class _Module(types.ModuleType):
         return _Anything("Anything", (), {"__slots__": ()})
 
 
+#: Modules that are another package's, which needs IPython.
+_ABOVE = ("fluidnb.ui",)
+
+
 def _imported(package: str) -> dict[str, str]:
     """Each module of a package, and why it cannot be imported; empty if it can."""
     found = {}
@@ -76,6 +80,8 @@ def _imported(package: str) -> dict[str, str]:
         parts = path.relative_to("/source").with_suffix("").parts
         if parts[-1] != "__main__":
             name = ".".join(parts).removesuffix(".__init__")
+            if name in _ABOVE:
+                continue
             try:
                 importlib.import_module(name)
                 found[name] = ""
@@ -93,7 +99,7 @@ def _said(call: Any) -> str:
 
 
 def _worked_inline() -> list[int]:
-    """What requests of a session append, those of a request among them."""
+    """The numbers that requests append, in order; one request adds another one."""
     from fluidnb.debug.worker import Request, worker_of
 
     worker, done = worker_of(lambda: None, False), list[int]()

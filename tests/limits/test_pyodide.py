@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def pyodide() -> dict[str, Any]:
-    """What `in_pyodide.py` prints."""
+    """The facts that `in_pyodide.py` prints."""
     node, packages = shutil.which("node"), Path(os.environ.get("FLUIDNB_VENVS", ".venvs")) / "node"
     if node is None or not (packages / "node_modules" / "pyodide").is_dir():
         pytest.skip("no Pyodide: `make node` installs it, where node and npm are")

@@ -29,7 +29,7 @@ from tests.magics.test_cells import LOOP, model
 
 
 class Page:
-    """What a page would hear of an explorer.
+    """The messages that a page gets from an explorer.
 
     Args:
         explorer: the explorer.
@@ -53,7 +53,7 @@ class Page:
 
 
 def until(look: Callable[[], Any]) -> Any:
-    """What a function gives as soon as it gives something."""
+    """The first result of a function that is not empty."""
     end = time.monotonic() + 60
     while not (found := look()):
         assert time.monotonic() < end
@@ -131,7 +131,7 @@ def test_a_program_that_changes(session: Session, page: Page) -> None:
 
 
 def _again(session: Session) -> None:
-    """What a notebook's loop does: tells what was put off."""
+    """Sends the updates that were delayed, as the loop of a notebook does."""
     session.run("pass")
 
 

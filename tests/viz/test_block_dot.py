@@ -11,6 +11,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.viz.program.fluid_dot import block_dot
+from tests.viz.test_exports import check_file
 
 L = fluid.layers
 
@@ -51,3 +52,8 @@ def test_graphviz_reads_it() -> None:
     L.fc(L.data("x", [3]), 1)
     graph = block_dot(fluid.default_main_program().global_block(), ["x"])
     subprocess.run(["dot", "-Tsvg"], input=graph, text=True, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_files_that_graphviz_draws(kind: str, tmp_path: Path) -> None:
+    check_file(kind, tmp_path)

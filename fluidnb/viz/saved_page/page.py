@@ -79,9 +79,9 @@ def read_page(
     title = title or ("debug session" if session is not None else picture.title)
     facts = plural(picture.size, "operator")
     data = {"table": packed(table_json(picture)), "sheets": packed(_sheets(picture))}
-    if session is None or session.snapshot.state == "idle":
+    recording = None if session is None else read_recording(session, last)
+    if recording is None:
         return SavedPage(_html(title, facts, data, note), facts)
-    recording = read_recording(session, last)
     data |= {"listing": packed(recording.listing.encode()), "buttons": packed(_buttons())}
     bare = len(_html(title, facts, {**data, "steps": ""}, note).encode())
     if bare + _FACTS > max_bytes:

@@ -75,12 +75,12 @@ class Recording:
     values: list[RecordedValue] = field(default_factory=list)
 
 
-def read_recording(session: Session, last: int | None = None) -> Recording:
-    """Reads the recorded steps of a session, the last ones if a number is given."""
+def read_recording(session: Session, last: int | None = None) -> Recording | None:
+    """Reads the recorded steps of a session, the last ones if a number is given; None before its first run."""
     if session.there is not None:
-        recording: Recording = session.there(read_recording, last)
+        recording: Recording | None = session.there(read_recording, last)
         return recording
-    return session.do(_read, last)
+    return None if session.snapshot.state == "idle" else session.do(_read, last)
 
 
 def sampled(value: RecordedValue, most: int) -> RecordedValue:
