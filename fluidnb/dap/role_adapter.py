@@ -44,8 +44,7 @@ class RoleAdapter:
     ) -> None:
         self.role, self._session, self._emit = role, session, emit
         self._id, self._asking = uuid.uuid4().hex, threading.Lock()
-        for message in settings:
-            self.answer(message, lambda response: None)
+        self._settings = list(settings)  # those that the adapter there does not know yet
         threading.Thread(target=self._follow, name="fluid-role-adapter", daemon=True).start()
 
     def answer(self, message: Message | None, send: Callable[[Message], None]) -> None:
@@ -55,14 +54,21 @@ class RoleAdapter:
             message: the request; None to look for events only.
             send: called with the response.
         """
+        with self._asking:
+            while self._settings:
+                self._ask(self._settings[0], lambda response: None)
+                del self._settings[0]
+            self._ask(message, send)
+
+    def _ask(self, message: Message | None, send: Callable[[Message], None]) -> None:
+        """Ask the adapter there; send its response, then its events."""
         there = self.role.there
         assert there is not None
-        with self._asking:
-            response, events = there(answer, self._id, message)
-            if response is not None:
-                send(response)
-            for event in events:
-                self._emit(event)
+        response, events = there(answer, self._id, message)
+        if response is not None:
+            send(response)
+        for event in events:
+            self._emit(event)
 
     def _follow(self) -> None:
         """Pass on events while the session is in the role."""

@@ -301,7 +301,12 @@ class RayEngine:
         if session.role is not None:
             session.role.leave()
         name = next(known for known, each in roles.items() if each == key)
-        RemoteRole(self, session, name, key).wait()
+        role = RemoteRole(self, session, name, key)
+        try:
+            role.wait()
+        except BaseException:  # it has ended meanwhile: the session is in no role then
+            role.leave()
+            raise
 
     def suspend_deadline(self, suspended: bool) -> None:
         """Let trainers wait for each other without end, while a debug session is in a role."""

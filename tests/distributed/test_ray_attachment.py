@@ -41,10 +41,17 @@ def one_ray() -> Iterator[None]:
 
 
 class Watched:
-    """A training by processes in a thread, a session, and lines typed into it."""
+    """A training by processes in a thread, a session, and lines typed into it.
 
-    def __init__(self, divide: Any, deadline: float = 120.0) -> None:
-        self.feeds = batches(built(fit_a_line, sgd)[0], 120)  # so that it still runs when the session attaches
+    Args:
+        divide: see `networks`.
+        deadline: of the engine.
+        steps: so many that it still runs when the session attaches.
+        ends_early: whether the training ends with the ``with``, before its last step.
+    """
+
+    def __init__(self, divide: Any, deadline: float = 120.0, steps: int = 120, ends_early: bool = False) -> None:
+        self.feeds, self._ends_early, self._over = batches(built(fit_a_line, sgd)[0], steps), ends_early, False
         self.engine, self.session = RayEngine(divide(built(fit_a_line, sgd)), deadline=deadline), Session()
         self.error: BaseException | None = None
         self.parameters: dict[str, Any] = {}
@@ -59,7 +66,7 @@ class Watched:
                 yield feed
 
         try:
-            self.engine.train(slow)
+            self.engine.train(slow, stop=lambda: self._over)
             self.parameters = self.engine.parameters()
         except BaseException as e:
             self.error = e
@@ -73,6 +80,7 @@ class Watched:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.session.close()
+        self._over = self._ends_early
         self.thread.join()
         self.engine.__exit__(None, None, None)
         if error is not None and self.error is not None:
@@ -121,7 +129,7 @@ def test_a_panel_shows_and_steps_a_role() -> None:
             time.sleep(0.05)
         raise AssertionError(f"{words} not in {text}")
 
-    with Watched(divided) as watched:
+    with Watched(divided, steps=1000, ends_early=True) as watched:
         panel, problems = Panel(watched.session), list[str]()
         panel.report = problems.append  # type: ignore[assignment, method-assign]
         panel.handle({"do": "attach", "role": "trainer1"})
@@ -150,7 +158,7 @@ def test_a_panel_shows_and_steps_a_role() -> None:
 
 
 def test_an_editor_shows_and_steps_a_role() -> None:
-    with Watched(divided) as watched:
+    with Watched(divided, steps=1000, ends_early=True) as watched:
         c = Direct(watched.session, ScriptSources(lambda: watched.session.program))
         c.ask("setFunctionBreakpoints", breakpoints=[{"name": "send"}])  # before it is in a role
         assert "→ trainer1" in c.ask("evaluate", expression="attach trainer1", context="repl")["result"]
