@@ -61,7 +61,7 @@ def test_a_walk_both_ways(notebook: Open, shots: Path) -> None:
     panel.root.locator(".fp-frame", has_text="block 0").click()
     panel.value("h").click()
     panel.root.locator(".fp-opened h4", has_text="h").wait_for()
-    before = panel.root.locator(".fp-cells td").first.inner_text()
+    before = panel.root.locator(".fp-cells tr").nth(1).locator("td").first.inner_text()
     panel.page.screenshot(path=shots / "panel_light.png")
     panel.fill("new value", "np.full((16, 10), 0.5)")
     panel.cell_of(0, 0, "0.5")
