@@ -20,6 +20,7 @@ import numpy as np
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug import Session
+from tests.benchmarks.widgets import SCROLL
 from tests.browser import lab
 
 OPERATORS, LAYERS, STEPS, FRAMES, OPENS = 20_000, 2500, 100, 400, 5
@@ -35,19 +36,6 @@ _OPENED = """(selector) => new Promise((done) => {
         requestAnimationFrame(() => setTimeout(() => done(performance.now() - entry.responseEnd)));
     };
     look();
-})"""
-#: The milliseconds of each frame while a listing is scrolled by so many pixels a frame.
-_SCROLL = """([selector, by, frames]) => new Promise((done) => {
-    const rows = document.querySelector(selector), times = [];
-    rows.scrollTop = 0;
-    let last = performance.now();
-    const frame = (now) => {
-        times.push(now - last);
-        last = now;
-        rows.scrollTop += by;
-        times.length > frames ? done(times.slice(1)) : requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
 })"""
 #: Milliseconds from a text in the search box until the frame that shows what it finds.
 _SEARCH = """(text) => new Promise((done) => {
@@ -111,7 +99,7 @@ def opening(page: Any, file: Path, selector: str) -> dict[str, list[int]]:
 
 def scrolling(page: Any, selector: str, pace: int) -> dict[str, float]:
     """Frames a second on average and in the slowest twentieth, and milliseconds of a frame computed."""
-    frames, computed = traced(page, lambda: sorted(page.evaluate(_SCROLL, [selector, pace, FRAMES])))
+    frames, computed = traced(page, lambda: sorted(page.evaluate(SCROLL, [selector, pace, FRAMES])))
     rates = {"frames/s": 1000 / statistics.mean(frames), "slowest of twenty": 1000 / frames[-FRAMES // 20]}
     return {name: round(value, 1) for name, value in (rates | {"computed": computed / FRAMES}).items()}
 

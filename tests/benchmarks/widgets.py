@@ -48,11 +48,10 @@ _WATCH = """() => {
     look();
 }"""
 
-#: Scrolls from top to end, so many pixels a frame, and gives the milliseconds of each frame.
-_SCROLL = """([frames]) => new Promise((done) => {
-    const rows = document.querySelector('.fw-explorer [role=tree]');
-    const times = [];
-    const by = (rows.scrollHeight - rows.clientHeight) / frames;
+#: Scrolls from the top by so many pixels a frame, to the end where that is null; the milliseconds of each frame.
+SCROLL = """([selector, step, frames]) => new Promise((done) => {
+    const rows = document.querySelector(selector), times = [];
+    const by = step ?? (rows.scrollHeight - rows.clientHeight) / frames;
     rows.scrollTop = 0;
     let last = performance.now();
     const frame = (now) => {
@@ -128,7 +127,7 @@ def scrolling(nb: lab.Notebook) -> list[float]:
     Returns:
         The seconds of each frame.
     """
-    return [ms / 1e3 for ms in nb.page.evaluate(_SCROLL, [FRAMES])]
+    return [ms / 1e3 for ms in nb.page.evaluate(SCROLL, [".fw-explorer [role=tree]", None, FRAMES])]
 
 
 def stepping(nb: lab.Notebook) -> list[float]:
