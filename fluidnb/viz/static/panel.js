@@ -114,7 +114,7 @@ function render({ model, el }) {
     edit: (name, text, from) => request("edit", { name, text, frame: from }),
     against: (step) => request("against", { step }),
   });
-  const stops = addable("Breakpoints", "op mul, var loss, nan, when loss.mean() > 3", "add a breakpoint", (text) => request("break", { text }));
+  const stops = addable("Breakpoints", model.get("examples") ?? "op mul, var loss, nan, when loss.mean() > 3", "add a breakpoint", (text) => request("break", { text }));
   const watches = addable("Watches", "a variable, or an expression", "add a watch", (text) => request("watch", { text }));
   const source = sourceLines();
   const marker = cellMarker(model, root);

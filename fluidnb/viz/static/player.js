@@ -69,7 +69,7 @@ class Player {
     this.window = { frame: -1, first: 0, count: 24, part: "" };
     this.open = { name: "", frame: -1, view: null, against: null };
     this.states = new Map(); // number of a scope -> { upTo, values (name -> index) }
-    this.model = new SavedModel({ widget_id: "saved", buttons, listing, code: "", cell: "", note: "", unanswered: "", waits: false, ended: false, roles: [], role: "", opened: null, ...this.traits() }, (message) => this.answer(message));
+    this.model = new SavedModel({ widget_id: "saved", buttons, listing, code: "", cell: "", note: "", unanswered: "", waits: false, ended: false, roles: [], role: "", opened: null, examples: "op mul, var loss, nan", ...this.traits() }, (message) => this.answer(message));
   }
 
   // ---- what is where
