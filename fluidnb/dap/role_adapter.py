@@ -61,7 +61,7 @@ class RoleAdapter:
             self._ask(message, send)
 
     def _ask(self, message: Message | None, send: Callable[[Message], None]) -> None:
-        """Ask the adapter there; send its response, then its events."""
+        """Query the adapter there; send its response, then its events."""
         there = self.role.there
         assert there is not None
         response, events = there(answer, self._id, message)
