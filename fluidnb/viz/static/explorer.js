@@ -233,7 +233,9 @@ function render({ model, el }) {
     rows.redraw();
     active();
     showHits();
+    const hadFocus = card.contains(document.activeElement);
     drawCard();
+    if (hadFocus) card.focus(); // the link that was followed is gone
     markGraph();
   }
 
@@ -284,12 +286,10 @@ function render({ model, el }) {
     back.disabled = present <= 0;
     forth.disabled = present >= past.length - 1;
     const go = (next) => choose(next);
-    const hadFocus = card.contains(document.activeElement);
     if (!chosen) card.replaceChildren(tag("p", { class: "fe-empty p-dim" }, "Select an operator to see its operation, the origin of its inputs and the uses of its outputs."));
     else if ("row" in chosen) card.replaceChildren(opCard(program, chosen.row, sheets.get(program.word(chosen.row, TYPE)), go));
     else if ("variable" in chosen) card.replaceChildren(varCard(program, chosen.v, value, go));
     else card.replaceChildren(cellCard(program, chosen.cell, chosen.rows, go));
-    if (hadFocus) card.focus(); // the link that was followed is gone
   }
 
   // ---- keys
