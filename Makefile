@@ -66,7 +66,7 @@ fuzz: $(VENV)/.ready-test ## random calls, programs, files, cells, messages and 
 
 # Kernels are compiled first, by all cores, and kept; with ARGS each when it is needed. Where pytest-xdist is, WORKERS share the device.
 # SANITIZER=compute-sanitizer runs a few tests under it.
-GPU_TESTS = $(if $(SANITIZER),tests/device/test_programs.py tests/ops/test_reduce.py,--full tests/device tests/ops tests/cuda)
+GPU_TESTS = $(if $(SANITIZER),tests/device/test_programs.py tests/ops/test_reduce.py,--full tests/device tests/ops tests/cuda tests/code_generator/test_cuda.py)
 GPU_WORKERS = $(if $(SANITIZER),,$$($(PYTHON) -c 'import xdist' 2>/dev/null && echo --numprocesses $(WORKERS) --maxprocesses 8))
 test-gpu: ## run golden programs and models, OpTests, kernels, debugger and faults on a GPU, from a plain checkout: numpy, protobuf, pytest and cupy are enough
 ifeq ($(strip $(ARGS)$(SANITIZER)),)

@@ -338,9 +338,8 @@ def all_ops() -> Iterator[OpDef]:
         True
     """
     with _as_before():
-        kernel_packages.load()
-    for name in sorted(registry.ops):
-        yield registry.ops[name]
+        kernel_packages.load()  # by the call itself: some call this only so that all modules are imported
+    return iter([registry.ops[name] for name in sorted(registry.ops)])
 
 
 def kernels_of(type: str) -> list[OpKernelType]:

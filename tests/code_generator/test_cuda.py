@@ -1,4 +1,4 @@
-"""Target ``cuda``: host programs run outside Python on an emulated driver, kernels compile for all architectures."""
+"""Target ``cuda``: host programs run outside Python, kernels compile for all architectures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fluidnb.code_generator import CodeGenerator
 from fluidnb.errors import OpValueError
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import nvrtc
-from tests.code_generator.emulated import EmulatedProgram, parts_of
+from tests.code_generator.cuda_program import CudaProgram, parts_of, same
 from tests.cuda.test_compile import UNUSED
 from tests.tools.sampling import sample
 
@@ -41,8 +41,8 @@ def test_a_classifier(tmp_path: Path) -> None:
     y = layers.fc(layers.fc(x, 16, act="relu"), 3, act="softmax")
     feed = {"x": random(4, 8)}
     [expected] = started().run(feed=feed, fetch_list=[y])
-    [got] = EmulatedProgram(CodeGenerator(feeds=["x"], fetches=[y], target="cuda", batch=4), tmp_path).run(feed)
-    np.testing.assert_array_equal(got, expected)
+    [got] = CudaProgram(CodeGenerator(feeds=["x"], fetches=[y], target="cuda", batch=4), tmp_path).run(feed)
+    same(got, expected)
 
 
 def lenet(classes: int = 10) -> tuple[Any, Any]:
@@ -62,8 +62,8 @@ def test_lenet(tmp_path: Path) -> None:
     pruned = program.prune([scores.name])
     [expected] = exe.run(pruned, feed=feed, fetch_list=[scores.name])
     generator = CodeGenerator(program, ["image"], scores.name, target="cuda", batch=2)
-    [got] = EmulatedProgram(generator, tmp_path).run(feed)
-    np.testing.assert_array_equal(got, expected)
+    [got] = CudaProgram(generator, tmp_path).run(feed)
+    same(got, expected)
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Momentum", "Adam"])
@@ -74,12 +74,12 @@ def test_training_steps(tmp_path: Path, optimizer: str) -> None:
     exe = started()
     feed = {"image": random(3, 1, 28, 28), "label": np.array([[1], [5], [9]])}
     generator = CodeGenerator(feeds=["image", "label"], fetches=[loss], target="cuda", batch=3)
-    program = EmulatedProgram(generator, tmp_path)
+    program = CudaProgram(generator, tmp_path)
     losses = [exe.run(feed=feed, fetch_list=[loss])[0] for _ in range(5)]
     [got] = program.run(feed, times=5)
-    np.testing.assert_array_equal(got, losses[-1])
+    same(got, losses[-1])
     for name, array in program.parameters().items():
-        np.testing.assert_array_equal(array, np.asarray(fluid.global_scope().find_var(name).get_tensor()), name)
+        same(array, np.asarray(fluid.global_scope().find_var(name).get_tensor()), name)
 
 
 @pytest.mark.parametrize("architecture", sample(nvrtc.ARCHITECTURES, 2))
@@ -107,7 +107,7 @@ def test_a_loop_and_a_branch(tmp_path: Path) -> None:
     [expected] = started().run(feed=feed, fetch_list=[total])
     generator = CodeGenerator(feeds=["x"], fetches=[total], target="cuda", batch=2)
     assert "while (is_true(scope_0." in generator.source()
-    np.testing.assert_array_equal(EmulatedProgram(generator, tmp_path).run(feed)[0], expected)
+    same(CudaProgram(generator, tmp_path).run(feed)[0], expected)
 
 
 def test_numbers_that_differ_from_run_to_run(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_numbers_that_differ_from_run_to_run(tmp_path: Path) -> None:
     exe, feed = started(), {"x": np.ones((2, 64), "float32")}
     runs = [exe.run(feed=feed, fetch_list=[y])[0] for _ in range(3)]
     assert not np.array_equal(runs[0], runs[2])
-    program = EmulatedProgram(CodeGenerator(feeds=["x"], fetches=[y], target="cuda", batch=2), tmp_path)
+    program = CudaProgram(CodeGenerator(feeds=["x"], fetches=[y], target="cuda", batch=2), tmp_path)
     for times in (1, 3):
-        np.testing.assert_array_equal(program.run(feed, times)[0], runs[times - 1])
+        same(program.run(feed, times)[0], runs[times - 1])
 
 
 def test_constants_and_embedded_parameters(tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_constants_and_embedded_parameters(tmp_path: Path) -> None:
     [expected] = started().run(feed=feed, fetch_list=[y])
     generator = CodeGenerator(feeds=["x"], fetches=[y], target="cuda", batch=3, embed_weights=True)
     assert "static const float table_table_" in generator.source()
-    program = EmulatedProgram(generator, tmp_path)
+    program = CudaProgram(generator, tmp_path)
     assert not (program.code / "weights.bin").exists()
-    np.testing.assert_array_equal(program.run(feed)[0], expected)
+    same(program.run(feed)[0], expected)
 
 
 def test_build_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,16 +139,17 @@ def test_build_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     feed = {"x": random(1, 4)}
     [expected] = started().run(feed=feed, fetch_list=[y])
     generator = CodeGenerator(feeds=["x"], fetches=[y], target="cuda")
-    program = EmulatedProgram(generator, tmp_path)
+    program = CudaProgram(generator, tmp_path)
     monkeypatch.setenv("CUDA_HOME", str(program.toolkit))
     monkeypatch.setenv("EMULATED_PARTS", str(tmp_path))
-    np.testing.assert_array_equal(generator.run(feed)[0], expected)
+    same(generator.run(feed)[0], expected)
 
 
+@pytest.mark.emulator_backend
 def test_errors_of_the_driver(tmp_path: Path) -> None:
     y = layers.fc(layers.data("x", [4]), 2)
     started()
-    program = EmulatedProgram(CodeGenerator(feeds=["x"], fetches=[y], target="cuda"), tmp_path)
+    program = CudaProgram(CodeGenerator(feeds=["x"], fetches=[y], target="cuda"), tmp_path)
     done = program.execute({"x": random(1, 4)}, EMULATED_MEMORY="16")
     assert done.returncode == 1 and done.stderr == "CUDA: out of memory\n"
     (program.code / "model.cu").unlink()

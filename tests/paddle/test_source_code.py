@@ -9,7 +9,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import nvrtc
-from tests.code_generator.emulated import EmulatedProgram
+from tests.code_generator.cuda_program import CudaProgram
 from tests.paddle.harness import in_paddle, load, require_paddle
 from tests.paddle.test_open import compare
 
@@ -33,7 +33,7 @@ def test_an_exported_model_on_cuda(name: str, tmp_path: Path) -> None:
     model = fluid.open(str(tmp_path / name))
     sizes = {v.name: feeds[v.name].shape for v in model.feeds}
     code = fluid.transpiler.CodeGenerator(model.program, sizes, model.fetches, "cuda", model.scope)
-    found = EmulatedProgram(code, tmp_path / "built").run({v.name: feeds[v.name] for v in model.feeds})
+    found = CudaProgram(code, tmp_path / "built").run({v.name: feeds[v.name] for v in model.feeds})
     compare(found, [wanted[str(i)] for i in range(len(wanted))], 1e-5)
 
 

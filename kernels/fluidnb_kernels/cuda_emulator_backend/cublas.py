@@ -17,7 +17,7 @@ _DTYPES = {CUDA_R_32F: "float32", CUDA_R_64F: "float64", CUDA_R_16F: "float16", 
 class _Handles(threading.local):
     """The cuBLAS handle of a thread: each thread has a separate one."""
 
-    stream = 0
+    stream = math_mode = 0
 
 
 _handles = _Handles()
@@ -26,6 +26,16 @@ _handles = _Handles()
 def setStream(handle: int, stream: int) -> None:
     """Sets the stream of a handle."""
     _handles.stream = stream
+
+
+def getMathMode(handle: int) -> int:
+    """The math mode of a handle."""
+    return _handles.math_mode
+
+
+def setMathMode(handle: int, mode: int) -> None:
+    """Sets the math mode of a handle; products here are always added up in float32."""
+    _handles.math_mode = mode
 
 
 def gemmStridedBatchedEx(

@@ -3,8 +3,9 @@
 // A tensor is [outer, height, inner]; an index names rows of the second dimension. Threads of a block are arranged in rows
 // (y) and along them (x), so that an index is read once for a row and no element costs a division. Taking and putting
 // move each element of the result once in and once out, and aim at the bandwidth of a device copy; W is a word of 1 to
-// 16 bytes. Where several rows meet in one, they are added with atomics: 2 reads and 1 write for an element, in an
-// order that may change from run to run. A number that names no row stops the kernel: there is nothing to give for it.
+// 16 bytes. Where several rows meet in one, they are added in the order of the index, so that a step of training has the
+// same bits every time; in long indexes with atomics, in an order that may change from run to run. A number that names
+// no row stops the kernel: there is nothing to give for it.
 #include "row_grid.cuh"
 
 // The row that a number names; negative ones count from the end where `back` says so.
@@ -47,6 +48,38 @@ __global__ void added(const T* x, const I* index, wide_t<T>* total, long long n,
     if (id == padding) continue;
     wide_t<T>* row = total + (r / n * height + named(id, height, back)) * width;
     ALONG(j, width) add(row + j, up<T>(x[r * width + j]));
+  }
+}
+
+// The same in the order of the index. A block has row o of the first number that names a place, and finds the others:
+// n comparisons for each number, so this is for short indexes.
+template <class T, class I>
+__global__ void added_in_order(const T* x, const I* index, wide_t<T>* total, long long n, long long height,
+                               long long width, int back, long long padding) {
+  __shared__ unsigned same[32];  // for each warp, which of its numbers name the place
+  long long k = blockIdx.x % n, outer = blockIdx.x / n, id = index[k];
+  if (id == padding) return;
+  long long place = named(id, height, back);
+  for (long long start = 0; start < k; start += blockDim.x) {
+    long long at = start + threadIdx.x;
+    if (__syncthreads_or(at < k && index[at] != padding && named(index[at], height, back) == place)) return;
+  }
+  wide_t<T>* row = total + (outer * height + place) * width;
+  for (long long left = blockIdx.y * (long long)blockDim.x; left < width; left += gridDim.y * (long long)blockDim.x) {
+    long long j = left + threadIdx.x;
+    wide_t<T> sum = j < width ? row[j] : wide_t<T>(0);
+    for (long long start = k; start < n; start += blockDim.x) {
+      long long at = start + threadIdx.x;
+      bool hit = at < n && index[at] != padding && named(index[at], height, back) == place;
+      unsigned mask = __ballot_sync(0xffffffffu, hit);
+      if ((threadIdx.x & 31) == 0) same[threadIdx.x >> 5] = mask;
+      __syncthreads();
+      for (int w = 0; w < int(blockDim.x >> 5); ++w)
+        for (unsigned rest = same[w]; rest; rest &= rest - 1)
+          if (j < width) sum += up<T>(x[(outer * n + start + w * 32 + __ffs(rest) - 1) * width + j]);
+      __syncthreads();
+    }
+    if (j < width) row[j] = sum;
   }
 }
 

@@ -8,7 +8,20 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import CTYPES, THREADS, Source, by_rows, cast, ctype, each, of_dtype, typed, vector
+from fluidnb_kernels.cuda import (  # fmt: skip
+    BLOCKS,
+    CTYPES,
+    THREADS,
+    Source,
+    block_of,
+    by_rows,
+    cast,
+    ctype,
+    each,
+    of_dtype,
+    typed,
+    vector,
+)
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS, fill
 
@@ -21,12 +34,14 @@ _INDEXES = ("int", "long long")
 _CONDITIONS = tuple(CTYPES[d] for d in ("bool", "int32", "int64", "float32", "float64"))
 #: Elements of a block that looks for hits, and threads of the one block that adds up what the others found.
 _CHUNK, _SCANNERS = 1024, 256
+#: How many comparisons of numbers an addition in order may cost, those of 4,096 rows, and how many a block makes at least.
+_COMPARISONS, _AT_ONCE = 1 << 24, 256
 
 
 _NARROW = [word for size, word in WORDS.items() if size <= 8]
 CUDA = Source(__file__, "row_indexing.cu", typed(
     ("before coordinates",), ("claimed numbered", _INDEXES), ("taken put blanked chosen", WORDS.values(), _INDEXES),
-    ("hot along_taken along_put", _NARROW, _INDEXES), ("added along_added", SUMMED, _INDEXES),
+    ("hot along_taken along_put", _NARROW, _INDEXES), ("added added_in_order along_added", SUMMED, _INDEXES),
     ("either only", _NARROW), ("hits found", _CONDITIONS),
 ))  # fmt: skip
 
@@ -74,13 +89,18 @@ def take(
 def add(
     b: Binder, x: Array, index: Array, total: Array, sides: Sequence[int], back: bool = False, padding: int = NONE
 ) -> None:
-    """Emit ``total[o, index[k]] += x[o, k]``; half precision is added up in float32 and rounded once."""
+    """Emit ``total[o, index[k]] += x[o, k]``, short indexes in order; half precision is added up in float32."""
     outer, height, inner = sides
     index, n, wide = numbers(b, index), index.size, _wide(b, total)
     _holds("adding rows", (total, outer * height * inner), (x, outer * n * inner))
     counts = [np.int64(v) for v in (n, height, inner)]
-    name = f"added<{ctype(x.dtype)}, {ctype(index.dtype)}>"
-    by_rows(b, CUDA, name, outer * n, inner, x, index, wide, *counts, np.int32(back), np.int64(padding))
+    types, settings = f"<{ctype(x.dtype)}, {ctype(index.dtype)}>", (np.int32(back), np.int64(padding))
+    if n == 1 or outer * n * max(n, _AT_ONCE) > _COMPARISONS:
+        by_rows(b, CUDA, f"added{types}", outer * n, inner, x, index, wide, *counts, *settings)
+    elif x.size:
+        block = block_of(max(n, inner))
+        grid = outer * n, min(-(-inner // block[0]), BLOCKS)
+        b(CUDA[f"added_in_order{types}"], grid, block, 0, x, index, wide, *counts, *settings)
     _settle(b, wide, total)
 
 

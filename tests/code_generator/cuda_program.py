@@ -1,7 +1,8 @@
-"""Generated CUDA programs on the emulator: built against an emulated driver, run outside Python."""
+"""Generated CUDA programs run outside Python: built against an emulated driver, on a GPU against CUDA's own."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import fluidnb as fluid
 from fluidnb.code_generator import CodeGenerator
 from fluidnb.code_generator.generator import read_fetches, write_feeds
+from fluidnb.memory import flags
 from fluidnb_kernels.cuda.nvrtc import _headers
 from fluidnb_kernels.emulator.compiler import build
 from fluidnb_kernels.emulator.translate import translate
@@ -43,8 +45,21 @@ def toolkit(folder: Path) -> Path:
     return folder
 
 
-class EmulatedProgram:
-    """A generated CUDA program, built against the emulated driver.
+def on_gpu() -> bool:
+    """Whether the tests run on a GPU."""
+    return bool(flags.values["cuda_backend"] == "cupy")
+
+
+def same(got: Any, expected: Any, what: str = "") -> None:
+    """Assert that a program has the executor's bits; on a GPU its numbers, since cuBLAS adds in another order."""
+    if on_gpu():
+        np.testing.assert_allclose(got, expected, 1e-4, 1e-5, err_msg=what)
+    else:
+        np.testing.assert_array_equal(got, expected, what)
+
+
+class CudaProgram:
+    """A generated CUDA program, built.
 
     Args:
         generator: what is built.
@@ -55,13 +70,17 @@ class EmulatedProgram:
         self.generator, self.code = generator, folder / "code"
         folder.mkdir(exist_ok=True)
         generator.save(self.code)
-        for part, (text, names) in enumerate(parts_of(generator)):
+        self.toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) if on_gpu() else self._emulated(folder)
+        words = ["make", "-s", f"CUDA={self.toolkit}", "CFLAGS=-O1 -Werror -Wshadow"]
+        subprocess.run(words, cwd=self.code, check=True, timeout=300)
+
+    def _emulated(self, folder: Path) -> Path:
+        """Compile the kernels for the emulated driver, which is in the folder that this gives."""
+        for part, (text, names) in enumerate(parts_of(self.generator)):
             library = build(translate(text, "model.cu", names))
             shutil.copy(library, folder / f"part{part}.so")
             (folder / f"part{part}.txt").write_text("\n".join(names) + "\n")
-        self.toolkit = toolkit(folder / "cuda")
-        words = ["make", "-s", f"CUDA={self.toolkit}", "CFLAGS=-O1 -Werror -Wshadow"]
-        subprocess.run(words, cwd=self.code, check=True, timeout=300)
+        return toolkit(folder / "cuda")
 
     def execute(self, feed: Mapping[str, Any], times: int = 1, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the program as a process that runs the model so often."""
@@ -72,7 +91,7 @@ class EmulatedProgram:
         return subprocess.run(
             [self.code / "model", self.code / "weights.bin", folder / "in", folder / "out", str(times)],
             capture_output=True, text=True, timeout=300, check=False,
-            env={"EMULATED_PARTS": str(folder), **environment},
+            env={**os.environ, "EMULATED_PARTS": str(folder), **environment},
         )  # fmt: skip
 
     def run(self, feed: Mapping[str, Any], times: int = 1) -> list[np.ndarray]:
@@ -80,7 +99,6 @@ class EmulatedProgram:
         done = self.execute(feed, times)
         assert done.returncode == 0, done.stderr
         return read_fetches(self.generator._text, str(self.code.parent / "out"))
-
 
     def parameters(self) -> dict[str, np.ndarray]:
         """The parameters that a training step has written."""
