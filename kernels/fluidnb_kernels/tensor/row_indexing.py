@@ -8,7 +8,7 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import (  # fmt: skip
+from fluidnb_kernels.cuda import (
     BLOCKS,
     CTYPES,
     THREADS,
@@ -34,7 +34,7 @@ _INDEXES = ("int", "long long")
 _CONDITIONS = tuple(CTYPES[d] for d in ("bool", "int32", "int64", "float32", "float64"))
 #: Elements of a block that looks for hits, and threads of the one block that adds up what the others found.
 _CHUNK, _SCANNERS = 1024, 256
-#: How many comparisons of numbers an addition in order may cost, those of 4,096 rows, and how many a block makes at least.
+#: How many comparisons of numbers an addition in order may cost, those of 4,096 rows; how many a block makes at least.
 _COMPARISONS, _AT_ONCE = 1 << 24, 256
 
 
