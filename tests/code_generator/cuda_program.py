@@ -68,7 +68,7 @@ class CudaProgram:
 
     def __init__(self, generator: CodeGenerator, folder: Path) -> None:
         self.generator, self.code = generator, folder / "code"
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         generator.save(self.code)
         self.toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) if on_gpu() else self._emulated(folder)
         words = ["make", "-s", f"CUDA={self.toolkit}", "CFLAGS=-O1 -Werror -Wshadow"]

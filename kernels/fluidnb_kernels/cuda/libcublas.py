@@ -10,12 +10,15 @@ from typing import Any
 
 CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F = 68, 70
 CUBLAS_GEMM_DEFAULT = -1
+CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
 
 _POINTER, _INT, _LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
 _MATRIX = [_POINTER, _INT, _INT, _LONG]  # address, type, leading dimension, stride
 #: function -> the types of its arguments, as cublas_api.h has them
 ARGUMENTS = {
     "cublasSetStream_v2": [_POINTER, _POINTER],
+    "cublasGetMathMode": [_POINTER, _POINTER],
+    "cublasSetMathMode": [_POINTER, _INT],
     "cublasGemmStridedBatchedEx": [
         _POINTER, *[_INT] * 5, _POINTER, *_MATRIX, *_MATRIX, _POINTER, *_MATRIX, *[_INT] * 3,
     ],
@@ -39,6 +42,18 @@ def _function(name: str) -> Any:
 def setStream(handle: int, stream: int) -> None:
     """Sets the stream of a handle."""
     _cupys().check_status(_function("cublasSetStream_v2")(handle, stream))
+
+
+def getMathMode(handle: int) -> int:
+    """The math mode of a handle."""
+    mode = _INT()
+    _cupys().check_status(_function("cublasGetMathMode")(handle, ctypes.addressof(mode)))
+    return mode.value
+
+
+def setMathMode(handle: int, mode: int) -> None:
+    """Sets the math mode of a handle."""
+    _cupys().check_status(_function("cublasSetMathMode")(handle, mode))
 
 
 def gemmStridedBatchedEx(

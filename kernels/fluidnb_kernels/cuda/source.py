@@ -42,6 +42,8 @@ class Source:
         found = self._functions.get(name)
         if found is None:
             if name not in self.kernels:
+                del self.kernels  # the operators of modules that were imported since may have kernels here
+            if name not in self.kernels:
                 raise NotFound(f"{self.path.name} has no kernel {name}.", received=name, hint=near(name, self.kernels))
             found = self._functions[name] = Function(self, name)
         return found

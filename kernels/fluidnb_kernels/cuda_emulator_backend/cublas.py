@@ -11,6 +11,7 @@ from fluidnb_kernels.cuda_emulator_backend.streams import streams
 CUBLAS_OP_N, CUBLAS_OP_T = 0, 1
 CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F = 68, 70
 CUBLAS_GEMM_DEFAULT = -1
+CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
 _DTYPES = {CUDA_R_32F: "float32", CUDA_R_64F: "float64", CUDA_R_16F: "float16", CUDA_R_16BF: "bfloat16"}
 
 

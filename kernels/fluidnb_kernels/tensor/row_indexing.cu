@@ -3,9 +3,9 @@
 // A tensor is [outer, height, inner]; an index names rows of the second dimension. Threads of a block are arranged in rows
 // (y) and along them (x), so that an index is read once for a row and no element costs a division. Taking and putting
 // move each element of the result once in and once out, and aim at the bandwidth of a device copy; W is a word of 1 to
-// 16 bytes. Where several rows meet in one, they are added in the order of the index, so that a step of training has the
-// same bits every time; in long indexes with atomics, in an order that may change from run to run. A number that names
-// no row stops the kernel: there is nothing to give for it.
+// 16 bytes. Where several rows meet in one, they are added in an order that the index fixes, so that a step of training
+// has the same bits every time; in long indexes with atomics, in an order that may change from run to run. A number that
+// names no row stops the kernel: there is nothing to give for it.
 #include "row_grid.cuh"
 
 // The row that a number names; negative ones count from the end where `back` says so.
@@ -51,35 +51,37 @@ __global__ void added(const T* x, const I* index, wide_t<T>* total, long long n,
   }
 }
 
-// The same in the order of the index. A block has row o of the first number that names a place, and finds the others:
-// n comparisons for each number, so this is for short indexes.
+// The same in an order that depends on the index alone. A block has row o of the first number that names a place and
+// finds the others, each warp in its share of the index: n comparisons for each number, so this is for short indexes.
 template <class T, class I>
 __global__ void added_in_order(const T* x, const I* index, wide_t<T>* total, long long n, long long height,
                                long long width, int back, long long padding) {
-  __shared__ unsigned same[32];  // for each warp, which of its numbers name the place
+  __shared__ wide_t<T> sums[8][32];
+  int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
   long long k = blockIdx.x % n, outer = blockIdx.x / n, id = index[k];
   if (id == padding) return;
   long long place = named(id, height, back);
-  for (long long start = 0; start < k; start += blockDim.x) {
-    long long at = start + threadIdx.x;
-    if (__syncthreads_or(at < k && index[at] != padding && named(index[at], height, back) == place)) return;
-  }
-  wide_t<T>* row = total + (outer * height + place) * width;
-  for (long long left = blockIdx.y * (long long)blockDim.x; left < width; left += gridDim.y * (long long)blockDim.x) {
-    long long j = left + threadIdx.x;
-    wide_t<T> sum = j < width ? row[j] : wide_t<T>(0);
-    for (long long start = k; start < n; start += blockDim.x) {
-      long long at = start + threadIdx.x;
+  bool earlier = false;
+  for (long long at = threadIdx.x; at < k && !earlier; at += blockDim.x)
+    earlier = index[at] != padding && named(index[at], height, back) == place;
+  if (__syncthreads_or(earlier)) return;
+  for (long long left = blockIdx.y * 32LL; left < width; left += gridDim.y * 32LL) {
+    long long j = left + lane;
+    wide_t<T> sum = 0;
+    for (long long start = k + warp * 32; start < n; start += blockDim.x) {
+      long long at = start + lane;
       bool hit = at < n && index[at] != padding && named(index[at], height, back) == place;
-      unsigned mask = __ballot_sync(0xffffffffu, hit);
-      if ((threadIdx.x & 31) == 0) same[threadIdx.x >> 5] = mask;
-      __syncthreads();
-      for (int w = 0; w < int(blockDim.x >> 5); ++w)
-        for (unsigned rest = same[w]; rest; rest &= rest - 1)
-          if (j < width) sum += up<T>(x[(outer * n + start + w * 32 + __ffs(rest) - 1) * width + j]);
-      __syncthreads();
+      for (unsigned rest = __ballot_sync(0xffffffffu, hit); rest; rest &= rest - 1)
+        if (j < width) sum += up<T>(x[(outer * n + start + __ffs(rest) - 1) * width + j]);
     }
-    if (j < width) row[j] = sum;
+    sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp == 0 && j < width) {
+      sum = total[(outer * height + place) * width + j];
+      for (int w = 0; w < warps; ++w) sum += sums[w][lane];
+      total[(outer * height + place) * width + j] = sum;
+    }
+    __syncthreads();
   }
 }
 

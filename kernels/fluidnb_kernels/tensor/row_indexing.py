@@ -36,6 +36,8 @@ _CONDITIONS = tuple(CTYPES[d] for d in ("bool", "int32", "int64", "float32", "fl
 _CHUNK, _SCANNERS = 1024, 256
 #: How many comparisons of numbers an addition in order may cost, those of 4,096 rows; how many a block makes at least.
 _COMPARISONS, _AT_ONCE = 1 << 24, 256
+#: Columns that a block of additions in order has at a time.
+_LANES = 32
 
 
 _NARROW = [word for size, word in WORDS.items() if size <= 8]
@@ -89,7 +91,7 @@ def take(
 def add(
     b: Binder, x: Array, index: Array, total: Array, sides: Sequence[int], back: bool = False, padding: int = NONE
 ) -> None:
-    """Emit ``total[o, index[k]] += x[o, k]``, short indexes in order; half precision is added up in float32."""
+    """Emit ``total[o, index[k]] += x[o, k]``, short indexes in a fixed order; half precision is added up in float32."""
     outer, height, inner = sides
     index, n, wide = numbers(b, index), index.size, _wide(b, total)
     _holds("adding rows", (total, outer * height * inner), (x, outer * n * inner))
@@ -98,9 +100,8 @@ def add(
     if n == 1 or outer * n * max(n, _AT_ONCE) > _COMPARISONS:
         by_rows(b, CUDA, f"added{types}", outer * n, inner, x, index, wide, *counts, *settings)
     elif x.size:
-        block = block_of(max(n, inner))
-        grid = outer * n, min(-(-inner // block[0]), BLOCKS)
-        b(CUDA[f"added_in_order{types}"], grid, block, 0, x, index, wide, *counts, *settings)
+        grid = outer * n, min(-(-inner // _LANES), max(1, BLOCKS // (outer * n)))
+        b(CUDA[f"added_in_order{types}"], grid, block_of(n), 0, x, index, wide, *counts, *settings)
     _settle(b, wide, total)
 
 
