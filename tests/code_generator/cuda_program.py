@@ -50,10 +50,10 @@ def on_gpu() -> bool:
     return bool(flags.values["cuda_backend"] == "cupy")
 
 
-def same(got: Any, expected: Any, what: str = "") -> None:
+def same(got: Any, expected: Any, what: str = "", atol: float = 1e-5) -> None:
     """Assert that a program has the executor's bits; on a GPU its numbers, since cuBLAS adds in another order."""
     if on_gpu():
-        np.testing.assert_allclose(got, expected, 1e-4, 1e-5, err_msg=what)
+        np.testing.assert_allclose(got, expected, 1e-4, atol, err_msg=what)
     else:
         np.testing.assert_array_equal(got, expected, what)
 

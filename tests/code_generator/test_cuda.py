@@ -78,8 +78,10 @@ def test_training_steps(tmp_path: Path, optimizer: str) -> None:
     losses = [exe.run(feed=feed, fetch_list=[loss])[0] for _ in range(5)]
     [got] = program.run(feed, times=5)
     same(got, losses[-1])
+    # on a GPU the last digits of gradients near 0 decide about whole steps of Adam
+    atol = 0.05 if optimizer == "Adam" else 1e-5
     for name, array in program.parameters().items():
-        same(array, np.asarray(fluid.global_scope().find_var(name).get_tensor()), name)
+        same(array, np.asarray(fluid.global_scope().find_var(name).get_tensor()), name, atol)
 
 
 @pytest.mark.parametrize("architecture", sample(nvrtc.ARCHITECTURES, 2))

@@ -26,7 +26,7 @@ __global__ void softmax(const T* x, T* y, long long lines, int n, int way) {
 }
 
 template <class T, int N, int K>
-__global__ void softmax_grad(const T* y, const T* g, T* dx, long long lines, int n, int way) {
+__global__ void TWO_HELD softmax_grad(const T* y, const T* g, T* dx, long long lines, int n, int way) {
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
     const int count = line < lines ? n : 0;

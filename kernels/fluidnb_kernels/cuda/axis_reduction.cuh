@@ -30,7 +30,7 @@ __global__ void fold(const T* x, const T* y, U* out, double a, long long whole, 
       long long piece = line / inner, from = pieces > 1 ? piece % pieces * n : 0;
       long long at = (pieces > 1 ? piece / pieces : piece) * whole * inner + from * inner + line % inner;
       long long size = whole - from < n ? whole - from : n;
-#pragma unroll 4
+#pragma unroll 16  // with 4 an H100 read at 80 % of a copy's speed, with 16 at 86 %
       EACH_MEMBER(k, size, way) {
         long long i = at + k * inner;
         s = F::with::both(s, F::of(up<T>(x[i]), F::two ? up<T>(y[i]) : C(0), C(a)));

@@ -27,17 +27,25 @@ def held_types(dtype: Any) -> Iterator[str]:
         yield f"{ctype(dtype)}, {wide}, {elements // wide}"
 
 
-def held_rows(b: Binder, source: Source, kernel: str, rows: int, n: int, arrays: tuple[Any, ...], *args: Any) -> bool:
-    """Emit a launch in which a warp or a block has each row in registers, if rows fit; gives whether they do."""
+def held_rows(
+    b: Binder, source: Source, kernel: str, rows: int, n: int, arrays: tuple[Any, ...], *args: Any, two: bool = False,
+    most: int = _MOST,
+) -> bool:  # fmt: skip
+    """Emit a launch in which a warp or a block has each row in registers, if rows fit; gives whether they do.
+
+    Args:
+        two: whether rows of two operands are held; a warp holds short ones alone, so that registers suffice for many.
+        most: blocks of the grid.
+    """
     dtype = arrays[0].dtype
     wide = vector(*arrays)
-    way = WARPS if n <= 32 * _many(dtype) else BLOCKS
+    way = WARPS if n <= 32 * (_FEW if two else _many(dtype)) else BLOCKS
     team = 32 if way == WARPS else 32 * TEAM
     if wide == 1 or n % wide or not _LEAST <= n <= team * _many(dtype):
         return False
     if rows:
         elements = _FEW if n <= team * _FEW else _many(dtype)
-        blocks = min(_MOST, -(-rows // at_once(way)))
+        blocks = min(most, -(-rows // at_once(way)))
         name = f"{kernel}<{ctype(dtype)}, {wide}, {elements // wide}>"
         b(source[name], (blocks,), (32, TEAM), 0, *args, np.int64(rows), np.int32(n), np.int32(way))
     return True

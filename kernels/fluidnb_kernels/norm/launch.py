@@ -107,10 +107,10 @@ class Lines:
         sizes = map(np.int64, (self.lines, self.n, self.groups, self.inner))
         b(CUDA[f"{kernel}<{ctype(like.dtype)}>"], (blocks,), (32, TEAM), 0, *args, *sizes, np.int32(way))
 
-    def _held(self, b: Binder, kernel: str, arrays: tuple[Array, ...], *args: Any) -> bool:
+    def _held(self, b: Binder, kernel: str, arrays: tuple[Array, ...], *args: Any, two: bool = False) -> bool:
         """Emit a launch that holds lines in registers, where they are rows that allow it."""
         plain = self.groups == self.inner == 1 and not self.last
-        return plain and held_rows(b, ROWS, kernel, self.lines, self.n, arrays, *args)
+        return plain and held_rows(b, ROWS, kernel, self.lines, self.n, arrays, *args, two=two)
 
     def forward(self, b: Binder, mean: str, spread: str, inverse: bool = False) -> None:
         """Emit a normalisation of X with Scale and Bias."""
@@ -131,7 +131,7 @@ class Lines:
         if dx is not None and dx.size:
             flags, factors = np.int32(self.flags(scale is not None, False)), mean if scale is None else scale
             args = x, g, mean, inverse, factors, dx, flags
-            if not self._held(b, "row_grad", (x, g, factors, dx), *args):
+            if not self._held(b, "row_grad", (x, g, factors, dx), *args, two=True):
                 self._launch(b, "line_grad", x, *args)
         if b["Scale@GRAD"] is None and b["Bias@GRAD"] is None:
             return

@@ -8,7 +8,7 @@
 enum { SCALE = 1, BIAS = 2, INVERSE = 8 };  // flags, as Python numbers them
 
 template <class T, int N, int K>
-__global__ void row_norm(const T* x, const wide_t<T>* scale, const wide_t<T>* bias, T* y, wide_t<T>* mean,
+__global__ void ONE_HELD row_norm(const T* x, const wide_t<T>* scale, const wide_t<T>* bias, T* y, wide_t<T>* mean,
                          wide_t<T>* spread, int flags, double epsilon, long long lines, int n, int way) {
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {
@@ -44,7 +44,7 @@ __global__ void row_norm(const T* x, const wide_t<T>* scale, const wide_t<T>* bi
 }
 
 template <class T, int N, int K>
-__global__ void row_grad(const T* x, const T* g, const wide_t<T>* mean, const wide_t<T>* inverse, const wide_t<T>* scale,
+__global__ void TWO_HELD row_grad(const T* x, const T* g, const wide_t<T>* mean, const wide_t<T>* inverse, const wide_t<T>* scale,
                          T* dx, int flags, long long lines, int n, int way) {
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) {

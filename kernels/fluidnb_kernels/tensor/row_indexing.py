@@ -34,8 +34,8 @@ _INDEXES = ("int", "long long")
 _CONDITIONS = tuple(CTYPES[d] for d in ("bool", "int32", "int64", "float32", "float64"))
 #: Elements of a block that looks for hits, and threads of the one block that adds up what the others found.
 _CHUNK, _SCANNERS = 1024, 256
-#: How many comparisons of numbers an addition in order may cost, those of 4,096 rows; how many a block makes at least.
-_COMPARISONS, _AT_ONCE = 1 << 24, 256
+#: How many comparisons of numbers an addition in order may cost, those of 2,048 rows; how many a block makes at least.
+_COMPARISONS, _AT_ONCE = 1 << 22, 256
 #: Columns that a block of additions in order has at a time.
 _LANES = 32
 
@@ -100,7 +100,7 @@ def add(
     if n == 1 or outer * n * max(n, _AT_ONCE) > _COMPARISONS:
         by_rows(b, CUDA, f"added{types}", outer * n, inner, x, index, wide, *counts, *settings)
     elif x.size:
-        grid = outer * n, min(-(-inner // _LANES), max(1, BLOCKS // (outer * n)))
+        grid = outer * n, min(-(-inner // _LANES), BLOCKS)
         b(CUDA[f"added_in_order{types}"], grid, block_of(n), 0, x, index, wide, *counts, *settings)
     _settle(b, wide, total)
 
