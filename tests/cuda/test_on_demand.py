@@ -20,7 +20,8 @@ for type in ("relu", "gelu"):
     desc, scope = OpDesc(type, {"X": ["X"]}, {"Out": ["Out"]}, {}), Scope()
     check_desc(get_op(type), desc)
     scope.var("X").value = LoDTensor(np.zeros((1, 2), "float32"))
-    print([function.source.path.name for function, *_ in Binder(LoweredOp(desc, 0, 0), OnDevice(Clock(1)), scope).bind()])
+    calls = Binder(LoweredOp(desc, 0, 0), OnDevice(Clock(1)), scope).bind()
+    print([function.source.path.name for function, *_ in calls])
 """
 
 
