@@ -65,14 +65,14 @@ fuzz: $(VENV)/.ready-test ## random calls, programs, files, cells, messages and 
 	@PYTHONPATH=.:kernels:magics $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(ARGS)
 
 # Kernels are compiled first, by all cores, and kept; with ARGS each when it is needed. Where pytest-xdist is, WORKERS share the device.
-# SANITIZER=compute-sanitizer runs a few tests under it.
+# SANITIZER=compute-sanitizer runs a few tests under it; some ask for too much memory, which is not an error of kernels.
 GPU_TESTS = $(if $(SANITIZER),tests/device/test_programs.py tests/ops/test_reduce.py,--full tests/device tests/ops tests/cuda tests/code_generator/test_cuda.py)
 GPU_WORKERS = $(if $(SANITIZER),,$$($(PYTHON) -c 'import xdist' 2>/dev/null && echo --numprocesses $(WORKERS) --maxprocesses 8))
 test-gpu: ## run golden programs and models, OpTests, kernels, debugger and faults on a GPU, from a plain checkout: numpy, protobuf, pytest and cupy are enough
 ifeq ($(strip $(ARGS)$(SANITIZER)),)
 	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.compiled
 endif
-	@$(if $(SANITIZER),$(SANITIZER) --error-exitcode 1) $(PYTHON) -m pytest -c tests/gpu/gpu.ini --rootdir . $(GPU_WORKERS) $(PYTEST_ARGS) $(GPU_TESTS)
+	@$(if $(SANITIZER),$(SANITIZER) --error-exitcode 1 --report-api-errors no) $(PYTHON) -m pytest -c tests/gpu/gpu.ini --rootdir . $(GPU_WORKERS) $(PYTEST_ARGS) $(GPU_TESTS)
 
 bench-gpu: ## measure bandwidths, training steps beside torch and launches on a GPU; ARGS="bandwidth|models|launches" chooses
 	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.bench $(ARGS)

@@ -14,6 +14,7 @@ import pytest
 
 from fluidnb.errors import OpTypeError
 from fluidnb.memory import flags
+from fluidnb.op import all_ops
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import sources
 from fluidnb_kernels.cuda_emulator_backend.streams import Graph
@@ -166,6 +167,7 @@ class Broken:
 @needs_emulator
 def test_kernels_are_compiled_and_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(flags.values, "cuda_backend", "emulator")
+    all_ops()
     (file,) = [source for source in sources if source.path.stem == "counts"]
     assert compiled.main(["counts"]) == 0
     assert f"compiled {len(file.kernels)} of {len(file.kernels)} kernels in " in capsys.readouterr().out
@@ -185,7 +187,7 @@ def test_kernels_are_compiled_and_counted(monkeypatch: pytest.MonkeyPatch, capsy
     [
         ((), ("-m tests.gpu.compiled", "--full tests/device tests/ops tests/cuda", "import xdist"), ("sanitizer",)),
         (("ARGS=-R mul_op -V",), ("-R mul_op -v --full tests/device",), ("tests.gpu.compiled",)),
-        (("SANITIZER=compute-sanitizer",), ("compute-sanitizer --error-exitcode 1 python3 -m pytest",),
+        (("SANITIZER=compute-sanitizer",), ("compute-sanitizer --error-exitcode 1 --report-api-errors no python3 -m pytest",),
          ("tests.gpu.compiled", "--full", "xdist")),
     ],
 )  # fmt: skip
