@@ -187,7 +187,8 @@ def test_kernels_are_compiled_and_counted(monkeypatch: pytest.MonkeyPatch, capsy
     [
         ((), ("-m tests.gpu.compiled", "--full tests/device tests/ops tests/cuda", "import xdist"), ("sanitizer",)),
         (("ARGS=-R mul_op -V",), ("-R mul_op -v --full tests/device",), ("tests.gpu.compiled",)),
-        (("SANITIZER=compute-sanitizer",), ("compute-sanitizer --error-exitcode 1 --report-api-errors no python3 -m pytest",),
+        (("SANITIZER=compute-sanitizer",),
+         ("compute-sanitizer --error-exitcode 1 --report-api-errors no python3 -m pytest",),
          ("tests.gpu.compiled", "--full", "xdist")),
     ],
 )  # fmt: skip
