@@ -56,6 +56,8 @@ class CodeGenerator:
         batch: the size of a declared -1; the number of sequences in feeds that have any. Such a feed needs sizes, its
             most rows first: ``feeds={"words": [40, 1]}``.
         embed_weights: whether the parameters are written into the source; else they are in ``weights.bin``.
+        steps: elements that an array of tensors has at most, and iterations of a loop with a gradient; programs with
+            such arrays or loops need it.
 
     Raises:
         OpValueError: operators without C code, all listed; a variable whose size is not known.
@@ -73,7 +75,7 @@ class CodeGenerator:
 
     def __init__(
         self, program: Program | None = None, feeds: Feeds = (), fetches: Fetches = (), target: str = "c",
-        scope: Scope | None = None, batch: int = 1, embed_weights: bool = False,
+        scope: Scope | None = None, batch: int = 1, embed_weights: bool = False, steps: int = 0,
     ) -> None:  # fmt: skip
         if target not in TARGETS:
             raise OpValueError(
@@ -81,7 +83,7 @@ class CodeGenerator:
                 hint=near(target, TARGETS),
             )  # fmt: skip
         self._target = target
-        self._batch, self._embeds = batch, embed_weights
+        self._batch, self._embeds, self._steps = batch, embed_weights, steps
         self._scope = scope
         self._ready: ModelText | None = None
         self._folder: str | None = None
@@ -114,7 +116,7 @@ class CodeGenerator:
         self._scope = global_scope() if scope is None else scope
         on_cuda = self._target == "cuda"
         functions = CudaFunctions(seed=program.random_seed or 1) if on_cuda else Functions()
-        plan = planned(whole, shapes, names, self._batch, functions)
+        plan = planned(whole, shapes, names, self._batch, functions, self._steps)
         values = self._values(plan) if self._embeds else None
         title = f"{comment(', '.join(names))} of {comment(', '.join(shapes)) or 'nothing'}"
         self._ready = (CudaText if on_cuda else ModelText)(plan, title, values)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from fluidnb.code_generator.functions import Variable, number
+from fluidnb.code_generator.loop_text import LoopText
+from fluidnb.code_generator.loops import ON_ARRAYS
 from fluidnb.code_generator.names import Names, comment
 from fluidnb.code_generator.plan import Call, Plan
 from fluidnb.program.pseudo_code import op_code
@@ -36,6 +38,7 @@ class ModelText:
     def __init__(self, plan: Plan, title: str, embedded: Mapping[str, np.ndarray] | None) -> None:
         self.plan, self.title, self.embedded = plan, title, embedded
         self.names = Names()
+        self._loops = LoopText(plan, self.names, self._at)
         self.entry = "model_train_step" if plan.trains else "model_run"
         for name in plan.variables:
             self.names[name]
@@ -89,6 +92,7 @@ class ModelText:
         yield f"// {comment(self.title)}\n//\n"
         yield "// Written by fluidnb. Each operator is a function; block_0 calls them in order.\n"
         yield '#include "model.h"\n\n#include <math.h>\n#include <stddef.h>\n#include <string.h>\n'
+        yield "#include <stdlib.h>\n" if self.plan.steps else ""
         yield "#include <tgmath.h>\n#ifndef MODEL_SMALL\n#include <stdio.h>\n#endif\n"
         if any("USE_CBLAS" in text for text in self.plan.functions.texts.values()):
             yield "#ifdef USE_CBLAS\n#include <cblas.h>\n#endif\n"
@@ -104,6 +108,7 @@ class ModelText:
             yield '#ifdef MODEL_SMALL\n#error "parameters have to be in the source: generate it with --embed-weights"\n'
             yield "#endif\n"
         yield from self._scopes()
+        yield from self._loops.memory()
         yield from self._operators()
         yield from self._entry()
         if self.plan.parameters and not self._is_constant:
@@ -125,7 +130,9 @@ class ModelText:
         for index in sorted(self.plan.calls, reverse=True):
             yield f"static void block_{index}(void);\n"
         for index in sorted(self.plan.calls, reverse=True):
+            yield from self._loops.keepers(index)
             yield f"\nstatic void block_{index}(void) {{\n"
+            yield from self._loops.emptied(index)
             for call in self.plan.calls[index]:
                 yield from self._call(call)
             yield "}\n"
@@ -172,6 +179,15 @@ class ModelText:
         """The lines of an operator in its block."""
         where = None if call.op.view is None else call.op.view.where
         place = "" if where is None else f"  // {comment(f'{where.short()}: {where.source}')}"
+        if call.backward is not None:
+            yield from self._loops.backward(call, place)
+            return
+        if call.block in self.plan.backward:
+            yield from self._loops.forward(call, place)
+            return
+        if call.op.optype in ON_ARRAYS:
+            yield f"    // {comment(op_code(call.op))}\n    {self._loops.on_array(call)};{place}\n"
+            return
         if call.block >= 0:
             word = "while" if call.op.optype == "while" else "if"
             yield f"    {word} ({self._condition(call.condition)}) block_{call.block}();{place}\n"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from fluidnb.code_generator.cuda_functions import CudaFunctions
 from fluidnb.code_generator.functions import TYPES, Argument, Functions, NoCode, Variable
+from fluidnb.code_generator.loops import BACKWARD, ON_ARRAYS, Backward, arrays_of, backward_of, has_loops
 from fluidnb.errors import OpValueError
 from fluidnb.memory import arena
 from fluidnb.op import get_op
@@ -20,6 +21,7 @@ from fluidnb.values.dtypes import VarType, np_dtype
 
 #: Operators that become statements of C, and those that move feeds and fetches.
 CONTROL = ("while", "conditional_block")
+_LOOPS = (*BACKWARD, *ON_ARRAYS)
 _ENDS = ("feed", "fetch")
 #: Elements of a variable at most: sizes are constants of type int.
 _MOST = 2**31 - 1
@@ -35,6 +37,8 @@ class Call:
         arguments: what it is called with.
         block: index of the block that it runs, for control flow.
         condition: name of its condition.
+        backward: what a gradient block is the gradient of.
+        operands: the variables of an operator on arrays.
     """
 
     op: OpDesc
@@ -42,6 +46,16 @@ class Call:
     arguments: tuple[Argument, ...] = ()
     block: int = -1
     condition: str = ""
+    backward: Backward | None = None
+    operands: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The variables that it uses itself."""
+        used = [self.condition] if self.condition else []
+        used += [n for a in self.arguments if not a.parameter.is_lod for n in a.names]
+        sums = self.backward.sums if self.backward is not None else ()
+        return [*used, *self.operands, *(n for pair in sums for n in pair)]
 
 
 @dataclass(slots=True)
@@ -59,6 +73,8 @@ class Plan:
         trains: whether the program writes parameters.
         sequences: the number of sequences in each variable that has any.
         lods: name of a variable with sequences -> the feed whose offsets it has.
+        steps: elements that an array of tensors has at most, and iterations of a loop with a gradient.
+        arrays: the arrays of tensors, as variables like their elements.
     """
 
     feeds: tuple[str, ...]
@@ -71,6 +87,19 @@ class Plan:
     trains: bool = False
     sequences: int = 0
     lods: dict[str, str] = field(default_factory=dict)
+    steps: int = 0
+    arrays: dict[str, Variable] = field(default_factory=dict)
+
+    @property
+    def backward(self) -> dict[int, Call]:
+        """The blocks that have a gradient block -> the call that runs it."""
+        return {call.backward.forward: call for call in self.calls[0] if call.backward is not None}
+
+    def kept(self, block: int) -> list[Variable]:
+        """The variables of a block that its gradient block reads."""
+        call = self.backward[block]
+        used = dict.fromkeys(n for inner in self.calls[call.block] for n in inner.names)
+        return [self.variables[n] for n in used if n in self.variables and self.homes[n] == block]
 
     @property
     def parameters(self) -> list[Variable]:
@@ -80,22 +109,25 @@ class Plan:
 
 def planned(
     program: Program, feed_shapes: Mapping[str, Sequence[int]], fetches: Sequence[str], sequences: int = 1,
-    functions: Functions | CudaFunctions | None = None,
+    functions: Functions | CudaFunctions | None = None, steps: int = 0,
 ) -> Plan:  # fmt: skip
     """Plans the code of a program for fixed sizes of its feeds.
 
     Args:
         sequences: the number of sequences in feeds that have any; the size of such a feed is its most rows.
         functions: makes the functions of operators; default C.
+        steps: elements that an array of tensors has at most, and iterations of a loop with a gradient.
 
     Raises:
         OpValueError: operators without code, all listed with their counts; or a size that is not known.
     """
     sized = with_shapes(program, {name: tuple(shape) for name, shape in feed_shapes.items()})
     desc = sized.desc
-    plan = Plan(tuple(feed_shapes), tuple(fetches), functions or Functions(), sequences=sequences)
-    ops = [op for _, _, op in each_op(desc) if op.optype not in (*CONTROL, *_ENDS)]
+    plan = Plan(tuple(feed_shapes), tuple(fetches), functions or Functions(), sequences=sequences, steps=steps)
+    statements = (*CONTROL, *_ENDS, *(_LOOPS if isinstance(plan.functions, Functions) else ()))
+    ops = [op for _, _, op in each_op(desc) if op.optype not in statements]
     _refuse(plan, Counter(op.optype for op in ops if plan.functions.missing(op)))
+    _bound(plan, desc)
     _follow_sequences(plan, desc)
     missing: Counter[str] = Counter()
     reason = ""
@@ -104,7 +136,7 @@ def planned(
         for op in home.ops:
             if op.optype not in _ENDS:
                 try:
-                    calls.append(_call(plan, op))
+                    calls.append(_call(plan, op, home))
                 except NoCode as error:
                     missing[op.optype] += 1
                     reason = reason or error.summary
@@ -172,8 +204,26 @@ def _follow_sequences(plan: Plan, desc: ProgramDesc) -> None:
                 )  # fmt: skip
 
 
-def _call(plan: Plan, op: OpDesc) -> Call:
+def _bound(plan: Plan, desc: ProgramDesc) -> None:
+    """Find the arrays of tensors; they and loops with gradients need a bound on their steps."""
+    if not has_loops(desc):
+        return
+    if not plan.steps:
+        raise OpValueError(
+            "Arrays of tensors and loops with a gradient need a bound on their steps in C.",
+            expected="steps=N", received="no bound", hint="CodeGenerator(..., steps=100) takes up to 100 steps.",
+        )  # fmt: skip
+    plan.arrays = arrays_of(desc)
+    plan.homes = {name: _declared(desc, name)[0] for name in plan.arrays}
+
+
+def _call(plan: Plan, op: OpDesc, home: BlockDesc) -> Call:
     """The call of an operator."""
+    if op.optype in BACKWARD:
+        return Call(op, block=own_blocks(op)[0], backward=backward_of(op, home))
+    if op.optype in ON_ARRAYS:
+        slots = (op.ins.get("I", []), op.ins["X"], op.outs["Out"])
+        return Call(op, operands=tuple(n for names in slots for n in names if n not in plan.arrays))
     if op.optype in CONTROL:
         slot = "Condition" if op.optype == "while" else "Cond"
         [condition, *more] = op.ins.get(slot, [])
@@ -195,9 +245,7 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
     def visit(index: int, time: int | None) -> None:
         for i, call in enumerate(plan.calls[index]):
             now = i if time is None else time
-            used = [call.condition] if call.condition else []
-            used += [n for a in call.arguments if not a.parameter.is_lod for n in a.names]
-            for name in used:
+            for name in call.names:
                 lives.setdefault(name, [now, now])[1] = now
             if call.block >= 0:
                 visit(call.block, now)
