@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
+from fluidnb.errors import OpIndexError
 from fluidnb.program import origin
 from fluidnb.program.operator import Operator
 from fluidnb.program.variable import Variable
@@ -31,7 +32,14 @@ class Ops(Sequence[Operator]):
     def __getitem__(self, index: slice) -> list[Operator]: ...
     def __getitem__(self, index: int | slice) -> Operator | list[Operator]:
         origin.saw_list(self._block.program)
-        descs = self._block.desc.ops[index]
+        try:
+            descs = self._block.desc.ops[index]
+        except IndexError:
+            count = len(self._block.desc.ops)
+            raise OpIndexError(
+                f"Block {self._block.idx} has {count} operator{'s' * (count != 1)}.",
+                expected=f"{-count} to {count - 1}" if count else "a block with operators", received=index,
+            ) from None  # fmt: skip
         if isinstance(descs, list):
             return [Operator.over(self._block, desc) for desc in descs]
         return Operator.over(self._block, descs)

@@ -82,7 +82,7 @@ class LoDTensor:
             if lod_ and are_lengths(lod_):
                 lod_ = from_lengths(lod_)
             _check_form(lod_, None, name)
-        elif not isinstance(lod_, tuple):
+        elif not isinstance(lod_, tuple) or (lod_ and not isinstance(lod_[0], tuple)):
             lod_ = convert(lod_)
         if not isinstance(place, Place):
             _refuse_argument("place", "a Place", place, "for example fluid.CPUPlace().")

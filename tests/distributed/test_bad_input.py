@@ -94,3 +94,9 @@ def test_a_checkpoint_keeps_what_its_parameters_have_seen(tmp_path: Path) -> Non
     checkpoints.save(1, {"w": np.ones(2)}, {(0, "w@GRAD"): 4, (1, "w@GRAD"): 2})
     assert checkpoints.applied(1) == {(0, "w@GRAD"): 4, (1, "w@GRAD"): 2}
     assert list(checkpoints.load(1)) == ["w"]
+
+
+def test_a_dispatcher_without_endpoints() -> None:
+    for dispatcher in (fluid.transpiler.HashName, fluid.transpiler.RoundRobin):
+        with pytest.raises(FluidError, match=f"{dispatcher.__name__} needs an endpoint"):
+            dispatcher([])

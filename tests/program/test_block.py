@@ -149,3 +149,10 @@ def test_seed_spellings(block: Block) -> None:
     block.append_operator("t_source", outputs={"Out": "b"}, attrs={"shape": [1]})
     block.prepend_operator("t_source", outputs={"Out": "a"}, attrs={"shape": [1]})
     assert [op.output("Out") for op in block.ops] == [["a"], ["b"]]
+
+
+def test_an_operator_that_is_not_there() -> None:
+    ops = Program().global_block().ops
+    with pytest.raises(IndexError, match=r"Block 0 has 0 operators\.[\s\S]*a block with operators"):
+        ops[0]
+    assert list(ops) == [] and ops[:1] == []

@@ -304,3 +304,7 @@ def test_stack_and_unstack_undo_each_other() -> None:
     with pytest.raises(OpValueError, match="Cannot stack") as e:
         rows.stack()
     assert "[7]" in str(e.value)
+
+
+def test_offsets_of_one_level_need_no_list_around_them() -> None:
+    assert LoDTensor(np.ones(2), lod_=(0, 1, 2)).lod() == [[0, 1, 2]]

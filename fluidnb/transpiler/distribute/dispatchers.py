@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.arguments import checked
+from fluidnb.errors import OpValueError
 
 
 @checked
@@ -14,11 +15,19 @@ class PSDispatcher:
     Args:
         pserver_endpoints: endpoints of the parameter servers.
 
+    Raises:
+        OpValueError: there are none.
+
     Source: fluid.transpiler.ps_dispatcher.
     """
 
     def __init__(self, pserver_endpoints: Sequence[str]) -> None:
         self._eps = list(pserver_endpoints)
+        if not self._eps:
+            raise OpValueError(
+                f"{type(self).__name__} needs an endpoint to send variables to.", expected="at least one endpoint",
+                received="none", hint='for example ["127.0.0.1:6174"].',
+            )  # fmt: skip
         self.reset()
 
     @property
