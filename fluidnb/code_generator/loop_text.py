@@ -50,7 +50,7 @@ class LoopText:
         yield "\n"
 
     def keepers(self, block: int) -> Iterator[str]:
-        """What the iterations of a block keep for its gradient block, and functions that keep it and bring it back."""
+        """Memory for what iterations keep for the gradient block, and functions that keep and reopen one."""
         call = self._plan.backward.get(block)
         if call is None or call.backward is None:
             return
@@ -63,7 +63,7 @@ class LoopText:
             yield f"static {v.type} {self._memory_of(block, v)}[STEPS][{max(v.count, 1)}];\n"
         yield f"\n// Keeps what the gradient of block {block} reads of an iteration.\n"
         yield f"static void keep_{block}(void) {{\n"
-        yield f'    if ({count} == STEPS) stop("a loop has more steps than there is room for");\n'
+        yield f'    if ({count} == STEPS) stop("a loop has more steps than there is memory for");\n'
         for v in there:
             yield f"    memcpy({self._memory_of(block, v)}[{count}], {self._at(v.name)}, {v.size});\n"
         yield f"    ++{count};\n}}\n"
@@ -164,7 +164,7 @@ static void array_empty(struct array *array) {
 _WRITE = """
 // Copies a tensor into an array.
 static void array_write(struct array *array, int64_t at, const void *x) {
-    if (at < 0 || at >= STEPS) stop("an array of tensors has more elements than there is room for");
+    if (at < 0 || at >= STEPS) stop("an array of tensors has more elements than there is memory for");
     memcpy((unsigned char *)array->values + (size_t)at * array->size, x, array->size);
     array->there[at] = true;
     if (at >= array->length) array->length = at + 1;

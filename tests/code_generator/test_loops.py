@@ -95,7 +95,7 @@ def test_too_many_steps_end_the_program(tmp_path: Path) -> None:
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
     assert done.returncode != 0
-    assert "an array of tensors has more elements than there is room for (STEPS = 6)" in done.stderr
+    assert "an array of tensors has more elements than there is memory for (STEPS = 6)" in done.stderr
 
 
 def test_a_bound_is_asked_for() -> None:
