@@ -3,6 +3,7 @@
 import contextvars
 import queue
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -80,6 +81,8 @@ class ThreadWorker:
         self._thread = threading.Thread(target=context.run, args=(_work, self._inbox), name="fluid-debug", daemon=True)
         # A Python debugger must not stop it: it answers while that one stops every other thread.
         vars(self._thread).update(pydev_do_not_trace=True)
+        # Before the start: an interrupt may come in the middle of it, and nothing else would end the thread.
+        self._end = weakref.finalize(self, self._inbox.put, None)
         self._thread.start()
 
     @property
@@ -96,7 +99,7 @@ class ThreadWorker:
 
     def end(self) -> None:
         """Let the thread end."""
-        self._inbox.put(None)
+        self._end()
 
 
 class InlineWorker:
