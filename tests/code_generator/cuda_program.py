@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,8 @@ def toolkit(folder: Path) -> Path:
 
 
 def on_gpu() -> bool:
-    """Whether the tests run on a GPU."""
-    return bool(flags.values["cuda_backend"] == "cupy")
+    """Whether this is `make test-gpu`."""
+    return "tests.gpu.plugin" in sys.modules and bool(flags.values["cuda_backend"] == "cupy")
 
 
 def same(got: Any, expected: Any, what: str = "", atol: float = 1e-5) -> None:
