@@ -89,6 +89,9 @@ def test_the_page_folds_and_searches_offline(export: Export, browser: Any, shots
             assert inner.is_visible() and not listing.locator("div > div", has_text="mean").is_visible()
             search.fill("")
             assert listing.locator("div > div", has_text="mean").is_visible()
+            rows = [row for row in listing.locator("div > div").all() if row.is_visible()]
+            columns = {round(row.locator("span").last.bounding_box()["x"]) for row in rows[2:] if "line" in row.inner_text()}
+            assert len(columns) == 1
         assert page.locator(".fluidnb:has(input)").count() == 2
         page.screenshot(path=shots / "exported.png", full_page=True)
 
