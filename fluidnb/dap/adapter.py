@@ -230,7 +230,7 @@ class Adapter:
         if a.get("stopOnEntry"):
             self._session.do_between_steps(self._breakpoints.stop_at_entry)
         if a.get("role"):
-            attach(self._session, str(a["role"]))
+            attach(self._session, a["role"])
 
     do_launch = do_attach  # the program of the session exists already
 

@@ -34,6 +34,8 @@ _CONDITIONS = {"condition": str, "hitCondition": str, "logMessage": str}
 _FRAME = {"frameId": int}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "initialize": {"linesStartAt1": bool, "columnsStartAt1": bool},
+    "launch": {"stopOnEntry": bool},
+    "attach": {"stopOnEntry": bool, "role": str, "token": str},
     "restartFrame": {"frameId!": int},
     "stepBack": {"granularity": str},
     "setBreakpoints": {

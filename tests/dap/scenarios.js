@@ -105,6 +105,12 @@ async function attached(options = {}, configure = async () => {}) {
   return client;
 }
 
+/** The adapter as the extension describes it. */
+function launched() {
+  const { command, args, options } = setup.adapter;
+  return spawn(command, args, { ...options, stdio: ["pipe", "pipe", "inherit"] });
+}
+
 const scenarios = {
   async steps_into_the_loop_and_back() {
     const c = await attached({ stopOnEntry: true });
@@ -217,7 +223,7 @@ const scenarios = {
 
   async launched_on_pipes() {
     const c = new Client();
-    const child = spawn(setup.python, ["-m", "fluidnb", "debug", "--stdio", script, "a", "--b"], { stdio: ["pipe", "pipe", "inherit"] });
+    const child = launched();
     c.connect(child.stdout, child.stdin);
     const gone = new Promise((give) => child.on("exit", give));
     await Promise.all([c.launch({ stopOnEntry: true }), c.configurationSequence()]);
@@ -231,7 +237,7 @@ const scenarios = {
   },
 
   async an_editor_that_dies_ends_what_it_launched() {
-    const child = spawn(setup.python, ["-m", "fluidnb", "debug", "--stdio", script], { stdio: ["pipe", "pipe", "inherit"] });
+    const child = launched();
     const c = new Client();
     c.connect(child.stdout, child.stdin);
     const gone = new Promise((give) => child.on("exit", give));

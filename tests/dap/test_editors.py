@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from fluidnb.cli import main
 from fluidnb.cli.debug import COMMAND
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server
+from tests.dap.extension import EDITORS, ask
 
-EDITORS = Path(fluidnb.__file__).parent / "dap" / "editors"
 MANIFEST = json.loads((EDITORS / "vscode" / "package.json").read_text())
 DEBUGGER = MANIFEST["contributes"]["debuggers"][0]
 
@@ -50,17 +48,6 @@ def test_every_launch_json_is_valid() -> None:
         check(entry)
     with Server(Host(lambda: None, "t"), "t") as server:
         check(server.configuration())
-
-
-def ask(*questions: dict[str, Any]) -> list[Any]:
-    """What the extension answers, with a module in the place of ``vscode``."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed; on Debian: apt-get install nodejs npm")
-    stub = Path(__file__).with_name("stub_vscode.js")
-    command = ["node", str(stub), str(EDITORS / "vscode" / "extension.js"), json.dumps(questions)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_the_extension_joins_a_server_or_starts_one() -> None:

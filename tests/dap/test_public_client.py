@@ -8,11 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fluidnb.dap.vsix import write_vsix
+from tests.dap.extension import ask
 from tests.dap.schema import problems
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +84,16 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
         process.communicate()
 
 
+def adapter(script: Path, folder: Path) -> Any:
+    """How VS Code starts the adapter of a script, by the extension from its ``.vsix``."""
+    with zipfile.ZipFile(write_vsix(folder)) as archive:
+        archive.extractall(folder)
+    launch = {"request": "launch", "program": str(script), "args": ["a", "--b"], "python": sys.executable}
+    [described] = ask({"describe": launch}, folder=folder / "extension")
+    assert described["kind"] == "executable"
+    return described
+
+
 @pytest.mark.parametrize("name", SERVED + LAUNCHED)
 def test_an_editor(name: str, node_modules: Path, started: list[subprocess.Popen[str]], tmp_path: Path) -> None:
     source = BROKEN if name == "an_operator_fails" else SCRIPT
@@ -89,7 +103,7 @@ def test_an_editor(name: str, node_modules: Path, started: list[subprocess.Popen
     names = ("h", "more", "loss", "bad")
     lines = {n: i for i, row in enumerate(rows, 1) for n in names if row.strip().startswith(f"{n} = ")}
     lines["body"] = next((i for i, row in enumerate(rows, 1) if "# body" in row), 0)
-    setup = {"script": str(script), "lines": lines, "total": "fill_constant_2.tmp_0", "python": sys.executable}
+    setup: dict[str, Any] = {"script": str(script), "lines": lines, "total": "fill_constant_2.tmp_0"}
     if name in SERVED:
         command = [sys.executable, "-m", "fluidnb", "debug", str(script), "a", "--b"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -98,6 +112,8 @@ def test_an_editor(name: str, node_modules: Path, started: list[subprocess.Popen
         found = re.fullmatch(r"debug adapter at 127\.0\.0\.1:(\d+), token in (\S+)\n", process.stderr.readline())
         assert found is not None
         setup.update(port=int(found[1]), token=Path(found[2]).read_text())
+    else:
+        setup["adapter"] = adapter(script, tmp_path)
     done = subprocess.run(
         ["node", str(SCENARIOS), name, json.dumps(setup)], capture_output=True, text=True, timeout=200,
         env={**os.environ, "NODE_PATH": str(node_modules)},

@@ -41,12 +41,13 @@ def graph_html(picture: ProgramPicture, note: str = "", patience: float = PATIEN
 def folding_html(picture: ProgramPicture, limit: int = SHOWN) -> str:
     """A listing with a <details> element for each collapsed run and block, and a box that searches it.
 
-    It needs no kernel and no other script, so that it works in an exported notebook too.
+    It needs no kernel and no other script, so that it works in an exported notebook too. nbconvert shortens a text of
+    spaces alone to one space, unless they are no-break spaces.
     """
     marks, rows = zip(*foldable_rows(picture, limit), strict=True)
     parts = []
     for mark, line in zip(marks, columns(rows), strict=True):
-        row = pieces_html(line)
+        row = pieces_html([(text if text.strip() else text.replace(" ", "\xa0"), style) for text, style in line])
         if mark in ("fold", "block"):
             opened = ' open=""' if mark == "block" else ""
             parts.append(f'<details{opened}><summary style="{SUMMARY}">{row}</summary>')
