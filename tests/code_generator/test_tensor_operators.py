@@ -51,7 +51,39 @@ def ordered(b: Batch) -> None:
     b.add("logsumexp", {"X": endless.astype(np.float64)}, {"axis": [1]})
 
 
-@pytest.mark.parametrize("group", [moved, chosen, ordered], ids=lambda group: group.__name__)
+def put(b: Batch) -> None:
+    """put_along_axis: all ways to reduce, with and without what is there; set_value: parts of all kinds."""
+    x = real(3, 4, 5)
+    for how in ("assign", "add", "mul", "amax", "amin"):
+        for included in (True, False):
+            attrs = {"Axis": 1, "Reduce": how, "Include_self": included}
+            inputs = {"Input": x, "Index": whole(4, 2, 3, 5) - 4, "Value": real(2, 3, 5)}
+            b.add("put_along_axis", inputs, attrs, ["Result"])
+    inputs = {"Input": whole(9, 3, 4), "Index": np.array([[2, 0]]), "Value": whole(9, 1, 1)}
+    b.add("put_along_axis", inputs, {"Axis": -1, "Reduce": "amax"}, ["Result"])
+    cut = {"axes": [0, 2], "starts": [0, -1], "ends": [3, -5], "steps": [2, -2]}
+    b.add("set_value", {"Input": x}, {**cut, "values": [0.1], "shape": [1]})
+    b.add("set_value", {"Input": x}, {**cut, "values": [1e-9, float("inf")], "shape": [1, 2]})
+    b.add("set_value", {"Input": x, "ValueTensor": real(4, 2)}, cut)
+    one = {"axes": [1], "starts": [-1], "ends": [4], "steps": [1], "decrease_axes": [1]}
+    b.add("set_value", {"Input": x, "ValueTensor": real(1, 3, 5)}, one)
+    b.add("set_value", {"Input": x, "ValueTensor": real(3, 1, 5)}, {**one, "none_axes": [1]})
+    b.add("set_value", {"Input": whole(9, 4)}, {**cut, "axes": [0], "starts": [2], "ends": [2], "steps": [1],
+                                                "values": [7], "shape": [1]})  # fmt: skip
+
+
+def products(b: Batch) -> None:
+    """einsum: sums, diagonals, several operands, axes of size 1, everything summed."""
+    a, c = real(3, 4), real(4, 5)
+    for equation, operands in (
+        ("ij,jk->ik", [a, c]), ("ij,kj->ik", [a, real(2, 4)]), ("ij->ji", [a]), ("ii->i", [real(3, 3)]),
+        ("ij->", [a]), ("ij,jk,kl->il", [a, c, real(5, 2)]), ("i,j->ij", [real(3), real(4)]),
+        ("bij,bjk->bik", [real(2, 3, 4), real(2, 4, 5)]), ("ij,ij->i", [a, real(1, 4)]),
+    ):  # fmt: skip
+        b.add("einsum", {"Operands": operands}, {"equation": equation})
+
+
+@pytest.mark.parametrize("group", [moved, chosen, ordered, put, products], ids=lambda group: group.__name__)
 def test_operators_on_elements_in_c(group: Callable[[Batch], None], tmp_path: Path) -> None:
     batch = Batch()
     group(batch)

@@ -18,3 +18,17 @@ void take_along_axis_grad(const I *Index, const T *Result_GRAD, T *Input_GRAD) {
         if (row >= 0) Input_GRAD[element(i, SIZES, STEPS, RANK) + row * STEP] += Result_GRAD[i];
     }
 }
+
+// Result = Input with values where Index names elements; JOIN of a value and the element that is there
+void put_along_axis(const T *Input, const I *Index, const T *Value, T *Result) {
+    for (ptrdiff_t i = 0; i < WHOLE; ++i) Result[i] = Input[i];
+    for (int pass = INCLUDED ? 1 : 0; pass < 2; ++pass)
+        for (ptrdiff_t i = 0; i < COUNT; ++i) {
+            const ptrdiff_t row = row_of((ptrdiff_t)Index[i], HEIGHT);
+            if (row < 0) continue;
+            T *at = Result + element(i, SIZES, STEPS, RANK) + row * STEP;
+            const T there = *at, value = Value[element(i, SIZES, VALUE_STEPS, RANK)];
+            (void)there;
+            *at = pass == 0 ? (T)(FIRST) : (T)(JOIN);
+        }
+}

@@ -179,6 +179,21 @@ def put_along_axis_grad(b: Binder) -> None:
     b(put_grad, b["Result@GRAD"], b["Index"], _axis(b), how, b["Input@GRAD"], b["Value@GRAD"])
 
 
+#: Reduce -> how a value meets the element that is there, in C.
+_JOINS = {"assign": "value", "add": "there + value", "multiply": "there * value", "mul": "there * value"}
+
+
+@c_code("put_along_axis")
+def _put_along_axis_in_c(c: Context) -> dict[str, Constant]:
+    how, value, index = c.attr("Reduce", "assign"), c["Value"], c["Index"]
+    lost = " || isnan(value)" if value.dtype.kind == "f" else ""
+    join = _JOINS.get(how, f"there {'<' if how == 'amax' else '>'} value{lost} ? value : there")
+    shape = value.shape if value.size > 1 else (1,) * index.ndim
+    steps = [0 if n == 1 else math.prod(shape[i + 1 :]) for i, n in enumerate(shape)]
+    found = {**_along_axis_in_c(c), "JOIN": join, "FIRST": str(_NEUTRAL.get(how, "value")), "VALUE_STEPS": steps}
+    return {**found, "INCLUDED": c.attr("Include_self", True)}
+
+
 @c_code("take_along_axis", "take_along_axis_grad")
 def _along_axis_in_c(c: Context) -> dict[str, Constant]:
     x, index, axis = c["Input"], c["Index"], _axis(c)
