@@ -11,13 +11,14 @@ from tests.code_generator.test_operators import real, whole
 
 
 def moved(b: Batch) -> None:
-    """roll, unbind and tril_triu: negative axes, shifts beyond the size, one row."""
+    """roll, unbind, meshgrid and tril_triu: negative axes, shifts beyond the size, one row."""
     x = real(3, 4, 5)
     for shifts, axes in (([1], [0]), ([-2, 7], [1, -1]), ([3], []), ([1, 1], [2, 2])):
         b.add("roll", {"X": x}, {"shifts": shifts, "axis": axes}, grad=True)
     b.add("roll", {"X": whole(9, 4)}, {"shifts": [1], "axis": [0]})
     for axis in (0, 1, -1):
         b.add("unbind", {"X": x}, {"axis": axis}, [("Out", x.shape[axis])])
+    b.add("meshgrid", {"X": [real(3), real(1), real(4)]}, outputs=[("Out", 3)])
     for diagonal in (0, 2, -1, 9):
         for lower in (True, False):
             b.add("tril_triu", {"X": x}, {"diagonal": diagonal, "lower": lower}, grad=True)

@@ -27,3 +27,9 @@ void unbind(const T *X, T **Out) {
         for (ptrdiff_t k = 0; k < PARTS; ++k)
             memcpy(Out[k] + row * WIDTH, X + (row * LAYERS + LAYER[k]) * WIDTH, WIDTH * sizeof(T));
 }
+
+// Out[k] = a list of X along one dimension, repeated along the others
+void meshgrid(const T *const *X, T **Out) {
+    for (ptrdiff_t k = 0; k < PARTS; ++k)
+        for (ptrdiff_t j = 0; j < COUNT; ++j) Out[k][j] = X[LISTS[k]][j / INNERS[k] % SIZES[k]];
+}

@@ -195,3 +195,12 @@ def _unbind_in_c(c: Context) -> dict[str, Constant]:
     there = [i for i in range(len(parts)) if c.wants("Out", i)]
     rows, width = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     return {"ROWS": rows, "WIDTH": width, "LAYERS": len(parts), "PARTS": len(there), "LAYER": there}
+
+
+@c_code("meshgrid")
+def _meshgrid_in_c(c: Context) -> dict[str, Constant]:
+    sizes = [x.size for x in c.all("X")]
+    there = [i for i in range(len(sizes)) if c.wants("Out", i)]
+    inners = [math.prod(sizes[i + 1 :]) for i in there]
+    numbers = {"COUNT": math.prod(sizes), "PARTS": len(there), "LISTS": there}
+    return {**numbers, "SIZES": [sizes[i] for i in there], "INNERS": inners}
