@@ -9,6 +9,7 @@ operands. In the text, ``T`` and ``I`` stand for the dtypes of the operands that
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +114,7 @@ def c_code(*types: str, function: str = "", file: str = "") -> Callable[[Constan
     Args:
         types: types of operators.
         function: name of the C function; default the operator's type.
-        file: name of the ``.c`` file beside the Python file; default the Python file's name.
+        file: the ``.c`` file, relative to the Python file's folder; default the Python file's name.
 
     Returns:
         A decorator that returns the function itself.
@@ -121,7 +122,7 @@ def c_code(*types: str, function: str = "", file: str = "") -> Callable[[Constan
 
     def register(constants: Constants) -> Constants:
         python = Path(str(sys.modules[constants.__module__].__file__))
-        path = python.with_name(file) if file else python.with_suffix(".c")
+        path = Path(os.path.normpath(python.parent / file)) if file else python.with_suffix(".c")
         for type in types:
             _registry[type] = CCode(function or type, path, constants)
         return constants

@@ -21,6 +21,7 @@ STRICT = ("-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pe
 
 NAMES = (
     "resnet18", "mobilenet_v2", "transformer_encoder", "lstm_recogniser", "branches", "quantized_linear", "zero_d",
+    "image_functions",
 )  # fmt: skip
 
 

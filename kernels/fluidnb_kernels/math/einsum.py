@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.rules import checked
 
 HOST = "no CUDA kernel yet: matmul_v2 and reduce_sum have them"
@@ -119,3 +120,27 @@ def einsum_grad(b: Binder) -> None:
     for i in range(len(terms)):
         if b.wants("Operands@GRAD", i):
             b(multiply_back, terms, right, i, b.all("Operands@GRAD")[i], b["Out@GRAD"], *b.all("Operands"))
+
+
+@c_code("einsum")
+def _einsum_in_c(c: Context) -> dict[str, Constant]:
+    terms, right = _terms(c)
+    operands = c.all("Operands")
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, operands, strict=True):
+        sizes |= {letter: n for letter, n in zip(term, x.shape, strict=True) if sizes.get(letter, 1) == 1}
+
+    def steps(letters: str) -> list[int]:
+        """For each operand the distance of its elements along each letter."""
+        return [
+            sum(prod(x.shape[i + 1 :]) for i, at in enumerate(term) if at == letter and x.shape[i] > 1)
+            for term, x in zip(terms, operands, strict=True) for letter in letters
+        ]  # fmt: skip
+
+    found: dict[str, Constant] = {"OPERANDS": len(terms)}
+    summed = "".join(letter for letter in sizes if letter not in right)
+    for name, count, letters in (("", "COUNT", right), ("SUM_", "SUMMED", summed)):
+        along = [sizes[letter] for letter in letters]
+        found |= {count: prod(along), f"{name}SIZES": along or [1], f"{name}STEPS": steps(letters) or [0]}
+        found[f"{name}RANK"] = len(letters)
+    return found

@@ -50,3 +50,29 @@ void norm_grad(const T *X, const T *Norm, const T *Out_GRAD, T *X_GRAD) {
             }
         }
 }
+
+// Out = (Σ|X|ᵖ)^(1/p) along lines of N elements that are INNER apart
+void p_norm(const T *X, T *Out) {
+    for (ptrdiff_t o = 0; o < OUTER; ++o)
+        for (ptrdiff_t j = 0; j < INNER; ++j) {
+            T total = FIRST;
+            for (ptrdiff_t k = 0; k < N; ++k) {
+                const T size = fabs(X[(o * N + k) * INNER + j]);
+                total = TOTAL;
+            }
+            Out[o * INNER + j] = LENGTH;
+        }
+}
+
+// dX = dOut · sign(X) · (|X| / Out)^(p-1)
+void p_norm_grad(const T *X, const T *Out, const T *Out_GRAD, T *X_GRAD) {
+    for (ptrdiff_t o = 0; o < OUTER; ++o)
+        for (ptrdiff_t k = 0; k < N; ++k)
+            for (ptrdiff_t j = 0; j < INNER; ++j) {
+                const ptrdiff_t at = (o * N + k) * INNER + j;
+                const T size = fabs(X[at]), sign = (T)((X[at] > 0) - (X[at] < 0));
+                const T length = Out[o * INNER + j], slope = Out_GRAD[o * INNER + j];
+                (void)size, (void)sign, (void)length, (void)slope;
+                X_GRAD[at] = SLOPE;
+            }
+}

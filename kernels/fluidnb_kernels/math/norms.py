@@ -416,3 +416,29 @@ def _norms_in_c(c: Context) -> dict[str, Constant]:
 def _norm_in_c(c: Context) -> dict[str, Constant]:
     lines, n, inner = lines_along(c["X"].shape, c.attr("axis"))
     return {"OUTER": lines // max(inner, 1), "N": n, "INNER": inner, "EPSILON": c.attr("epsilon", 1e-10)}
+
+
+#: The gradient of an element for all other p.
+_POWER_SLOPE = "sign * pow(size, POWER - 1) * (slope * pow(length + TINY, 1 - POWER))"
+
+#: p -> the sum with one element more, the length of the whole sum, and the gradient of an element.
+_EXPRESSIONS = {
+    0.0: ("total + (T)(size != 0)", "total", "0"),
+    1.0: ("total + size", "total", "sign * slope"),
+    2.0: ("total + size * size", "sqrt(total)", "sign * size * (slope / (length + TINY))"),
+    math.inf: ("size > total || isnan(size) ? size : total", "total", "sign * slope * (T)(size == length)"),
+    -math.inf: ("size < total || isnan(size) ? size : total", "total", "sign * slope * (T)(size == length)"),
+}
+
+
+@c_code("p_norm", "p_norm_grad")
+def _p_norm_in_c(c: Context) -> dict[str, Constant]:
+    p = float(c.attr("porder", 2.0))
+    shape, axis, _ = _lines(c)
+    general = "total + pow(size, POWER)", "pow(total, 1 / POWER)", _POWER_SLOPE
+    total, length, slope = _EXPRESSIONS.get(p, general)
+    sizes = {"OUTER": math.prod(shape[:axis]), "N": shape[axis], "INNER": math.prod(shape[axis + 1 :])}
+    if "X@GRAD" in c.outputs:
+        return {**sizes, "POWER": p, "TINY": float(c.attr("epsilon", _TINY)), "SLOPE": slope}
+    first = math.inf if p == -math.inf else 0.0
+    return {**sizes, "POWER": p, "FIRST": first, "TOTAL": total, "LENGTH": length}

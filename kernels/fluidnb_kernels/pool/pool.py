@@ -155,18 +155,21 @@ for _type, (_rank, _layout) in ROWS.items():
     _define(_type, _rank, _layout)
 
 
-@c_code("pool2d", "pool2d_grad")
+@c_code(*ROWS, function="pool")
+@c_code(*(f"{type}_grad" for type in ROWS), function="pool_grad")
 def _pool_in_c(c: Context) -> dict[str, Constant]:
     layout, x, out = c.attr("data_format", "NCHW"), c["X"].shape, c["Out"].shape
     n, channels, sizes = split_shape(x, layout)
     found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(x), "LOWEST": lowest(c["X"].dtype)}
     found["LARGEST"] = c.attr("pooling_type") == "max"
-    for axis, name in zip(pool_axes(c, sizes), "HW", strict=True):
+    axes = pool_axes(c, sizes)
+    for axis, name in zip((*[Axis(1, 1, 1, 1, 0, 1)] * (3 - len(axes)), *axes), "DHW", strict=True):
         bins = adaptive_bins(axis.size, axis.out) if shares_out(c) else clipped_bins(axis)
         counts = counts_along(axis, shares_out(c) or c.attr("exclusive", True), bins)
         found |= {"O" + name: axis.out, name + "_FROM": bins.starts, name + "_TO": bins.ends, name + "_COUNT": counts}
     for letter, shape in (("X", x), ("Y", out)):
-        found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
+        names = "NCHW" if len(axes) == 2 else "NCDHW"
+        found |= {f"{letter}_D": 0} | {f"{letter}_{n}": s for n, s in zip(names, steps_in(layout, shape), strict=True)}
     return found
 
 

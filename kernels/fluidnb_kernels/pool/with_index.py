@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, second_grad
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import of_dtype
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.pool import launch
@@ -175,3 +176,14 @@ def _define(type: str, rank: int) -> None:
 
 for _rank in (2, 3):
     _define(f"max_pool{_rank}d_with_index", _rank)
+
+
+@c_code("max_pool2d_with_index", "max_pool3d_with_index", function="pool_with_index", file="pool.c")
+def _pool_with_index_in_c(c: Context) -> dict[str, Constant]:
+    n, channels, *sizes = c["X"].shape
+    axes = pool_axes(c, sizes)
+    found: dict[str, Constant] = {"PLANES": n * channels, "PLANE": prod(sizes), "LOWEST": lowest(c["X"].dtype)}
+    for axis, name in zip((*[Axis(1, 1, 1, 1, 0, 1)] * (3 - len(axes)), *axes), "DHW", strict=True):
+        bins = adaptive_bins(axis.size, axis.out) if c.attr("adaptive", False) else clipped_bins(axis)
+        found |= {name: axis.size, "O" + name: axis.out, name + "_FROM": bins.starts, name + "_TO": bins.ends}
+    return found

@@ -317,6 +317,7 @@ launch("frobenius_norm", LENGTH, "s::length", axes, numbers=lambda b: (_TINY, 0.
 #: What joins two elements in C, and what it begins with for floats and for whole numbers.
 _JOINS = {
     "reduce_prod": ("a * b", "1"), "reduce_all": ("a && b", "1"), "reduce_any": ("a || b", "0"),
+    "logsumexp": ("a == b ? a + log(2.0) : fmax(a, b) + log1p(exp(-fabs(a - b)))", "-INFINITY"),
     "reduce_max": ("a >= b || a != a ? a : b", "-INFINITY"), "reduce_min": ("a <= b || a != a ? a : b", "INFINITY"),
 }  # fmt: skip
 
@@ -341,10 +342,11 @@ def _lines_in_c(c: Context, gone: tuple[int, ...]) -> dict[str, Constant]:
 
 
 def _gone_in_c(c: Context) -> tuple[int, ...]:
-    return tuple(range(c["X"].ndim)) if c.definition.type.startswith("mean") else axes(c)
+    type = c.definition.type
+    return _gone(c) if type.startswith("logsumexp") else tuple(range(c["X"].ndim)) if type[:4] == "mean" else axes(c)
 
 
-@c_code("mean", *ROWS, function="reduced")
+@c_code("mean", "logsumexp", *ROWS, function="reduced")
 def _reduced_in_c(c: Context) -> dict[str, Constant]:
     type, out, gone = c.definition.type, c["Out"], _gone_in_c(c)
     join, start = _JOINS.get(type, ("a + b", "0"))
@@ -362,6 +364,7 @@ _SLOPES = {
     "reduce_sum_grad": "Out_GRAD[of]", "reduce_max_grad": "X[at] == Out[of] ? Out_GRAD[of] : (T)0",
     "reduce_min_grad": "X[at] == Out[of] ? Out_GRAD[of] : (T)0", "reduce_prod_grad": "Out_GRAD[of] * Out[of] / X[at]",
     "reduce_mean_grad": "Out_GRAD[of] / (T)PARTS", "mean_grad": "Out_GRAD[of] / (T)PARTS",
+    "logsumexp_grad": "Out_GRAD[of] * exp(X[at] - Out[of])",
 }  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 """take_along_axis, put_along_axis: elements along one axis, named by numbers of the output's or values' shape."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.rules import checked, one_axis
 
 HOST = "no CUDA kernel yet: elements that are named twice are added in a fixed order"
@@ -175,3 +177,26 @@ def put_along_axis_grad(b: Binder) -> None:
     """dInput = dResult but where values took the place; dValue = dResult there."""
     how = b.attr("Reduce", "assign")
     b(put_grad, b["Result@GRAD"], b["Index"], _axis(b), how, b["Input@GRAD"], b["Value@GRAD"])
+
+
+#: Reduce -> how a value meets the element that is there, in C.
+_JOINS = {"assign": "value", "add": "there + value", "multiply": "there * value", "mul": "there * value"}
+
+
+@c_code("put_along_axis")
+def _put_along_axis_in_c(c: Context) -> dict[str, Constant]:
+    how, value, index = c.attr("Reduce", "assign"), c["Value"], c["Index"]
+    lost = " || isnan(value)" if value.dtype.kind == "f" else ""
+    join = _JOINS.get(how, f"there {'<' if how == 'amax' else '>'} value{lost} ? value : there")
+    shape = value.shape if value.size > 1 else (1,) * index.ndim
+    steps = [0 if n == 1 else math.prod(shape[i + 1 :]) for i, n in enumerate(shape)]
+    found = {**_along_axis_in_c(c), "JOIN": join, "FIRST": str(_NEUTRAL.get(how, "value")), "VALUE_STEPS": steps}
+    return {**found, "INCLUDED": c.attr("Include_self", True)}
+
+
+@c_code("take_along_axis", "take_along_axis_grad")
+def _along_axis_in_c(c: Context) -> dict[str, Constant]:
+    x, index, axis = c["Input"], c["Index"], _axis(c)
+    steps = [math.prod(x.shape[i + 1 :]) for i in range(x.ndim)]
+    numbers = {"COUNT": index.size, "WHOLE": x.size, "HEIGHT": x.shape[axis], "STEP": steps[axis], "RANK": x.ndim}
+    return {**numbers, "SIZES": list(index.shape), "STEPS": [0 if i == axis else n for i, n in enumerate(steps)]}

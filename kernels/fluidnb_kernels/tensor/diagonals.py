@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, same
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, by_rows, typed
@@ -276,3 +277,11 @@ def eye(b: Binder) -> None:
     out = b["Out"]
     one = np.ones(1, out.dtype)
     _put(b, b.table(one) if b.on_cuda else one, out, (0,))
+
+
+@c_code("tril_triu", function="triangle")
+@c_code("tril_triu_grad", function="triangle_grad")
+def _triangle_in_c(c: Context) -> dict[str, Constant]:
+    *outer, height, width = c["Out" if "Out" in c.outputs else "X@GRAD"].shape
+    sizes = {"MATRICES": math.prod(outer), "HEIGHT": height, "WIDTH": width}
+    return {**sizes, "DIAGONAL": c.attr("diagonal", 0), "SIDE": "<=" if c.attr("lower", True) else ">="}

@@ -318,3 +318,11 @@ def scatter_nd_add_grad(b: Binder) -> None:
 def _gather_in_c(c: Context) -> dict[str, Constant]:
     sizes = zip(("OUTER", "HEIGHT", "INNER"), sides(c["X"].shape, c.attr("axis", 0)), strict=True)
     return {"COUNT": c["Index"].size, **dict(sizes)}
+
+
+@c_code("gather_nd", "gather_nd_grad")
+def _gather_nd_in_c(c: Context) -> dict[str, Constant]:
+    x, index = c["X"], c["Index"]
+    depth = index.shape[-1]
+    sizes = {"COUNT": math.prod(index.shape[:-1]), "DEPTH": depth, "INNER": math.prod(x.shape[depth:]), "WHOLE": x.size}
+    return {**sizes, "SIZES": list(x.shape[:depth]) or [1]}

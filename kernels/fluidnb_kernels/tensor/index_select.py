@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
@@ -255,3 +256,10 @@ def multiplex_grad(b: Binder) -> None:
         else:
             zeros(b, dx)
             b(give_back, ids.reshape(-1), g, k, dx)
+
+
+@c_code("index_select", function="gather", file="gather_scatter.c")
+@c_code("index_select_grad", function="gather_grad", file="gather_scatter.c")
+def _index_select_in_c(c: Context) -> dict[str, Constant]:
+    sizes = zip(("OUTER", "HEIGHT", "INNER"), sides(c["X"].shape, _axis(c)), strict=True)
+    return {"COUNT": c["Index"].size, **dict(sizes)}

@@ -1,5 +1,6 @@
 """meshgrid, roll and unbind: elements rearranged."""
 
+import math
 from functools import partial
 from itertools import product
 from operator import itemgetter
@@ -7,10 +8,11 @@ from operator import itemgetter
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, grad_op, op, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.grad import default_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import integers, one_axis
+from fluidnb_kernels.rules import integers, one_axis, require_fixed
 from fluidnb_kernels.tensor.strided_copy import fold, layout_of, move
 
 
@@ -172,3 +174,33 @@ def unbind(b: Binder) -> None:
     for i, out in enumerate(b.all("Out")):
         if out is not None:
             verbs.copy(b, out, x, of=itemgetter((*at, i, ...)))
+
+
+@c_code("roll", "roll_grad")
+def _roll_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "ShiftsTensor")
+    x = c["X"]
+    shifts, axes = _shifts(c)
+    sizes = [x.size] if axes is None else list(x.shape) or [1]
+    moved = [0] * len(sizes)
+    for shift, axis in zip(shifts, axes or [0], strict=True):
+        moved[axis] = (moved[axis] + shift) % max(sizes[axis], 1)
+    return {"COUNT": x.size, "SIZES": sizes, "SHIFTS": moved, "RANK": len(sizes)}
+
+
+@c_code("unbind")
+def _unbind_in_c(c: Context) -> dict[str, Constant]:
+    x, parts = c["X"], c.all("Out")
+    axis = c.attr("axis", 0) % x.ndim
+    there = [i for i in range(len(parts)) if c.wants("Out", i)]
+    rows, width = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    return {"ROWS": rows, "WIDTH": width, "LAYERS": len(parts), "PARTS": len(there), "LAYER": there}
+
+
+@c_code("meshgrid")
+def _meshgrid_in_c(c: Context) -> dict[str, Constant]:
+    sizes = [x.size for x in c.all("X")]
+    there = [i for i in range(len(sizes)) if c.wants("Out", i)]
+    inners = [math.prod(sizes[i + 1 :]) for i in there]
+    numbers = {"COUNT": math.prod(sizes), "PARTS": len(there), "LISTS": there}
+    return {**numbers, "SIZES": [sizes[i] for i in there], "INNERS": inners}

@@ -43,3 +43,20 @@ void extreme(const T *X, I *Out) {
             Out[o * INNER + j] = (I)best;
         }
 }
+
+// Out, Indices = the elements of each line in order, and where they were; equal ones keep their order
+void argsort(const T *X, T *Out, I *Indices) {
+    for (ptrdiff_t o = 0; o < OUTER; ++o)
+        for (ptrdiff_t j = 0; j < INNER; ++j)
+            for (ptrdiff_t i = 0; i < N; ++i) {
+                const ptrdiff_t line = o * N * INNER + j;
+                const T a = X[line + i * INNER];
+                ptrdiff_t rank = 0;
+                for (ptrdiff_t k = 0; k < N; ++k) {
+                    const T b = X[line + k * INNER];
+                    rank += k < i ? !(A_FIRST) : (B_FIRST);
+                }
+                if (Out) Out[line + rank * INNER] = a;
+                if (Indices) Indices[line + rank * INNER] = (I)i;
+            }
+}

@@ -316,3 +316,16 @@ def _order_in_c(c: Context) -> dict[str, Constant]:
     if type.startswith("top_k"):
         found["K"] = c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape[axis]
     return {**found, "BEHIND": ">" if type == "arg_min" or not c.attr("largest", True) else "<"}
+
+
+@c_code("argsort")
+def _argsort_in_c(c: Context) -> dict[str, Constant]:
+    lines, n, inner = lines_along(c["X"].shape, c.attr("axis", -1))
+    sizes = {"OUTER": lines // max(inner, 1), "N": n, "INNER": inner}
+    down, real = c.attr("descending", False), c["X"].dtype.kind == "f"  # NaN counts as the largest
+
+    def before(a: str, b: str) -> str:
+        less = f"{a} {'>' if down else '<'} {b}"
+        return f"{less} || (isnan({a if down else b}) && !isnan({b if down else a}))" if real else less
+
+    return {**sizes, "A_FIRST": before("a", "b"), "B_FIRST": before("b", "a")}

@@ -435,20 +435,22 @@ def _define(type: str, row: Row) -> None:
         require_fixed(c, "Paddings")
         layout = c.attr("data_format", "NCHW")
         shapes = c["X"].shape, c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape
-        (n, channels, sizes), new = split_shape(shapes[0], layout), split_shape(shapes[1], layout)[2]
+        n, channels, sizes = split_shape(shapes[0], layout)
         around = [sides for _, sides in sorted(borders(c).items())]
         mode: Any = _MODES[c.attr("mode", "constant")]
-        found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(shapes[0]), "OH": new[0], "OW": new[1]}
+        found: dict[str, Constant] = {"N": n, "C": channels, "COUNT": math.prod(shapes[0]), "D_AT": [0], "OD": 1}
         found["VALUE"] = float(c.attr(row.value, 0.0))
-        for letter, size, sides in zip("HW", sizes, around, strict=True):
+        for letter, size, sides in zip("DHW"[-len(sizes) :], sizes, around, strict=True):
             more: Any = {"constant_values": -1} if mode == "constant" else {}
-            found[letter + "_AT"] = np.pad(np.arange(size), sides, mode, **more).tolist()
+            at = np.pad(np.arange(size), sides, mode, **more)
+            found |= {letter + "_AT": at.tolist(), "O" + letter: len(at)}
         for letter, shape in zip("XY", shapes, strict=True):
-            found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
+            steps = zip("NCHW" if len(sizes) == 2 else "NCDHW", steps_in(layout, shape), strict=True)
+            found |= {f"{letter}_D": 0} | {f"{letter}_{name}": step for name, step in steps}
         return found
 
-    if len(row.axes) == 2:
-        c_code(type, type + "_grad")(in_c)
+    c_code(type, function="pad_images")(in_c)
+    c_code(type + "_grad", function="pad_images_grad")(in_c)
 
 
 for _type, _row in ROWS.items():

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
-from fluidnb_kernels.rules import checked, integers, one_axis
+from fluidnb.op.c_code import Constant, c_code
+from fluidnb_kernels.rules import checked, integers, one_axis, require_fixed
+from fluidnb_kernels.tensor.strided_copy import layout_of, parts_in_c
 
 _LISTS = ("StartsTensorList", "EndsTensorList", "StepsTensorList")
 HOST = "no CUDA kernel yet: assign and slice have them"
@@ -141,12 +143,17 @@ def set_value(b: Binder) -> None:
     if b.has("ValueTensor"):
         value = b["ValueTensor"]
     else:
-        values = next(b.attr(name) for name in _VALUES if b.attr(name, []))
-        value = np.array(values).astype(x.dtype).reshape(b.attr("shape", []))
+        value = _constant(b)
     shape = _part(np.broadcast_to(np.empty((), bool), x.shape), _index(b), _new(b)).ndim
     if value.ndim > shape:
         value = value.reshape(value.shape[value.ndim - shape :])
     b(assign, x, _index(b), _new(b), value, b["Out"])
+
+
+def _constant(c: Context) -> Array:
+    """The value that the attributes give."""
+    values = next(c.attr(name) for name in _VALUES if c.attr(name, []))
+    return np.array(values).astype(c["Input"].dtype).reshape(c.attr("shape", []))
 
 
 @grad_op("set_value_grad", guard=values_of(*_LISTS), dtype_slot="Out@GRAD", host_only=HOST)
@@ -154,3 +161,18 @@ def set_value_grad(b: Binder) -> None:
     """dInput = dOut but 0 in the part; dValueTensor = dOut there, summed where the value was repeated."""
     dvalue = b["ValueTensor@GRAD"] if b.has("ValueTensor") else None
     b(assign_grad, b["Out@GRAD"], _index(b), _new(b), b["Input@GRAD"], dvalue)
+
+
+@c_code("set_value")
+def _set_value_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, *_LISTS)
+    given = c.has("ValueTensor")
+    value, out = c["ValueTensor"] if given else _constant(c), c["Out"]
+    part = _part(layout_of(out), _index(c), _new(c))
+    of = layout_of(value, value.shape[max(len(value.shape) - part.ndim, 0) :])
+    if given:
+        return {**parts_in_c(out, value, to=part, of=of), "VALUE": "ValueTensor"}
+    named = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
+    numbers = (value.astype(np.int64) if value.dtype.kind == "b" else value).ravel().tolist()
+    items = ", ".join(f"(T)({named.get(str(n), str(n))})" for n in numbers)
+    return {**parts_in_c(out, value, to=part, of=of), "VALUE": f"((const T[]){{{items}}})"}

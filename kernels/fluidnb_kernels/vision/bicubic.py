@@ -1,13 +1,16 @@
 """bicubic_interp_v2: images made larger or smaller, by sixteen elements around each place."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, default_grad, grad_op, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import Source, by_rows, ctype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.rules import require_fixed
+from fluidnb_kernels.sliding import channel_first, split_shape, steps_in
 from fluidnb_kernels.vision.interp import infer, planes_of, scales
 
 CUDA = Source(__file__, "bicubic.cu", typed(("bicubic bicubic_grad", FLOATS)))
@@ -61,16 +64,16 @@ def resample_grad(g: Array, axes: list[Neighbours], dx: Array) -> None:
     dx[...] = g
 
 
-def _axes(b: Binder, x: Array, out: Array, dtype: Any) -> list[Neighbours]:
+def _axes(b: Context, sizes: Sequence[int], new: Sequence[int], dtype: Any) -> list[Neighbours]:
     given = [0.0, 0.0] if b.has("OutSize") or b.has("SizeTensor") else scales(b)
-    sizes, corners = (planes_of(b, v)[1] for v in (x, out)), b.attr("align_corners", True)
-    return [neighbours(m, n, corners, scale, dtype) for m, n, scale in zip(*sizes, given, strict=True)]
+    corners = b.attr("align_corners", True)
+    return [neighbours(m, n, corners, scale, dtype) for m, n, scale in zip(sizes, new, given, strict=True)]
 
 
 def _on_cuda(b: Binder, x: Array, out: Array, back: bool = False) -> None:
     """Emit the images of x in the size of out, or what they get from a gradient there."""
-    axes = _axes(b, x, out, wide_dtype(x.dtype))
     (planes, old, inner), (_, new, _) = planes_of(b, x), planes_of(b, out)
+    axes = _axes(b, old, new, wide_dtype(x.dtype))
     near = b.table(np.concatenate([index.ravel() for index, _ in axes]).astype(np.int32))
     share = b.table(np.concatenate([share.ravel() for _, share in axes]))
     numbers = [np.int64(n) for n in (*old, *new, inner)]
@@ -126,7 +129,8 @@ def bicubic_interp_v2(b: Binder) -> None:
     x, out, layout = b["X"], b["Out"], b.attr("data_layout", "NCHW")
     if b.on_cuda:
         return _on_cuda(b, x, out)
-    return b(resample, channel_first(x, layout), _axes(b, x, out, x.dtype), channel_first(out, layout))
+    x, out = channel_first(x, layout), channel_first(out, layout)
+    return b(resample, x, _axes(b, x.shape[2:], out.shape[2:], x.dtype), out)
 
 
 @grad_op("bicubic_interp_v2_grad", guard=_VARIABLES, dtype_slot="Out@GRAD", cuda=FLOATS)
@@ -135,4 +139,19 @@ def bicubic_interp_v2_grad(b: Binder) -> None:
     g, dx, layout = b["Out@GRAD"], b["X@GRAD"], b.attr("data_layout", "NCHW")
     if b.on_cuda:
         return _on_cuda(b, dx, g, back=True)
-    return b(resample_grad, channel_first(g, layout), _axes(b, dx, g, dx.dtype), channel_first(dx, layout))
+    g, dx = channel_first(g, layout), channel_first(dx, layout)
+    return b(resample_grad, g, _axes(b, dx.shape[2:], g.shape[2:], dx.dtype), dx)
+
+
+@c_code("bicubic_interp_v2", function="bicubic")
+def _bicubic_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "Scale")
+    layout, x, out = c.attr("data_layout", "NCHW"), c["X"].shape, c["Out"].shape
+    (n, channels, sizes), new = split_shape(x, layout), split_shape(out, layout)[2]
+    found: dict[str, Constant] = {"N": n, "C": channels, "OH": new[0], "OW": new[1]}
+    for letter, (index, share) in zip("HW", _axes(c, sizes, new, np.float64), strict=True):
+        found[letter + "_NEAR"] = index.T.ravel().tolist()
+        found[letter + "_SHARE"] = np.round(share.T.ravel() * 2**30).astype(np.int64).tolist()
+    for letter, shape in (("X", x), ("Y", out)):
+        found |= {f"{letter}_{name}": step for name, step in zip("NCHW", steps_in(layout, shape), strict=True)}
+    return found

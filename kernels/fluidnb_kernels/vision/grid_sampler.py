@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import DTYPES, gemm
 from fluidnb_kernels.emit import FLOATS, reading
-from fluidnb_kernels.rules import checked, integers
+from fluidnb_kernels.rules import checked, integers, require_fixed
 from fluidnb_kernels.verbs import summing
 
 
@@ -252,3 +253,20 @@ def _launch(b: Binder, name: str, by_channels: bool, x: Array, *args: Any) -> No
     sizes = np.int64(channels), np.int32(h), np.int32(w), np.int64(points), np.int32(how)
     rows = n * -(-channels // _SOME) if by_channels else n
     by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, points, *args, *sizes)
+
+
+@c_code("affine_grid")
+def _affine_grid_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "OutputShape")
+    n, *sizes, rank = c["Output"].shape
+    axes = zip("DHW", (*[1] * (3 - len(sizes)), *sizes), strict=True)
+    return {"N": n, "RANK": rank, "CORNERS": c.attr("align_corners", True), **dict(axes)}
+
+
+@c_code("grid_sampler")
+def _grid_sampler_in_c(c: Context) -> dict[str, Constant]:
+    n, channels, h, w = c["X"].shape
+    mode, padding, corners = c.attr("mode"), c.attr("padding_mode"), c.attr("align_corners")
+    found: dict[str, Constant] = {"N": n, "C": channels, "H": h, "W": w, "POINTS": product(c["Grid"].shape[1:3])}
+    kind = ("zeros", "border", "reflection").index(padding)
+    return {**found, "NEAREST": mode == "nearest", "PADDING": kind, "CORNERS": corners}

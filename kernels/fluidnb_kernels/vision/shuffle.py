@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import by_rows, vector
 from fluidnb_kernels.emit import of_paddle2, reading, writing, written
 from fluidnb_kernels.sliding import shape_in, split_shape
-from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of, move
+from fluidnb_kernels.tensor.strided_copy import WORDS, layout_of, move, parts_in_c
 from fluidnb_kernels.vision.launch import CUDA
 
 
@@ -66,11 +67,27 @@ def pixel_shuffle(b: Binder) -> None:
 
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution" (2016); Fluid's pixel_shuffle_op.
     """
-    x, r, layout = b["X"], b.attr("upscale_factor"), b.attr("data_format")
-    n, channels, (h, w) = split_shape(x.shape, layout)
+    _emit_copy(b, b["X"], _pixels(b, "X"), (0, 1, 4, 2, 5, 3), b["Out"])
+
+
+def _pixels(c: Context, slot: str) -> tuple[int, ...]:
+    """The shape of an input of pixel_shuffle with its groups of channels as dimensions."""
+    r, layout = c.attr("upscale_factor", 1), c.attr("data_format", "NCHW")
+    n, channels, (h, w) = split_shape(c[slot].shape, layout)
     groups = (channels // (r * r), r, r)
-    shape = (n, h, w, *groups) if layout == "NHWC" else (n, *groups, h, w)
-    _emit_copy(b, x, shape, (0, 1, 4, 2, 5, 3), b["Out"])
+    return (n, h, w, *groups) if layout == "NHWC" else (n, *groups, h, w)
+
+
+@c_code("pixel_shuffle", function="rearranged", file="../tensor/strided_copy.c")
+def _pixel_shuffle_in_c(c: Context) -> dict[str, Constant]:
+    of = layout_of(c["X"], _pixels(c, "X")).transpose(0, 1, 4, 2, 5, 3)
+    return parts_in_c(c["Out"], c["X"], to=layout_of(c["Out"], of.shape), of=of)
+
+
+@c_code("pixel_shuffle_grad", function="rearranged_grad", file="../tensor/strided_copy.c")
+def _pixel_shuffle_grad_in_c(c: Context) -> dict[str, Constant]:
+    to = layout_of(c["X@GRAD"], _pixels(c, "X@GRAD")).transpose(0, 1, 4, 2, 5, 3)
+    return parts_in_c(c["X@GRAD"], c["Out@GRAD"], to=to, of=layout_of(c["Out@GRAD"], to.shape))
 
 
 def _pixel_grad_infer(c: Context) -> None:

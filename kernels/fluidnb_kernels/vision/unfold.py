@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.conv.host_products import to_columns, to_images
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
@@ -91,3 +92,13 @@ def unfold_grad(b: Binder) -> None:
     for source, target in _pairs(b, reading(b, g, (g.size,)), whole, axes):
         b(np.add, target, source, out=target)
     return None if inside is None else b(np.copyto, dx, inside)
+
+
+@c_code("unfold", "unfold_grad")
+def _unfold_in_c(c: Context) -> dict[str, Constant]:
+    n, channels, *sizes = c["X"].shape
+    found: dict[str, Constant] = {"PLANES": n * channels}
+    for letter, axis in zip("HW", _axes(c, (sizes[0], sizes[1])), strict=True):
+        found |= {letter: axis.size, "K" + letter: axis.window, "O" + letter: axis.out}
+        found |= {f"{letter}_STRIDE": axis.stride, f"{letter}_DILATION": axis.dilation, f"{letter}_LOW": axis.low}
+    return found
