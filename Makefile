@@ -23,7 +23,7 @@ test test-more test-full fuzz: export OPENBLAS_NUM_THREADS := 1
 test test-more test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab docs test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node lite clean
+.PHONY: help demo lab docs vsix test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node lite clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -38,6 +38,9 @@ lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
 docs: $(VENV)/.ready-docs ## build the documentation site in build/docs/html
 	@$(BIN)/python docs/build.py
 	@echo "open build/docs/html/index.html"
+
+vsix: $(VENV)/.made ## package the VS Code extension of the debugger as build/fluidnb-debug-VERSION.vsix
+	@PYTHONPATH=. $(PYTHON) -m fluidnb.dap.vsix build
 
 lite: $(VENVS)/lite/.ready ## build a site in build/lite that runs the notebooks in a browser, without a server
 	@$(VENVS)/lite/bin/python $(PIP) wheel --no-deps --wheel-dir build/wheels .
@@ -120,8 +123,9 @@ $(VENVS)/ipykernel-6.29/.ready: SPEC = 'ipykernel==6.29.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-7.0/.ready: SPEC = 'ipykernel==7.0.*' $(IPYKERNEL)
 $(VENVS)/ipykernel-newest/.ready: SPEC = ipykernel $(IPYKERNEL)
 $(VENVS)/notebook/.ready: SPEC = 'notebook>=7,<8' $(IPYKERNEL)
+$(VENVS)/nbclassic/.ready: SPEC = 'nbclassic>=1.3,<2' $(IPYKERNEL)
 $(VENVS)/marimo/.ready: SPEC = 'marimo==0.25.2' $(IPYKERNEL)
-kernels-of-jupyter: $(foreach name,ipykernel-6.29 ipykernel-7.0 ipykernel-newest notebook marimo,$(VENVS)/$(name)/.ready)
+kernels-of-jupyter: $(foreach name,ipykernel-6.29 ipykernel-7.0 ipykernel-newest notebook nbclassic marimo,$(VENVS)/$(name)/.ready)
 
 # The last PaddlePaddle that reads Fluid programs has no build for newer Pythons.
 PADDLE_PYTHON = $(shell for p in $(PYTHON) python3.11 python3.12; do \

@@ -1,7 +1,5 @@
 """The VS Code extension as a file that VS Code installs: ``python -m fluidnb.dap.vsix [FOLDER]``."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

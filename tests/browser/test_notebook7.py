@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-from tests.browser.lab import Notebook, _free_port, end
+from tests.browser.lab import Notebook
+from tests.browser.notebook_server import notebook_server
 from tests.browser.panel import PanelPage
-from tests.tools.kernel import ROOT, python_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]  # make test-full sets the environment up
 
@@ -32,44 +26,17 @@ CELLS = [
 @pytest.fixture
 def notebook7(tmp_path: Path, browser: Any) -> Iterator[Notebook]:
     """A notebook in Notebook 7."""
-    python, port, root = python_of("notebook"), _free_port(), tmp_path / "notebooks"
-    root.mkdir()
-    written = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    written.metadata["kernelspec"] = {"name": "python3", "display_name": "python3", "language": "python"}
-    nbformat.write(written, root / "seven.ipynb")
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels"), str(ROOT / "magics")])
-    homes = {name: str(tmp_path / name) for name in ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
-    command = [
-        str(python), "-m", "notebook", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
-        "--ServerApp.port_retries=0", "--IdentityProvider.token=t", f"--ServerApp.root_dir={root}",
-        "--JupyterNotebookApp.expose_app_in_browser=True",
-    ]  # fmt: skip
-    with (tmp_path / "log").open("w") as log:
-        server = subprocess.Popen(command, env={**os.environ, **homes, "PYTHONPATH": paths}, stdout=log, stderr=log)
-        try:
-            _wait(f"http://127.0.0.1:{port}/api/status?token=t", tmp_path / "log")
-            page = browser.new_context(viewport={"width": 1200, "height": 1000}).new_page()
-            page.set_default_timeout(60_000)
-            opened = Notebook(page)
-            page.goto(f"http://127.0.0.1:{port}/notebooks/seven.ipynb?token=t")
-            page.wait_for_function(
-                "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
-                timeout=90_000,
-            )
-            yield opened
-            page.context.close()
-        finally:
-            end(server)
-
-
-def _wait(url: str, log: Path) -> None:
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(url, timeout=1).close()
-            return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise RuntimeError(log.read_text()[-3000:])
+    with notebook_server("notebook", tmp_path, CELLS, "--JupyterNotebookApp.expose_app_in_browser=True") as url:
+        page = browser.new_context(viewport={"width": 1200, "height": 1000}).new_page()
+        page.set_default_timeout(60_000)
+        opened = Notebook(page)
+        page.goto(url)
+        page.wait_for_function(
+            "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
+            timeout=90_000,
+        )
+        yield opened
+        page.context.close()
 
 
 def test_faces_and_widgets(notebook7: Notebook, shots: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +29,10 @@ TERMS = {
     "While": "api/layers_control_flow_while", "Evaluator": "guide/14_evaluation", "startup program": "glossary",
     "breakpoint": "debugging",
 }  # fmt: skip
+
+AXE = Path(os.environ.get("FLUIDNB_VENVS", ROOT / ".venvs")) / "node" / "node_modules" / "axe-core" / "axe.min.js"
+#: A plain page, pages with outputs, and a generated one.
+PAGES = ("index", "notebooks/debugging", "notebooks/guide/27_widgets", "api/io")
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +95,25 @@ def test_the_search_finds_the_terms_of_fluid(url: str) -> None:
             if not any(wanted in link for link in links):
                 missing[term] = links[:5]
     assert missing == {}
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(url: str, theme: str) -> None:
+    if not AXE.is_file():
+        pytest.skip("no axe-core: `make node` installs it, where node and npm are")
+    found = {}
+    with chromium() as browser:
+        page = browser.new_page(color_scheme=theme)
+        page.route(lambda address: not address.startswith(url), lambda route: route.abort())
+        for name in PAGES:
+            page.goto(f"{url}/{name}.html")
+            assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+            page.evaluate(AXE.read_text("utf-8"))
+            violations = page.evaluate("async () => (await axe.run({ resultTypes: ['violations'] })).violations")
+            wrong = [(v["id"], v["nodes"][0]["target"]) for v in violations if v["impact"] in ("serious", "critical")]
+            if wrong:
+                found[name] = wrong
+    assert found == {}

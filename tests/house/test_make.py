@@ -21,7 +21,7 @@ def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in run("make").stdout.splitlines()]
-    targets = "help demo lab docs lite test test-more test-full fuzz test-gpu bench-gpu bench lint clean"
+    targets = "help demo lab docs vsix lite test test-more test-full fuzz test-gpu bench-gpu bench lint clean"
     assert listed == targets.split()
 
 

@@ -12,7 +12,7 @@ from fluidnb.viz.program.text import foldable_rows
 #: Operators of a program drawn at most by default.
 SHOWN = 400
 #: The marker of collapsible rows is in the margin, so that rows align.
-SUMMARY = "cursor:pointer;list-style-position:outside"
+SUMMARY = "display:list-item;cursor:pointer;list-style-position:outside"
 _BOX = "font:inherit;color:inherit;background:transparent;border:1px solid rgba(128,128,128,.6);border-radius:3px"
 #: Hides the rows that lack a text, and opens what collapses the others; without a text, everything is as it was.
 _SEARCH = (
