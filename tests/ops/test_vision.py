@@ -335,6 +335,11 @@ def test_a_padding_as_large_as_the_window():
         run_op("max_pool2d_with_index", {"X": X}, {"ksize": [2, 2], "paddings": [2, 2]})
 
 
+def test_a_point_that_is_no_number_is_no_number():
+    image, grid = np.arange(4.0).reshape(1, 1, 2, 2), np.array([[[[np.nan, 0.0], [0.0, 0.0]]]])
+    np.testing.assert_array_equal(run_op("grid_sampler", {"X": image, "Grid": grid})["Output"], [[[[np.nan, 1.5]]]])
+
+
 def test_a_grid_for_other_images():
     with pytest.raises(RuleError, match=r"Input\(Grid\) of grid_sampler must have the shape"):
         run_op("grid_sampler", {"X": X, "Grid": GRID[:1]})

@@ -146,7 +146,9 @@ class _Samples:
             sides = [(np.rint(self.py), np.rint(self.px), one, one, none, none)]
         for row, col, sy, sx, dy, dx in sides:
             inside = (row >= 0) & (row < h) & (col >= 0) & (col < w)
-            spot = (self.n, np.clip(row, 0, h - 1).astype(np.int64), np.clip(col, 0, w - 1).astype(np.int64))
+            # fmax and fmin give a number for NaN, too; the share of such a point is NaN
+            rows, columns = (np.fmin(np.fmax(at, 0), n - 1).astype(np.int64) for at, n in ((row, h), (col, w)))
+            spot = (self.n, rows, columns)
             yield spot, inside, sy * sx, dx * sy, dy * sx
 
 
