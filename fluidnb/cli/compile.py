@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="all sizes of a feed, where the model leaves them open; may be given for several feeds",
     )  # fmt: skip
     parser.add_argument(
-        "--steps", default=0, metavar="N", type=number_from(1),
+        "--max-steps", default=0, metavar="N", type=number_from(1),
         help="elements of an array of tensors and kept iterations of a loop at most, for models that have such",
     )  # fmt: skip
     parser.add_argument("--embed-weights", action="store_true", help="write the parameters into the source")
@@ -41,7 +41,7 @@ def run(options: Namespace) -> int:
     model = open_model(options.model)
     sizes = dict(options.size)
     feeds = {v.name: sizes.get(v.name, tuple(options.batch if n < 0 else n for n in v.shape)) for v in model.feeds}
-    generator = CodeGenerator(target=options.target, embed_weights=options.embed_weights, steps=options.steps)
+    generator = CodeGenerator(target=options.target, embed_weights=options.embed_weights, max_steps=options.max_steps)
     generator.transpile(model.program, feeds | sizes, model.fetches, model.scope)
     for file in generator.save(options.out):
         print(f"written   {file}")

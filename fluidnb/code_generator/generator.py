@@ -56,7 +56,7 @@ class CodeGenerator:
         batch: the size of a declared -1; the number of sequences in feeds that have any. Such a feed needs sizes, its
             most rows first: ``feeds={"words": [40, 1]}``.
         embed_weights: whether the parameters are written into the source; else they are in ``weights.bin``.
-        steps: elements that an array of tensors has at most, and iterations of a loop with a gradient; programs with
+        max_steps: elements that an array of tensors has at most, and iterations of a loop with a gradient; programs with
             such arrays or loops need it.
 
     Raises:
@@ -75,7 +75,7 @@ class CodeGenerator:
 
     def __init__(
         self, program: Program | None = None, feeds: Feeds = (), fetches: Fetches = (), target: str = "c",
-        scope: Scope | None = None, batch: int = 1, embed_weights: bool = False, steps: int = 0,
+        scope: Scope | None = None, batch: int = 1, embed_weights: bool = False, max_steps: int = 0,
     ) -> None:  # fmt: skip
         if target not in TARGETS:
             raise OpValueError(
@@ -83,7 +83,7 @@ class CodeGenerator:
                 hint=near(target, TARGETS),
             )  # fmt: skip
         self._target = target
-        self._batch, self._embeds, self._steps = batch, embed_weights, steps
+        self._batch, self._embeds, self._steps = batch, embed_weights, max_steps
         self._scope = scope
         self._ready: ModelText | None = None
         self._folder: str | None = None

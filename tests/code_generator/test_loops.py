@@ -71,7 +71,7 @@ def test_training_steps(network: Any, tmp_path: Path) -> None:
     """Losses and parameters of steps in which loops run 0 to 5 times and branches run or do not."""
     with fluid.scope_guard(fluid.Scope()):
         program, loss = trained(network)
-        code = CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], steps=STEPS)
+        code = CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], max_steps=STEPS)
         generated, exe = CProgram(code, tmp_path), fluid.Executor(fluid.CPUPlace())
         seen = set()
         for step, n in enumerate((3, 5, 0, 1, 5)):
@@ -85,7 +85,7 @@ def test_training_steps(network: Any, tmp_path: Path) -> None:
 def test_too_many_steps_end_the_program(tmp_path: Path) -> None:
     with fluid.scope_guard(fluid.Scope()):
         program, loss = trained(recurrent)
-        code = CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], steps=STEPS)
+        code = CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], max_steps=STEPS)
         binary = code.build(dirname=tmp_path / "code")
         for name in ("in", "out"):
             (tmp_path / name).mkdir()
@@ -101,11 +101,11 @@ def test_too_many_steps_end_the_program(tmp_path: Path) -> None:
 def test_a_bound_is_asked_for() -> None:
     with fluid.scope_guard(fluid.Scope()):
         program, loss = trained(recurrent)
-        with pytest.raises(OpValueError, match=r"need a bound on their steps in C\.[\s\S]*steps=100"):
+        with pytest.raises(OpValueError, match=r"need a bound on their steps in C\.[\s\S]*max_steps=100"):
             CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss])
-        assert "enum { STEPS = 100 };" in CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], steps=100).source()
+        assert "enum { STEPS = 100 };" in CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], max_steps=100).source()
         with pytest.raises(OpValueError, match="Operators without CUDA code: .*while_grad"):
-            CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], "cuda", steps=100)
+            CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], "cuda", max_steps=100)
 
 
 def test_a_loop_inside_a_loop_is_refused_by_name() -> None:
@@ -126,7 +126,7 @@ def test_a_loop_inside_a_loop_is_refused_by_name() -> None:
     with fluid.scope_guard(fluid.Scope()):
         program, loss = trained(nested)
         with pytest.raises(OpValueError, match=r"conditional_block_grad \(1\)[\s\S]*inside another one"):
-            CodeGenerator(program, {"x": (3, 4)}, [loss], steps=4)
+            CodeGenerator(program, {"x": (3, 4)}, [loss], max_steps=4)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
         fluid.io.save_inference_model(str(tmp_path / "saved"), ["x", "n"], [loss], exe, program)
-    words = ["compile", str(tmp_path / "saved"), "-o", str(tmp_path / "code"), "--steps", "9"]
+    words = ["compile", str(tmp_path / "saved"), "-o", str(tmp_path / "code"), "--max-steps", "9"]
     assert main(words) == 0
     assert f"written   {tmp_path / 'code' / 'model.c'}" in capsys.readouterr().out
     assert "enum { STEPS = 9 };" in (tmp_path / "code" / "model.c").read_text()
