@@ -56,8 +56,8 @@ class CodeGenerator:
         batch: the size of a declared -1; the number of sequences in feeds that have any. Such a feed needs sizes, its
             most rows first: ``feeds={"words": [40, 1]}``.
         embed_weights: whether the parameters are written into the source; else they are in ``weights.bin``.
-        max_steps: elements that an array of tensors has at most, and iterations of a loop with a gradient; programs with
-            such arrays or loops need it.
+        max_steps: elements that an array of tensors has at most, and iterations of a loop with a gradient; needed by
+            programs with such arrays or loops.
 
     Raises:
         OpValueError: operators without C code, all listed; a variable whose size is not known.

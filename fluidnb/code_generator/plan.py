@@ -211,7 +211,8 @@ def _bound(plan: Plan, desc: ProgramDesc) -> None:
     if not plan.steps:
         raise OpValueError(
             "Arrays of tensors and loops with a gradient need a bound on their steps in C.",
-            expected="max_steps=N", received="no bound", hint="CodeGenerator(..., max_steps=100) takes up to 100 steps.",
+            expected="max_steps=N", received="no bound",
+            hint="CodeGenerator(..., max_steps=100) takes up to 100 steps.",
         )  # fmt: skip
     plan.arrays = arrays_of(desc)
     plan.homes = {name: _declared(desc, name)[0] for name in plan.arrays}

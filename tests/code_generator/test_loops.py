@@ -103,7 +103,8 @@ def test_a_bound_is_asked_for() -> None:
         program, loss = trained(recurrent)
         with pytest.raises(OpValueError, match=r"need a bound on their steps in C\.[\s\S]*max_steps=100"):
             CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss])
-        assert "enum { STEPS = 100 };" in CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], max_steps=100).source()
+        bounded = CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], max_steps=100)
+        assert "enum { STEPS = 100 };" in bounded.source()
         with pytest.raises(OpValueError, match="Operators without CUDA code: .*while_grad"):
             CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], "cuda", max_steps=100)
 

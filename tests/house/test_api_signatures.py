@@ -42,7 +42,7 @@ OURS: dict[str, tuple[str, str]] = {
     "LoDTensor": ("array lod_ place name", "made of an array at once"),
     "LoDTensor.set_lod": ("absolute", "the design documents count rows on every level"),
     "LoDTensorArray": ("tensors", "made of tensors at once"),
-    "transpiler.CodeGenerator": ("batch embed_weights max_steps", "a batch of -1; embedded parameters; a bound of loops"),
+    "transpiler.CodeGenerator": ("batch embed_weights max_steps", "sizes; embedded parameters; bounds of loops"),
     "transpiler.CodeGenerator.transpile": ("program feed fetch", "left out, the main program without feeds"),
     "transpiler.CodeGenerator.build": ("dirname flags", "where it is built, and with which flags"),
     "CUDAPlace": ("arg0", "left out, it is the first device"),

@@ -29,7 +29,7 @@ from fluidnb_magics.commands._feeds import read_feed
 @feed_option("sizes of feeds, or values that have them: x=(32, 4)")
 @argument("--target", choices=("c", "cuda"), default="c", help="the language: %(choices)s")
 @argument("--batch", type=positive, metavar="N", default=1, help="rows of every data variable, or sequences (1)")
-@argument("--max-steps", type=positive, metavar="N", default=0, help="elements of arrays, kept iterations of loops at most")
+@argument("--max-steps", type=positive, metavar="N", default=0, help="most elements of arrays, and iterations of loops")
 @argument("--inference", action="store_true", help="without what only training needs")
 @argument("--embed-weights", action="store_true", help="write the parameters into the source")
 @argument("--build", action="store_true", help="compile the source too, with $CC, gcc, clang or ziglang")
