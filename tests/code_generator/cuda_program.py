@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ import numpy as np
 import fluidnb as fluid
 from fluidnb.code_generator import CodeGenerator
 from fluidnb.code_generator.generator import read_fetches, write_feeds
-from fluidnb.memory import flags
 from fluidnb_kernels.cuda.nvrtc import _headers
 from fluidnb_kernels.emulator.compiler import build
 from fluidnb_kernels.emulator.translate import translate
+from tests.cuda import twins
+from tests.cuda.devices import OnCupy
 
 _DRIVER = Path(__file__).with_name("emulated_driver.c")
 _ROW = re.compile(r'^    \{(\d+), "(.+)"\},$', re.MULTILINE)
@@ -48,7 +48,7 @@ def toolkit(folder: Path) -> Path:
 
 def on_gpu() -> bool:
     """Whether this is `make test-gpu`."""
-    return "tests.gpu.plugin" in sys.modules and bool(flags.values["cuda_backend"] == "cupy")
+    return bool(twins.device is OnCupy)
 
 
 def same(got: Any, expected: Any, what: str = "", atol: float = 1e-5) -> None:
