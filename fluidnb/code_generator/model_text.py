@@ -182,7 +182,7 @@ class ModelText:
         if call.backward is not None:
             yield from self._loops.backward(call, place)
             return
-        if call.block in self.plan.backward:
+        if call.block >= 0 and call.block in self.plan.backward:
             yield from self._loops.forward(call, place)
             return
         if call.op.optype in ON_ARRAYS:

@@ -193,6 +193,11 @@ def _follow_sequences(plan: Plan, desc: ProgramDesc) -> None:
                 plan.lods[name] = source
             if var.shape()[0] < 0:
                 var.set_shape([most[plan.lods[name]] if name in plan.lods else plan.sequences, *var.shape()[1:]])
+        if source and op.optype in ON_ARRAYS:
+            raise OpValueError(
+                "Arrays of sequences have no C code.", expected="arrays of tensors without sequences",
+                received=op_code(op), hint="sequence_pool makes a row of each sequence first.",
+            )  # fmt: skip
         if source and op.optype not in (*CONTROL, *_ENDS) and not get_op(op.optype).is_grad:
             slots = c_code_of(op.optype).text.slots
             outs = [n for p in slots if not p.is_input for n in op.outs.get(p.slot, ())]
@@ -208,11 +213,11 @@ def _bound(plan: Plan, desc: ProgramDesc) -> None:
     """Find the arrays of tensors; they and loops with gradients need a bound on their steps."""
     if not has_loops(desc):
         return
-    if not plan.steps:
+    if plan.steps < 1:
         raise OpValueError(
             "Arrays of tensors and loops with a gradient need a bound on their steps in C.",
-            expected="max_steps=N", received="no bound",
-            hint="CodeGenerator(..., max_steps=100) takes up to 100 steps.",
+            expected="max_steps=N", received=f"max_steps={plan.steps}" if plan.steps else "no bound",
+            hint="CodeGenerator(..., max_steps=100), and --max-steps 100 of commands, allow 100 steps.",
         )  # fmt: skip
     plan.arrays = arrays_of(desc)
     plan.homes = {name: _declared(desc, name)[0] for name in plan.arrays}
@@ -276,6 +281,12 @@ def _place(plan: Plan, desc: ProgramDesc) -> None:
         kind = "fed" if name in plan.feeds else "parameter" if var.persistable() else "temporary"
         plan.variables[name] = Variable(name, shape, dtype, kind, lod=plan.lods.get(name, ""))
         plan.trains |= kind == "parameter" and name in written
+    for v in (*plan.arrays.values(), *(v for block in plan.backward for v in plan.kept(block))):
+        if max(v.count, 1) * plan.steps > _MOST:
+            raise OpValueError(
+                f"{v.name} is too large for C in each of {plan.steps:,} steps.", expected=f"at most {_MOST:,} elements",
+                received=f"{v.count:,} elements of shape {list(v.shape)}", hint="take a smaller max_steps.",
+            )  # fmt: skip
     rows = [
         (lives[v.name][0], lives[v.name][1], v.size, i)
         for i, v in enumerate(plan.variables.values())

@@ -1,4 +1,4 @@
-"""Notebook 7 shows what JupyterLab shows: static faces, and widgets that answer. In an environment of its own."""
+"""Notebook 7, in a separate environment: static renderings, and widgets that answer, as in JupyterLab."""
 
 from __future__ import annotations
 

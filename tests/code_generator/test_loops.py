@@ -109,6 +109,21 @@ def test_a_bound_is_asked_for() -> None:
             CodeGenerator(program, {"x": (3, 4), "n": (1,)}, [loss], "cuda", max_steps=100)
 
 
+def test_arrays_of_sequences_and_bounds_that_are_none_are_refused() -> None:
+    with fluid.fresh():
+        x, i = L.data("x", [4], lod_level=1), L.zeros([1], "int64")
+        kept = L.array_read(L.array_write(x, i), i)
+        with pytest.raises(OpValueError, match=r"Arrays of sequences have no C code\.[\s\S]*write_to_array"):
+            CodeGenerator(feeds={"x": [5, 4]}, fetches=[L.sequence_pool(kept, "sum")], max_steps=3)
+    with fluid.fresh():
+        x, i = L.data("x", [4]), L.zeros([1], "int64")
+        kept = L.array_read(L.array_write(x, i), i)
+        with pytest.raises(OpValueError, match="max_steps=-1"):
+            CodeGenerator(feeds=["x"], fetches=[kept], max_steps=-1)
+        with pytest.raises(OpValueError, match="too large for C in each of 1,000,000,000 steps"):
+            CodeGenerator(feeds=["x"], fetches=[kept], max_steps=10**9)
+
+
 def test_a_loop_inside_a_loop_is_refused_by_name() -> None:
     def nested() -> Any:
         x, n = L.data("x", [4]), L.fill_constant([1], "int64", 2)

@@ -16,7 +16,7 @@ EDITORS = Path(fluidnb.__file__).parent / "dap" / "editors"
 
 
 def ask(*questions: dict[str, Any], folder: Path = EDITORS / "vscode") -> list[Any]:
-    """What the extension in a folder answers.
+    """The answers of the extension in a folder.
 
     Args:
         questions: ``describe`` or ``resolve`` -> a configuration; ``file`` and ``language`` of the active editor.

@@ -1,4 +1,4 @@
-"""What editors get: the VS Code extension, its manifest and launch.json, the configuration for nvim-dap."""
+"""Files for editors: the VS Code extension with its manifest and launch.json, the configuration for nvim-dap."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def adapter(script: Path, folder: Path) -> Any:
-    """How VS Code starts the adapter of a script, by the extension from its ``.vsix``."""
+    """The command by which VS Code starts the adapter of a script, from the extension in its ``.vsix``."""
     with zipfile.ZipFile(write_vsix(folder)) as archive:
         archive.extractall(folder)
     launch = {"request": "launch", "program": str(script), "args": ["a", "--b"], "python": sys.executable}

@@ -92,7 +92,7 @@ def test_tests_that_need_other_packages_are_skipped(error: Exception, outcome: s
 
 
 def caused(error: Exception) -> Exception:
-    """What is raised while an error is handled."""
+    """An OpTypeError whose context is another error."""
     try:
         try:
             raise error
