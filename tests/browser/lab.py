@@ -33,7 +33,7 @@ _SETTINGS = {
 _IDLE = """() => window.jupyterapp && window.jupyterapp.shell.currentWidget
     && window.jupyterapp.shell.currentWidget.sessionContext
     && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
-_WIDGET = "window.jupyterapp.shell.currentWidget"
+WIDGET = "window.jupyterapp.shell.currentWidget"
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
     ]  # fmt: skip
     with (folder / "lab.log").open("w") as log:
         for _ in range(5):
-            port = _free_port()
+            port = free_port()
             server = subprocess.Popen([*command, f"--port={port}"], env=env, stdout=log, stderr=log)
             try:
-                if _answers(f"http://127.0.0.1:{port}/api/status?token={_TOKEN}", server):
+                if answers(f"http://127.0.0.1:{port}/api/status?token={_TOKEN}", server):
                     yield Lab(f"http://127.0.0.1:{port}", root)
                     return
             finally:
@@ -100,14 +100,15 @@ def end(server: subprocess.Popen[bytes]) -> None:
         server.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port: int = s.getsockname()[1]
         return port
 
 
-def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
+def answers(url: str, server: subprocess.Popen[bytes]) -> bool:
     """Wait until a server answers; False when it ends, since something else took its port in the meantime."""
     for _ in range(900):
         if server.poll() is not None:
@@ -175,7 +176,7 @@ class Notebook:
             The text of its outputs.
         """
         self.page.evaluate(
-            f"""async i => {{ const nb = {_WIDGET}; await nb.context.ready; nb.content.activeCellIndex = i;
+            f"""async i => {{ const nb = {WIDGET}; await nb.context.ready; nb.content.activeCellIndex = i;
                 await window.jupyterapp.commands.execute('notebook:run-cell'); }}""",
             index,
         )
@@ -183,12 +184,12 @@ class Notebook:
 
     def set(self, index: int, source: str) -> None:
         """Replace a cell's source."""
-        self.page.evaluate(f"([i, s]) => {_WIDGET}.content.widgets[i].model.sharedModel.setSource(s)", [index, source])
+        self.page.evaluate(f"([i, s]) => {WIDGET}.content.widgets[i].model.sharedModel.setSource(s)", [index, source])
 
     def delete(self, index: int) -> None:
         """Delete a cell as the user does."""
         self.page.evaluate(
-            f"""async i => {{ {_WIDGET}.content.activeCellIndex = i;
+            f"""async i => {{ {WIDGET}.content.activeCellIndex = i;
                 await window.jupyterapp.commands.execute('notebook:delete-cell'); }}""",
             index,
         )
@@ -196,7 +197,7 @@ class Notebook:
     def outputs(self, index: int) -> list[dict[str, Any]]:
         """A cell's outputs as the notebook stores them."""
         found: list[dict[str, Any]] = self.page.evaluate(
-            f"i => {_WIDGET}.content.widgets[i].model.toJSON().outputs", index
+            f"i => {WIDGET}.content.widgets[i].model.toJSON().outputs", index
         )
         return found
 
@@ -216,7 +217,7 @@ class Notebook:
 
     def scroll_to(self, index: int) -> None:
         """Bring a cell into view."""
-        self.page.evaluate(f"async i => {{ await {_WIDGET}.content.scrollToItem(i, 'start'); }}", index)
+        self.page.evaluate(f"async i => {{ await {WIDGET}.content.scrollToItem(i, 'start'); }}", index)
         self.page.wait_for_timeout(500)
 
     def cell(self, index: int) -> Any:

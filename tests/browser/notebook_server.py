@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 
-from tests.browser.lab import _free_port, end
+from tests.browser.lab import answers, end, free_port
 from tests.tools.kernel import ROOT, python_of
 
 
@@ -30,7 +27,7 @@ def notebook_server(name: str, folder: Path, cells: Sequence[str], *options: str
     Yields:
         The address of the notebook, with the token.
     """
-    python, port, root = python_of(name), _free_port(), folder / "notebooks"
+    python, port, root = python_of(name), free_port(), folder / "notebooks"
     root.mkdir()
     written = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     written.metadata["kernelspec"] = {"name": "python3", "display_name": "python3", "language": "python"}
@@ -44,17 +41,8 @@ def notebook_server(name: str, folder: Path, cells: Sequence[str], *options: str
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(command, env={**os.environ, **homes, "PYTHONPATH": paths}, stdout=log, stderr=log)
         try:
-            _wait(f"http://127.0.0.1:{port}/api/status?token=t", folder / "log")
+            if not answers(f"http://127.0.0.1:{port}/api/status?token=t", server):
+                raise RuntimeError((folder / "log").read_text()[-3000:])
             yield f"http://127.0.0.1:{port}/notebooks/net.ipynb?token=t"
         finally:
             end(server)
-
-
-def _wait(url: str, log: Path) -> None:
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(url, timeout=1).close()
-            return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise RuntimeError(log.read_text()[-3000:])

@@ -101,11 +101,28 @@ def test_the_focus_stays_when_a_widget_is_drawn_anew(page: Any) -> None:
     assert not page.evaluate(LOST)
 
 
+def test_a_link_keeps_focus_and_click_when_its_card_grows(page: Any) -> None:
+    """The documentation arrives after the card: a press that began before must end on the same link."""
+    page.evaluate(
+        """() => {
+            const rows = [...document.querySelectorAll("#explorer .fe-row")];
+            rows.find((row) => row.textContent.includes("square")).click();
+            window.link = document.querySelector("#explorer .fe-card .fe-link");
+            link.focus();
+        }"""
+    )
+    page.locator("#explorer .fe-card > .fe-late > .fe-sheet").wait_for()
+    assert page.evaluate("() => link.isConnected && document.activeElement === link")
+
+
 def test_every_control_is_reached_by_keys(page: Any) -> None:
     # A click on the picture of a lesson does what arrow keys do; one on a runner what the first button in it does.
     assert set(page.evaluate(UNREACHED)) <= {"picture", "runner"}
     page.locator("#builder .fb-list").focus()
     page.keyboard.press("ArrowDown")
+    # The focus made the widget ask for the draft again: the response leaves the chosen row as it is.
+    page.evaluate("() => document.querySelector('.fw-builder').dispatchEvent(new FocusEvent('focusin'))")
+    page.locator("#builder .fb-draft[aria-busy=false]").wait_for()
     page.keyboard.press("Enter")
     page.locator("#builder .fb-draft").get_by_text("layers.conv2d").first.wait_for()
     page.locator("#panel .fluidnb-widget").focus()

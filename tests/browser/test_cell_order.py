@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.browser.lab import _WIDGET, Notebook
+from tests.browser.lab import WIDGET, Notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ LOOK = "print([op.type for op in fluid.default_main_program().global_block().ops
 def command(nb: Notebook, index: int, name: str) -> None:
     """Run a command of the notebook on a cell."""
     nb.page.evaluate(
-        f"""async ([i, name]) => {{ {_WIDGET}.content.activeCellIndex = i; {_WIDGET}.content.deselectAll();
+        f"""async ([i, name]) => {{ {WIDGET}.content.activeCellIndex = i; {WIDGET}.content.deselectAll();
             await window.jupyterapp.commands.execute(name); }}""",
         [index, name],
     )
@@ -34,11 +34,11 @@ def undo_until(nb: Notebook, cells: int) -> None:
     JupyterLab counts what a cell's run changes as steps of its own when the run took longer than half a second.
     """
     nb.page.evaluate(
-        f"""async n => {{ for (let i = 0; i < 10 && {_WIDGET}.content.widgets.length !== n; i++)
+        f"""async n => {{ for (let i = 0; i < 10 && {WIDGET}.content.widgets.length !== n; i++)
             await window.jupyterapp.commands.execute('notebook:undo-cell-action'); }}""",
         cells,
     )
-    nb.page.wait_for_function(f"n => {_WIDGET}.content.widgets.length === n", arg=cells)
+    nb.page.wait_for_function(f"n => {WIDGET}.content.widgets.length === n", arg=cells)
 
 
 def ops(nb: Notebook, index: int) -> list[str]:
@@ -71,6 +71,7 @@ def test_the_program_follows_the_notebook(notebook: Callable[[list[str]], Notebo
     nb.set(4, "%%fluid\ng = layers.tanh(new)")
     nb.run(4)
     assert ops(nb, 5) == ["sigmoid", "relu", "tanh"]
+    nb.page.wait_for_timeout(1000)  # JupyterLab undoes changes that are less than half a second apart as one
     nb.delete(2)
     assert ops(nb, 4) == ["relu", "tanh"]
     undo_until(nb, 7)

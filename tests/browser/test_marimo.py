@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab import _free_port, end
-from tests.browser.test_notebook7 import _wait
+from tests.browser.lab import answers, end, free_port
 from tests.tools.kernel import ROOT, python_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]  # make test-full sets the environment up
@@ -43,7 +42,7 @@ def notebook_text(cells: list[str]) -> str:
 @pytest.fixture
 def page(tmp_path: Path, browser: Any) -> Iterator[Any]:
     """The notebook in marimo's editor."""
-    python, port, file = python_of("marimo"), _free_port(), tmp_path / "built.py"
+    python, port, file = python_of("marimo"), free_port(), tmp_path / "built.py"
     file.write_text(notebook_text(CELLS))
     (tmp_path / "pyproject.toml").write_text(_CONFIG)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels"), str(ROOT / "magics")])
@@ -55,7 +54,8 @@ def page(tmp_path: Path, browser: Any) -> Iterator[Any]:
     with (tmp_path / "log").open("w") as log:
         server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         try:
-            _wait(f"http://127.0.0.1:{port}/health", tmp_path / "log")
+            if not answers(f"http://127.0.0.1:{port}/health", server):
+                raise RuntimeError((tmp_path / "log").read_text()[-3000:])
             opened = browser.new_context(viewport={"width": 1300, "height": 2400}).new_page()
             opened.set_default_timeout(60_000)
             opened.goto(f"http://127.0.0.1:{port}/")

@@ -199,3 +199,32 @@ def test_the_rule_itself(tmp_path: Path, file: str, line: str, wrong: bool) -> N
 def test_every_load_hook_is_there() -> None:
     for (file, name), _ in LOAD_HOOKS.items():
         assert f'import_module("{name}")' in (ROOT / file).read_text(), file
+
+
+def test_tests_import_what_is_there() -> None:
+    """Files that only `make test-full` runs, too: mypy does not read tests."""
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tests."):
+                continue
+            source = ROOT / f"{node.module.replace('.', '/')}.py"
+            if not source.is_file():
+                continue  # a folder of modules
+            known = set(defined(source))
+            missing = [alias.name for alias in node.names if alias.name not in known]
+            assert not missing, (str(file.relative_to(ROOT)), node.module, missing)
+
+
+def defined(file: Path) -> Iterator[str]:
+    """The names that a module defines or imports, at any depth outside functions and classes."""
+    todo: list[ast.stmt] = list(ast.parse(file.read_text("utf-8")).body)
+    for node in todo:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        for part in ("body", "orelse", "finalbody"):
+            todo += getattr(node, part, [])
+        todo += [stmt for handler in getattr(node, "handlers", []) for stmt in handler.body]

@@ -292,6 +292,9 @@ function render({ model, el }) {
     else card.replaceChildren(cellCard(program, chosen.cell, chosen.rows, go));
   }
 
+  /** Put what arrived into the card. The links stay the same elements: one that is being clicked keeps its click. */
+  const late = (part) => card.querySelector(".fe-late").replaceWith(part);
+
   // ---- keys
 
   const page = () => Math.max(1, Math.floor(tree.clientHeight / HEIGHT) - 1);
@@ -499,11 +502,11 @@ function render({ model, el }) {
   function onMessage(message) {
     if (message.sheet) {
       sheets.set(message.sheet, message.lines);
-      if (chosen && "row" in chosen && program.word(chosen.row, TYPE) === message.sheet) drawCard();
+      if (chosen && "row" in chosen && program.word(chosen.row, TYPE) === message.sheet) late(sheetPart(message.lines));
     } else if (message.value) {
       if (chosen?.variable !== message.value) return;
       value = message;
-      drawCard();
+      late(valuePart(value));
     } else if (message.graph) drawGraph(message.graph);
     else if (message.chosen) chooseElsewhere(message.chosen);
   }

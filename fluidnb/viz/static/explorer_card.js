@@ -72,8 +72,14 @@ function opCard(program, row, sheet, go) {
   if (inner.length) card.append(section("runs", ...inner.map((block) => tag("button", { class: "fe-link", "data-local": true, onclick: () => go({ row: program.find([block, 0]) }) }, `block ${block}`))));
   if (forward >= 0) card.append(section("gradient of", opLinks(program, [forward], go)));
   if (gradients.length) card.append(section("its gradient", opLinks(program, gradients, go)));
-  if (sheet?.length) card.append(tag("div", { class: "fe-sheet" }, ...sheet.map((line) => tag("div", {}, ...pieces(line), "\u200b"))));
+  card.append(sheetPart(sheet));
   return card;
+}
+
+/** The documentation of an operator, which may arrive after its card. */
+function sheetPart(sheet) {
+  const lines = (sheet ?? []).map((line) => tag("div", {}, ...pieces(line), "\u200b"));
+  return tag("div", { class: "fe-late" }, lines.length ? tag("div", { class: "fe-sheet" }, ...lines) : null);
 }
 
 function varCard(program, v, value, go) {
@@ -84,12 +90,19 @@ function varCard(program, v, value, go) {
   const words = [facts, block < 0 ? "not declared" : `block ${block}`, place].filter(Boolean);
   card.append(tag("h3", {}, tag("span", { class: "p-name" }, name), kind ? tag("span", { class: "fe-badge" }, kind) : null));
   card.append(tag("div", { class: "p-dim" }, words.join("  ")));
-  if (value?.lines.length) card.append(section("its value " + value.where, tag("div", { class: "fe-sheet fe-value" }, ...value.lines.map((line) => tag("div", {}, ...pieces(line))))));
-  else if (value) card.append(section("its value", tag("span", { class: "p-dim" }, `none ${value.where}`)));
+  card.append(valuePart(value));
   card.append(section("written by", opLinks(program, writers, go, source(program, v))));
   card.append(section("read by", opLinks(program, readers, go)));
   if (relatives.length) card.append(section(name.includes("@GRAD") ? "gradient of" : "gradient", tag("span", { class: "fe-links" }, ...relatives.map((u) => varLink(program, u, go)))));
   return card;
+}
+
+/** A variable's value, which arrives after its card. */
+function valuePart(value) {
+  const box = tag("div", { class: "fe-late" });
+  if (value?.lines.length) box.append(section("its value " + value.where, tag("div", { class: "fe-sheet fe-value" }, ...value.lines.map((line) => tag("div", {}, ...pieces(line))))));
+  else if (value) box.append(section("its value", tag("span", { class: "p-dim" }, `none ${value.where}`)));
+  return box;
 }
 
 function cellCard(program, cell, rows, go) {

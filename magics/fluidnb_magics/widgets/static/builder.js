@@ -31,8 +31,10 @@ function render({ model, el }) {
   const refused = (message) => "problem" in message && answered();
 
   let moving = false; // whether the cursor goes to the first field of the next draft
+  let shown; // the recipe of the draft that is shown
   const choose = (name) => {
     moving = true;
+    mark(name);
     request("choose", { name, location: state().location, cell: state().cell });
   };
   const drawList = () => {
@@ -74,7 +76,9 @@ function render({ model, el }) {
     serial = Math.max(serial, now.serial);
     if (waiting) return answered();
     busy(false);
-    mark(now.recipe?.name);
+    // A response to something else leaves the row where the arrow keys took it.
+    if (now.recipe?.name !== shown) mark(now.recipe?.name);
+    shown = now.recipe?.name;
     if (!now.recipe) {
       form = null;
       draft.replaceChildren(tag("div", { class: "fb-empty" }, "Choose a layer on the left; its line is inserted into a %%fluid cell."));
