@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fluidnb.arguments import Rule, checked
 from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
 from fluidnb.backward.path import Wanted, dependents, is_floating, names_of
+from fluidnb.backward.recompute import recompute
 from fluidnb.backward.walk import Part, Walk
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, typed
 from fluidnb.op import GRAD, check_desc, get_op
@@ -39,7 +40,7 @@ Loss = Annotated[
 @checked
 def append_backward(
     loss: Loss, parameter_list: Names | None = None, no_grad_set: Names | None = None,
-    callbacks: Sequence[Callback] | None = None,
+    callbacks: Sequence[Callback] | None = None, checkpoints: Names | None = None,
 ) -> list[tuple[Parameter, Variable]]:  # fmt: skip
     """Append the operators that compute the gradient of a loss with respect to the parameters.
 
@@ -52,6 +53,8 @@ def append_backward(
         no_grad_set: variables or names that get no gradient and propagate none, beside those with ``stop_gradient``.
         callbacks: ``callback(block, context)`` is called after each gradient operator, with ``context`` mapping the
             name of a gradient to the name of its variable; for example `error_clip_callback`.
+        checkpoints: variables or names that are kept until their gradients need them. What lies between them is
+            computed a second time: less memory, more time. None keeps everything.
 
     Returns:
         (parameter, gradient) for each parameter on which the loss depends, in the order of ``parameter_list``, else in
@@ -59,7 +62,7 @@ def append_backward(
 
     Raises:
         OpValueError: the loss is not one float, nothing computes it, an operator on the way has no gradient, or a value
-            that a gradient needs is overwritten. The program is then as it was.
+            that a gradient needs is overwritten, or nothing computes a checkpoint. The program is then as it was.
         NotBuiltYet: the loss is computed inside a loop or branch.
 
     Source: developer guide, section on what happens at compile time.
@@ -73,6 +76,8 @@ def append_backward(
         seed = _fill(walk, loss, 1.0)
         seed.set_attr("op_role", int(OpRole.Backward | OpRole.Loss))
         walk.run()
+        if checkpoints is not None:
+            recompute(walk, names_of(checkpoints, "checkpoints"))
         emit(block, walk, callbacks or ())
         pairs = _pairs(block, walk, chosen)
     if loss.op is not None:

@@ -60,7 +60,11 @@ def emit(block: Block, walk: Walk, callbacks: Sequence[Callback]) -> None:
             for name in desc.output_arg_names():
                 if name in variable_of and name not in walk.outer and not block.desc.has_var(name):
                     _declare(block, name, variable_of[name])
-            block.put_desc(desc, strict=False)
+            operator = block.put_desc(desc, strict=False)
+            forward = walk.repeated.get(id(desc))
+            if forward is not None:
+                operator.where = None if forward.view is None else forward.view.where
+                continue
             for callback in callbacks:
                 callback(block, walk.variable_of)
 

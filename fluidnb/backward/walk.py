@@ -62,6 +62,8 @@ class Walk:
     inner: dict[int, Walk] = field(default_factory=dict)
     # id of a forward operator that runs a block -> the same walk
     inner_of: dict[int, Walk] = field(default_factory=dict)
+    # id of an operator that computes activations a second time -> the forward operator that it repeats
+    repeated: dict[int, OpDesc] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)  # ids of counting operators that have been undone
     # variables whose gradient inside the operator that runs the block reads
     finished: set[str] = field(default_factory=set)

@@ -13,6 +13,7 @@ from fluidnb.optimizer.algorithms import *
 from fluidnb.optimizer.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from fluidnb.optimizer.averages import ModelAverage as ModelAverage
 from fluidnb.optimizer.base import Optimizer as Optimizer
+from fluidnb.optimizer.recompute import RecomputeOptimizer as RecomputeOptimizer
 
 # append_backward and the like are here for old tests, which take them from this module since Fluid's uses them.
 from fluidnb.regularizer import append_regularization_ops as append_regularization_ops

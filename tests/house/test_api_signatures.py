@@ -60,6 +60,7 @@ OURS: dict[str, tuple[str, str]] = {
     "layers.noam_decay": ("learning_rate", "1.6's factor"),
     "clip.append_gradient_clip_ops": ("clip", "the clip of minimize(grad_clip=), which apply_gradients hands on"),
     "optimizer.Optimizer.apply_gradients": ("grad_clip", "the same"),
+    "backward.append_backward": ("checkpoints", "1.6's way of saying what recomputation keeps"),
     "optimizer.": ("global_step", "0.11's counter of steps"),
     # section 1
     "Var": ("param name", "a parameter, and a separate name"),

@@ -52,7 +52,9 @@ def test_every_optimizer_is_offered() -> None:
     """What the files of optimizer/ define is in fluid.optimizer, with its short name, in the builder and the lesson."""
     for path in (ROOT / "fluidnb" / "optimizer").glob("*.py"):
         for node in ast.parse(path.read_text()).body:
-            if not isinstance(node, ast.ClassDef) or not node.name.endswith("Optimizer") or path.stem == "base":
+            if not isinstance(node, ast.ClassDef) or not node.name.endswith("Optimizer"):
+                continue
+            if path.stem in ("base", "recompute"):  # the second wraps an optimizer
                 continue
             short = node.name.removesuffix("Optimizer")
             todo = f"{short} = {node.name} behind the class, in fluidnb/optimizer/{path.name}"

@@ -1,4 +1,4 @@
-"""Programs that memory_optimize has rewritten run in real PaddlePaddle too, with the same values.
+"""Programs that memory_optimize or recomputation has rewritten run in real PaddlePaddle too, with the same values.
 
 Fluid's executor knows delete_var. The one that Paddle 2.6.2 uses inside while and conditional_block does not: there it
 is taken out before Paddle gets the program, and what is left is that variables share memory.
@@ -47,6 +47,28 @@ def test_training_agrees(build: Callable[[], Any], level: int, tmp_path: Path, r
             for index in reversed([i for i, op in enumerate(block.ops) if op.type == "delete_var"]):
                 block.remove_op(index)
     theirs = train_in_paddle(tmp_path, main.desc.serialize_to_string(), params, feeds, [loss], classic=True)
+    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-4)
+    for name, value in after.items():
+        np.testing.assert_allclose(value, theirs.after[name], rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+def test_recomputation_agrees(tmp_path: Path, rng: np.random.Generator) -> None:
+    require_paddle()
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 3
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        h, found = fluid.layers.data("x", shape=list(SHAPE), append_batch_size=False), []
+        for act in ("tanh", "sigmoid", "relu", "tanh"):
+            h = fluid.layers.batch_norm(fluid.layers.fc(h, 4, act=act))
+            found.append(h)
+        loss = fluid.layers.mean(fluid.layers.square(h))
+        optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Momentum(0.05, 0.9))
+        optimizer._set_checkpoints(found[1:])
+        optimizer.minimize(loss)
+    feeds = {f"{step}/x": rng.standard_normal(SHAPE, np.float32) for step in range(4)}
+    params = ours.initial(main, startup)
+    mine, after = ours.train(main, params, feeds, loss.name)
+    theirs = train_in_paddle(tmp_path, main.desc.serialize_to_string(), params, feeds, [loss.name])
     np.testing.assert_allclose(mine, theirs.losses, rtol=1e-4)
     for name, value in after.items():
         np.testing.assert_allclose(value, theirs.after[name], rtol=1e-3, atol=1e-5, err_msg=name)
