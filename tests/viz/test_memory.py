@@ -209,9 +209,18 @@ def test_a_picture_made_by_hand() -> None:
     assert arena.maker(arena.buffers[3]).role == "backward"
 
 
+def test_the_peak_is_divided_among_cells() -> None:
+    cells = ("net", "net", "", "loss")
+    steps = tuple(ArenaStep(i, "relu", cell=cell) for i, cell in enumerate(cells))
+    arena = ArenaMap(0, 9 * 1024, steps, tuple(Buffer((f"v{i}",), i * 2048, 1024, i, 3) for i in range(4)))
+    assert arena.peak_by_cell == [("net", 2048), ("", 1024), ("loss", 1024)]
+    *_, last = viz.plain(viz.memory_lines(MemoryPicture((arena,)))).splitlines()
+    assert last == "  by cell  net 2.0 KB, outside cells 1.0 KB, loss 1.0 KB"
+
+
 def without_places(arena: ArenaMap) -> ArenaMap:
     """An arena without lines of test files, which move."""
-    return replace(arena, steps=tuple(replace(s, location="here, line 1") for s in arena.steps))
+    return replace(arena, steps=tuple(replace(s, location="here, line 1", cell="") for s in arena.steps))
 
 
 @pytest.mark.parametrize("name", ["small", "recurrent"])

@@ -19,6 +19,7 @@ class ArenaStep:
     role: str = "forward"  # ``forward``, ``backward`` or ``optimizer``
     calls: int = 1  # number of its calls; 0 for one that only makes a view, or that ran while binding
     location: str = ""  # the cell or file line that created it
+    cell: str = ""  # the notebook cell that created it; empty outside notebooks
 
     @property
     def text(self) -> str:
@@ -93,6 +94,15 @@ class ArenaMap:
         """The buffers live at the peak, the largest first."""
         call = self.peak_call
         return sorted((b for b in self.buffers if b.first <= call <= b.last), key=lambda b: -b.size)
+
+    @property
+    def peak_by_cell(self) -> list[tuple[str, int]]:
+        """Live bytes at the peak by the cell of the operator that accesses a buffer first, the most first."""
+        sizes: dict[str, int] = {}
+        for buffer in self.at_peak:
+            cell = self.maker(buffer).cell
+            sizes[cell] = sizes.get(cell, 0) + buffer.size
+        return sorted(sizes.items(), key=lambda item: -item[1])
 
     @property
     def fragmentation(self) -> float:

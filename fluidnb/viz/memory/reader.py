@@ -66,8 +66,9 @@ def read_arena(segment: Segment | None) -> ArenaMap:
     while segment is not None:
         counts = Counter(map(id, segment.ops))
         for op in segment.block.ops[segment.start : segment.end]:
-            location = "" if (where := op.where()) is None else where.short()
-            steps.append(ArenaStep(op.index, op.desc.optype, role_of(op.desc), counts[id(op)], location))
+            where = op.where()
+            location, cell = ("", "") if where is None else (where.short(), where.cell or "")
+            steps.append(ArenaStep(op.index, op.desc.optype, role_of(op.desc), counts[id(op)], location, cell))
         reading = _SegmentReader(segment)
         buffers += reading.buffers(base)
         size = max(size, reading.size)

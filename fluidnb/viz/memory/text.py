@@ -36,14 +36,20 @@ def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
 
 
 def live_table(arena: ArenaMap, top: int, width: int = 0) -> list[Line]:
-    """A table of the buffers live at the peak."""
+    """A table of the buffers live at the peak, and their sums by cell."""
     live = arena.at_peak
     rows: list[list[Line]] = [_buffer(arena, b) for b in live[:top]]
     rest = live[top:]
     if rest:
         words = f"  {plural(len(rest), 'more buffer')}, {size_text(sum(b.size for b in rest))}"
         rows.append([[(words, "dim")]])
-    return columns(rows, width)
+    lines = columns(rows, width)
+    cells = arena.peak_by_cell
+    if len(cells) > 1:
+        sums = [f"{cell or 'outside cells'} {size_text(size)}" for cell, size in cells[:top]]
+        more = f", {plural(len(cells) - top, 'more cell')}" if len(cells) > top else ""
+        lines.append([("  by cell  ", "dim"), (", ".join(sums) + more, "")])
+    return lines
 
 
 def _buffer(arena: ArenaMap, buffer: Buffer) -> list[Line]:
