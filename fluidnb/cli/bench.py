@@ -11,7 +11,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("works", nargs="*", metavar="WORK", help="what to measure (default: everything)")
     parser.add_argument("--peers", metavar="NAMES", default="fluidnb", help="frameworks to compare with (%(default)s)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="where the numbers go (.bench/last.json)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="history to append to (.bench/history.jsonl)")
 
 
 def run(options: Namespace) -> int:

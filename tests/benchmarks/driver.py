@@ -1,4 +1,4 @@
-"""Measures: one process for each peer, all on one thread, taking turns so that the machine's moods hit all alike."""
+"""Measures: one process for each peer, taking turns so that the machine's moods hit all alike."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Result:
         wall: the same by the clock.
         memory: peak resident memory in MB.
         error: why there is nothing else.
+        threads: of each process.
     """
 
     peer: str
@@ -39,11 +40,13 @@ class Result:
     wall: list[float] = field(default_factory=list)
     memory: float | None = None
     error: str | None = None
+    threads: int = 1
 
     @property
     def value(self) -> float | None:
-        """The median CPU time, or None."""
-        return statistics.median(self.cpu) if self.cpu else None
+        """The median CPU time of one thread, or time by the clock of several; or None."""
+        times = self.cpu if self.threads == 1 else self.wall
+        return statistics.median(times) if times else None
 
 
 def python(peer: str) -> Path:
@@ -53,20 +56,22 @@ def python(peer: str) -> Path:
     return Path(os.environ.get("FLUIDNB_VENVS") or ROOT / ".venvs") / peer / "bin" / "python"
 
 
-def environment() -> dict[str, str]:
-    """One thread for every library, no chatter, numpy's own choice of BLAS kernels, and where fluidnb is."""
+def environment(threads: int = 1) -> dict[str, str]:
+    """So many threads for every library, no chatter, numpy's own choice of BLAS kernels, and where fluidnb is."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_") and k != "PYTHONPATH"}
-    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "FLAGS_paddle_num_threads")
+    counts = (
+        "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "FLAGS_paddle_num_threads",
+    )  # fmt: skip
     quiet = {"GLOG_minloglevel": "3", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
-    jax = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+    jax = {"JAX_PLATFORMS": "cpu"} | ({"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} if threads == 1 else {})
     ours = {"FLUIDNB_PYTHON": sys.executable}  # for a peer that runs a program of ours
-    return env | dict.fromkeys(threads, "1") | quiet | jax | ours | {"PYTHONHASHSEED": "0"}
+    return env | dict.fromkeys(counts, str(threads)) | quiet | jax | ours | {"PYTHONHASHSEED": "0"}
 
 
-def command(mode: str, peer: str, work: Work) -> list[str]:
-    """The command line of a peer's process, held to one core."""
-    core = min(os.sched_getaffinity(0))
-    pinned = f"import os, runpy, sys; os.sched_setaffinity(0, {{{core}}}); sys.argv.pop(0); "
+def command(mode: str, peer: str, work: Work, threads: int = 1) -> list[str]:
+    """The command line of a peer's process, held to as many cores as it has threads."""
+    cores = sorted(os.sched_getaffinity(0))[:threads]
+    pinned = f"import os, runpy, sys; os.sched_setaffinity(0, {cores}); sys.argv.pop(0); "
     run = f"sys.path.insert(0, ''); runpy.run_path({str(WORKER)!r}, run_name='__main__')"
     return [str(python(peer)), "-c", pinned + run, str(WORKER), mode, peer, work.name]
 
@@ -77,14 +82,16 @@ class Worker:
     Args:
         peer: whose.
         work: what it prepares.
+        threads: how many it may use.
     """
 
-    def __init__(self, peer: str, work: Work) -> None:
-        self.result = Result(peer)
+    def __init__(self, peer: str, work: Work, threads: int = 1) -> None:
+        self.result = Result(peer, threads=threads)
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            command("loop", peer, work), stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()
-        )
+            command("loop", peer, work, threads), stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+            env=environment(threads),
+        )  # fmt: skip
         self.read()
         self.steps = self.calibrate()
 
@@ -128,15 +135,15 @@ class Worker:
                 stream.close()
 
 
-def measure_loop(work: Work, peers: Sequence[str]) -> list[Result]:
+def measure_loop(work: Work, peers: Sequence[str], threads: int) -> list[Result]:
     """Measure a work in processes that stay and take turns, back and forth."""
     workers: list[Worker] = []
     failed: list[Result] = []
     for peer in peers:
         try:
-            workers.append(Worker(peer, work))
+            workers.append(Worker(peer, work, threads))
         except RuntimeError as error:
-            failed.append(Result(peer, error=str(error)))
+            failed.append(Result(peer, error=str(error), threads=threads))
     for round in range(work.rounds):
         for worker in workers if round % 2 == 0 else workers[::-1]:
             worker.turn(work)
@@ -148,7 +155,8 @@ def measure_loop(work: Work, peers: Sequence[str]) -> list[Result]:
 def run_fresh(work: Work, result: Result) -> None:
     """Measure a work once in a new process: all of it, or the ``value`` that it measured itself."""
     before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command("fresh", result.peer, work), capture_output=True, text=True, env=environment())
+    line, env = command("fresh", result.peer, work, result.threads), environment(result.threads)
+    done = subprocess.run(line, capture_output=True, text=True, env=env)
     wall, after = time.perf_counter() - clock, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         result.error = done.stderr.strip()[-500:]
@@ -159,9 +167,9 @@ def run_fresh(work: Work, result: Result) -> None:
     result.wall.append(wall)
 
 
-def measure_fresh(work: Work, peers: Sequence[str]) -> list[Result]:
+def measure_fresh(work: Work, peers: Sequence[str], threads: int) -> list[Result]:
     """Measure a work in new processes, peer after peer, several rounds."""
-    results = [Result(peer) for peer in peers]
+    results = [Result(peer, threads=threads) for peer in peers]
     for _ in range(work.rounds):
         for result in results:
             if result.error is None and not any(wall > PATIENCE for wall in result.wall):
@@ -169,12 +177,13 @@ def measure_fresh(work: Work, peers: Sequence[str]) -> list[Result]:
     return results
 
 
-def measure(work: Work, peers: Sequence[str]) -> list[Result]:
+def measure(work: Work, peers: Sequence[str], threads: int = 1) -> list[Result]:
     """Measure a work for all peers in one interleaved run.
 
     Args:
         work: what to do.
         peers: who does it; an interpreter that is not there gives an error row.
+        threads: how many each process may use.
 
     Returns:
         A result for each peer, in the order given.
@@ -182,5 +191,5 @@ def measure(work: Work, peers: Sequence[str]) -> list[Result]:
     peers = [peer for peer in peers if peer == "fluidnb" or not work.alone]
     peers = [peer for peer in peers if peer != "native" or work.native]
     here = [peer for peer in peers if python(peer).exists()]
-    results = {r.peer: r for r in (measure_fresh if work.fresh else measure_loop)(work, here)}
+    results = {r.peer: r for r in (measure_fresh if work.fresh else measure_loop)(work, here, threads)}
     return [results.get(peer, Result(peer, error=f"not installed: {python(peer)}")) for peer in peers]

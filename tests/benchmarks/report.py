@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 
 from tests.benchmarks.driver import Result
 from tests.benchmarks.works import WORKS, Goal, Work
+
+#: A ratio that is so many times the median of earlier runs is named.
+WORSE = 1.15
 
 
 def ratio(work: Work, results: Sequence[Result]) -> float | None:
@@ -84,7 +88,9 @@ def verdict(work: Work, results: Sequence[Result]) -> str:
 def table(work: Work, results: Sequence[Result]) -> str:
     """The table of one work: a row for each peer, with its time and how that compares with fluidnb's."""
     mine = next((r.value for r in results if r.peer == "fluidnb"), None)
-    lines = [f"{work.name}  {work.title} ({work.unit}, CPU time, one thread)"]
+    threads = max((r.threads for r in results), default=1)
+    how = "CPU time, one thread" if threads == 1 else f"by the clock, {threads} threads"
+    lines = [f"{work.name}  {work.title} ({work.unit}, {how})"]
     for result in results:
         if result.value is None:
             lines.append(f"     {result.peer:8} missing: {(result.error or '').splitlines()[-1:]}")
@@ -95,29 +101,73 @@ def table(work: Work, results: Sequence[Result]) -> str:
     return "\n".join([*lines, "     " + verdict(work, results)])
 
 
-def record(measured: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
+def record(measured: Mapping[str, Sequence[Result]], threads: int = 1) -> dict[str, Any]:
     """Everything measured, as plain data for a JSON file, with what one must know of the machine."""
     works = {
         name: {
+            "title": WORKS[name].title,
             "unit": WORKS[name].unit,
             "goal": WORKS[name].goal.text(WORKS[name].unit),
             "ratio": ratio(WORKS[name], results),
             "memory_ratio": memory_ratio(WORKS[name], results),
             "native_ratio": native_ratio(WORKS[name], results),
-            "peers": {r.peer: {**vars(r), "median_cpu": r.value} for r in results},
+            "peers": {r.peer: {**vars(r), "median": r.value} for r in results},
         }
         for name, results in measured.items()
     }
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
-    return {"at": time.strftime("%Y-%m-%d %H:%M:%S"), "load": os.getloadavg()[0], **machine, "works": works}
+    return {
+        "at": time.strftime("%Y-%m-%d %H:%M:%S"), "load": os.getloadavg()[0], **machine, "threads": threads,
+        "works": works,
+    }  # fmt: skip
 
 
-def save(measured: Mapping[str, Sequence[Result]], path: Path) -> None:
-    """Write the record of a run.
+def history(path: Path) -> list[dict[str, Any]]:
+    """The records of earlier runs, the oldest first; none without a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def remember(run: Mapping[str, Any], path: Path) -> None:
+    """Append the record of a run to a file of one JSON line a run.
 
     Args:
-        measured: results by work.
+        run: see `record`.
         path: the file; its folder is made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record(measured), indent=1) + "\n")
+    with path.open("a") as file:
+        file.write(json.dumps(run) + "\n")
+
+
+def slower(run: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What has become more than 15 % slower against a peer than in the median of earlier runs like this one.
+
+    Args:
+        run: see `record`.
+        earlier: records of other runs; those on other machines or by more threads do not count.
+
+    Returns:
+        A sentence for each work and peer.
+
+    Example:
+        >>> old, new = (record({"a": [Result("fluidnb", cpu=[t]), Result("torch", cpu=[100.0])]}) for t in (20.0, 25.0))
+        >>> slower(new, [old])
+        ['a: fluidnb takes 0.25x torch, 0.2x before']
+    """
+    alike = [r for r in earlier if all(r.get(key) == run[key] for key in ("machine", "cores", "threads"))]
+    found = []
+    for name, work in run["works"].items():
+        before = [r["works"][name] for r in alike if name in r["works"]]
+        for pair, value in _ratios(work).items():
+            values = [v for w in before if (v := _ratios(w).get(pair)) is not None]
+            if values and value > WORSE * statistics.median(values):
+                own, peer = pair
+                found.append(f"{name}: {own} takes {value:.3g}x {peer}, {statistics.median(values):.3g}x before")
+    return found
+
+
+def _ratios(work: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """(fluidnb or native, peer) -> the ratio of their times in a record of a work."""
+    times = {peer: row["median"] for peer, row in work["peers"].items() if row["median"]}
+    own = [peer for peer in ("fluidnb", "native") if peer in times]
+    return {(mine, peer): times[mine] / times[peer] for mine in own for peer in times if peer not in own}

@@ -20,13 +20,12 @@ import numpy as np
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug import Session
-from tests.benchmarks.widgets import SCROLL
+from tests.benchmarks.widgets import SCROLL, SEARCH, SEARCHES
 from tests.browser import lab
 
 OPERATORS, LAYERS, STEPS, FRAMES, OPENS = 20_000, 2500, 100, 400, 5
 #: Pixels a frame: a quick turn of the wheel, and the scroll bar dragged from end to end in seven seconds.
 PACES = (240, 1100)
-SEARCHES = ("mul", "fc_1234", "var:*@GRAD", "attr:axis=1", "nothing at all")
 
 #: Milliseconds from the end of the file, which has the data, until rows of a widget are painted.
 _OPENED = """(selector) => new Promise((done) => {
@@ -36,13 +35,6 @@ _OPENED = """(selector) => new Promise((done) => {
         requestAnimationFrame(() => setTimeout(() => done(performance.now() - entry.responseEnd)));
     };
     look();
-})"""
-#: Milliseconds from a text in the search box until the frame that shows what it finds.
-_SEARCH = """(text) => new Promise((done) => {
-    const box = document.querySelector('.fe-search'), start = performance.now();
-    box.value = text;
-    box.dispatchEvent(new Event('input'));
-    requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 })"""
 #: Milliseconds from a key until the frame that shows the step.
 _STEP = """(key) => new Promise((done) => {
@@ -114,7 +106,7 @@ def numbers(file: Path) -> dict[str, Any]:
         }
         for name, selector in (("explorer", ".fw-explorer [role=tree]"), ("panel", ".fp-listing")):
             found[f"scrolling the {name}"] = {pace: scrolling(page, selector, pace) for pace in PACES}
-        searches = {text: max(page.evaluate(_SEARCH, text) for _ in range(3)) for text in SEARCHES}
+        searches = {text: max(page.evaluate(SEARCH, text) for _ in range(3)) for text in SEARCHES}
         steps = [page.evaluate(_STEP, key) for key in ("ArrowLeft",) * 20 + ("ArrowRight",) * 20]
     found["search (ms)"] = {text: round(ms) for text, ms in searches.items()}
     found["step (ms)"] = {"median": round(statistics.median(steps)), "slowest": round(max(steps))}

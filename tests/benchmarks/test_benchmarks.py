@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import base64
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidnb as fluid
+from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import generated_code
-from tests.benchmarks.driver import Result, measure
+from tests.benchmarks.driver import ROOT, Result, measure
+from tests.benchmarks.page import write_page
 from tests.benchmarks.peers import fluidnb_peer
-from tests.benchmarks.report import record, table, verdict
+from tests.benchmarks.report import history, record, slower, table, verdict
+from tests.benchmarks.scaling import SCALES, measure_scale, scale_table
 from tests.benchmarks.works import WORKS
 
 Step = Callable[[int], None]
@@ -113,7 +119,39 @@ def test_the_report_tells_a_goal_that_is_met_from_one_that_is_missed() -> None:
     assert verdict(work, [Result("fluidnb", cpu=[44.0]), torch]) == "goal <= 0.25x torch: 0.4, MISSED"
     assert verdict(work, [torch]) == "goal <= 0.25x torch: not measured"
     kept = record({"a": [Result("fluidnb", cpu=[22.0]), torch]})["works"]["a"]
-    assert kept["ratio"] == 0.2 and kept["peers"]["torch"]["median_cpu"] == 110.0
+    assert kept["ratio"] == 0.2 and kept["peers"]["torch"]["median"] == 110.0
+
+
+def test_a_run_is_remembered_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is more than 15 % slower against a peer than the median before is named; other machines do not count."""
+
+    def run(mine: float) -> dict[str, Any]:
+        return record({"a": [Result("fluidnb", cpu=[mine]), Result("torch", cpu=[100.0])]})
+
+    earlier = [run(20.0), run(22.0), run(90.0), {**run(5.0), "cores": 96}, {**run(5.0), "threads": 2}]
+    assert slower(run(25.0), earlier) == []
+    assert slower(run(26.0), earlier) == ["a: fluidnb takes 0.26x torch, 0.22x before"]
+    path = tmp_path / "deep" / "history.jsonl"
+    for _ in range(2):
+        benchmarks.main(["a", "--peers", "fluidnb", "--json", str(path)])
+    kept = history(path)
+    assert len(kept) == 2 and kept[1]["works"]["a"]["peers"]["fluidnb"]["median"] > 0
+    assert "goal <= 0.25x torch: not measured" in capsys.readouterr().out
+
+
+def test_the_page_shows_the_figures(tmp_path: Path) -> None:
+    """The notebook runs with other figures than its own: a table, a plot, the history."""
+    scaling = {"loop": measure_scale(replace(SCALES["loop"], sizes=(10, 100)), ["fluidnb", "nobody"], rounds=2)}
+    assert scaling["loop"]["times"]["nobody"] == [None, None]
+    assert scale_table(scaling["loop"]).splitlines()[2].endswith("missing")
+    times = {"a": [Result("fluidnb", cpu=[20.0]), Result("torch", cpu=[100.0]), Result("jax", error="absent")]}
+    runs = [record(times), record(times, 2)]
+    path = tmp_path / "benchmarks.ipynb"
+    shutil.copy(ROOT / "notebooks" / "benchmarks.ipynb", path)
+    write_page(*runs, scaling, runs, path)
+    shown = path.read_text("utf-8")
+    assert "20 us | | | 100 us (5.00x) |" in shown.replace("|  |", "| |").replace("|  |", "| |")
+    assert "<svg" in shown and "0.20x" in shown
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""The program explorer with a program of 5,000 operators, in a real JupyterLab: opening, scrolling, following a step.
+"""The program explorer in a real JupyterLab: opening, scrolling, searching, following a step.
 
-All times are the browser's own, up to the frame that shows the result. ``python -m tests.benchmarks.widgets`` prints
-every number; the goals are works of ``python -m tests.benchmarks``.
+All times are the browser's own, up to the frame that shows the result. ``python -m tests.benchmarks.widgets 20000``
+prints every number for a program of so many operators, by default 5,000, and those of the panel; the goals are works
+of ``python -m tests.benchmarks``.
 """
 
 from __future__ import annotations
@@ -16,15 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.widgets_panel import panel_times
 from tests.browser import lab
 
-#: 624 layers of 8 operators with their backward and optimizer, 3 for the loss, and 5 that nobody needs: 5,000.
-CELLS = (
-    "%load_ext fluidnb\nimport numpy as np",
-    "%%fluid net\nx = layers.data('x', shape=[8])\nh = x\nfor _ in range(624):\n    h = layers.fc(h, 8, act='relu')\n"
-    "loss = layers.mean(h)\nfluid.optimizer.SGD(0.1).minimize(loss)\nfor _ in range(5):\n    h = layers.relu(h)",
-    "%fluid explore",
-)
+OPERATORS = 5000
 OPENS, STEPS, FRAMES = 5, 30, 400
 
 #: What the page's clock shows: when the kernel's first message of a widget came, and when its rows were painted.
@@ -47,6 +43,15 @@ _WATCH = """() => {
     };
     look();
 }"""
+
+#: Milliseconds from a text in the search box until the frame that shows what it finds.
+SEARCH = """(text) => new Promise((done) => {
+    const box = document.querySelector('.fe-search'), start = performance.now();
+    box.value = text;
+    box.dispatchEvent(new Event('input'));
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+})"""
+SEARCHES = ("mul", "fc_123", "var:*@GRAD", "attr:axis=1", "nothing at all")
 
 #: Scrolls from the top by so many pixels a frame, to the end where that is null; the milliseconds of each frame.
 SCROLL = """([selector, step, frames]) => new Promise((done) => {
@@ -78,26 +83,43 @@ _STEP = """([code]) => new Promise((done) => {
 })"""
 
 
+def cells(operators: int) -> list[str]:
+    """Layers of 8 operators with their backward and optimizer, 3 operators for the loss, and 5 that nobody needs."""
+    layers, none = divmod(operators - 8, 8)
+    assert not none, "a multiple of 8"
+    return [
+        "%load_ext fluidnb\nimport numpy as np",
+        f"%%fluid net\nx = layers.data('x', shape=[8])\nh = x\nfor _ in range({layers}):\n"
+        "    h = layers.fc(h, 8, act='relu')\nloss = layers.mean(h)\nfluid.optimizer.SGD(0.1).minimize(loss)\n"
+        "for _ in range(5):\n    h = layers.relu(h)",
+        "%fluid explore",
+    ]
+
+
 @contextmanager
-def opened() -> Iterator[lab.Notebook]:
+def opened(operators: int = OPERATORS) -> Iterator[lab.Notebook]:
     """A notebook with the program, in a JupyterLab of its own.
+
+    Args:
+        operators: of the program, a multiple of 8.
 
     Yields:
         The notebook.
     """
     os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a server, a kernel and a browser, as a user has them
     with tempfile.TemporaryDirectory() as folder, lab.chromium() as browser, lab.jupyterlab(Path(folder)) as running:
-        nb = lab.opener(running, browser)("widgets", list(CELLS))
+        nb = lab.opener(running, browser)("widgets", cells(operators))
         for index in range(2):
             nb.run(index)
         yield nb
 
 
-def opening(nb: lab.Notebook) -> list[dict[str, float]]:
+def opening(nb: lab.Notebook, operators: int = OPERATORS) -> list[dict[str, float]]:
     """Open the explorer several times.
 
     Args:
         nb: the notebook.
+        operators: of its program.
 
     Returns:
         Of each time, seconds from asking and from the first message to painted, and to the whole program.
@@ -109,7 +131,7 @@ def opening(nb: lab.Notebook) -> list[dict[str, float]]:
         nb.page.wait_for_function("() => window.seen.whole")
         seen = nb.page.evaluate("() => ({ ...window.seen, old: 0 })")
         title = nb.page.locator(".fe-title").inner_text()
-        assert "5,000 ops" in title, title
+        assert f"{operators:,} ops" in title, title
         found.append({
             "painted": (seen["painted"] - seen["message"]) / 1e3,
             "asked to painted": (seen["painted"] - seen["asked"]) / 1e3,
@@ -164,16 +186,24 @@ def explorer_step() -> dict[str, float]:
         return {"value": statistics.median(stepping(nb))}
 
 
-def numbers() -> dict[str, Any]:
+def numbers(operators: int) -> dict[str, Any]:
     """Everything, in one run."""
-    with opened() as nb:
-        opens, frames, steps = opening(nb), sorted(scrolling(nb)), sorted(stepping(nb))
+    with opened(operators) as nb:
+        opens, frames = opening(nb, operators), sorted(scrolling(nb))
+        searches = {text: max(nb.page.evaluate(SEARCH, text) for _ in range(3)) for text in SEARCHES}
+        nb.page.evaluate(SEARCH, "")
+        steps = sorted(stepping(nb))
+    with tempfile.TemporaryDirectory() as folder, lab.chromium() as browser, lab.jupyterlab(Path(folder)) as running:
+        open_notebook = lab.opener(running, browser)
+        panel = panel_times(lambda content: open_notebook("panel", content), operators)
     return {
         "opens (s)": opens,
         "frames a second": {"mean": 1 / statistics.mean(frames), "slowest of twenty": 1 / frames[-FRAMES // 20]},
+        "search (ms)": {text: round(ms) for text, ms in searches.items()},
         "steps (s)": {"median": statistics.median(steps), "slowest": steps[-1]},
+        "panel": panel,
     }
 
 
 if __name__ == "__main__":
-    json.dump(numbers(), sys.stdout, indent=1)
+    json.dump(numbers(int(sys.argv[1]) if len(sys.argv) > 1 else OPERATORS), sys.stdout, indent=1)

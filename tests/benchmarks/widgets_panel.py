@@ -1,4 +1,4 @@
-"""How fast the debugger panel is in a browser, with a program of 5,000 operators."""
+"""How fast the debugger panel is in a browser."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ from typing import Any
 
 from tests.browser.panel import PanelPage
 
-#: A program of 5,000 operators, and a session in a panel.
-CELLS = [
-    "%load_ext fluidnb\nimport numpy as np\nX = np.ones((16, 32), 'float32')",
-    "%%fluid\nx = layers.data('x', shape=[32])\nh = x\n"
-    "for k in range(2500):\n    h = layers.relu(layers.scale(h, scale=0.999))",
-    "%fluid debug --feed x=X --panel",
-]
 #: From a click until the page has drawn what the kernel told: the row that is lit, and the values.
 _CLICK = """word => new Promise(done => {
     const panel = document.querySelector('.fw-panel'), count = panel.querySelector('.fp-count');
@@ -40,23 +33,35 @@ _SCROLL = """() => new Promise(done => {
 })"""
 
 
-def panel_times(open_notebook: Any) -> dict[str, float]:
+def cells(operators: int) -> list[str]:
+    """A program, and a session in a panel."""
+    return [
+        "%load_ext fluidnb\nimport numpy as np\nX = np.ones((16, 32), 'float32')",
+        "%%fluid\nx = layers.data('x', shape=[32])\nh = x\n"
+        f"for k in range({operators // 2}):\n    h = layers.relu(layers.scale(h, scale=0.999))",
+        "%fluid debug --feed x=X --panel",
+    ]
+
+
+def panel_times(open_notebook: Any, operators: int = 5000) -> dict[str, float]:
     """Measure the panel.
 
     Args:
         open_notebook: opens a notebook with given cells, as the tests' fixture does.
+        operators: of the program.
 
     Returns:
         Milliseconds of a step, of one back and of a jump, medians; frames a second while the listing scrolls.
     """
-    nb = open_notebook(CELLS)
-    for i in range(len(CELLS)):
+    content, middle = cells(operators), operators // 2
+    nb = open_notebook(content)
+    for i in range(len(content)):
         nb.run(i)
     panel = PanelPage(nb)
     panel.at(0)
-    panel.fill("add a breakpoint", "at 0:2500")
+    panel.fill("add a breakpoint", f"at 0:{middle}")
     panel.press("continue")
-    panel.at(2500)
+    panel.at(middle)
     page = panel.page
 
     def clicks(word: str, count: int) -> float:
@@ -66,6 +71,6 @@ def panel_times(open_notebook: Any) -> dict[str, float]:
         "step (ms)": clicks("step", 15),
         "back (ms)": clicks("back", 15),
         "reverse to the beginning (ms)": clicks("rcontinue", 1),
-        "continue over 2,500 ops (ms)": clicks("continue", 1),
+        f"continue over {middle:,} ops (ms)": clicks("continue", 1),
         "scrolling (frames/s)": page.evaluate(_SCROLL),
     }

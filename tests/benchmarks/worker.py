@@ -7,6 +7,7 @@ WORK`` does the work once and answers with what its function returned. All answe
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
@@ -18,14 +19,18 @@ from typing import Any, TextIO
 
 
 def load(peer: str, work: str) -> Callable[..., Any]:
-    """The function of a peer for a work, from peers/<peer>_peer.py, without touching the module search path."""
+    """The function of a peer for a work, from peers/<peer>_peer.py, without touching the module search path.
+
+    ``WORK=SIZE`` is the work at a size.
+    """
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", f"{peer}_peer.py")
     spec = importlib.util.spec_from_file_location(f"{peer}_peer", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    function: Callable[..., Any] = getattr(module, work)
-    return function
+    name, _, size = work.partition("=")
+    function: Callable[..., Any] = getattr(module, name)
+    return functools.partial(function, int(size)) if size else function
 
 
 def loop(function: Callable[..., Any], out: TextIO) -> None:

@@ -65,6 +65,7 @@ def test_training_equals_one_process(network: Any) -> None:
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
+@pytest.mark.timeout(1800)  # of twenty kills, each with a new process
 def test_killed_processes_end_with_the_parameters_of_a_run_without_faults(request: pytest.FixtureRequest) -> None:
     roles = ["trainer:1", "group", "trainer:0"] * (7 if request.config.getoption("--full") else 1)
     kills = faults.random_kills(random.Random(2), roles)

@@ -98,6 +98,7 @@ def test_synchronous_training_equals_one_process(network: Any) -> None:
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
+@pytest.mark.timeout(1800)  # of twenty kills, each with a new process
 def test_killed_processes_lose_no_committed_step(request: pytest.FixtureRequest) -> None:
     count = 20 if request.config.getoption("--full") else 3  # the rest: python -m tests.distributed.faults
     roles = [faults.ROLES[(0, 2, 3, 1)[number % 4]] for number in range(count)]

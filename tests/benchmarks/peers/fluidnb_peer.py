@@ -31,12 +31,12 @@ def tiny(fluid, count=200):
     return {"x": np.ones(1, "float32"), "c": np.ones(1, "float32")}, v
 
 
-def a():
-    """200 elementwise operators on shape [1]."""
+def a(count=200):
+    """Elementwise operators on shape [1]."""
     fluid, exe = start()
-    feed, v = tiny(fluid)
+    feed, v = tiny(fluid, count)
     main = fluid.default_main_program()
-    assert exe.run(main, feed=feed, fetch_list=[v])[0].item() == 101
+    assert exe.run(main, feed=feed, fetch_list=[v])[0].item() == count / 2 + 1
 
     def step(n):
         for _ in range(n):
@@ -71,11 +71,11 @@ def b():
     return step
 
 
-def f():
-    """A while loop of 1,000 iterations, s += x[i]."""
+def f(turns=1000):
+    """A while loop, s += x[i]."""
     fluid, exe = start()
-    (x,) = data(fluid, "x", shape=[1000])
-    i, n = (fluid.layers.fill_constant([1], "int64", value) for value in (0, 1000))
+    (x,) = data(fluid, "x", shape=[turns])
+    i, n = (fluid.layers.fill_constant([1], "int64", value) for value in (0, turns))
     total = fluid.layers.fill_constant([1], "float32", 0)
     more = fluid.layers.less_than(i, n)
     main = fluid.default_main_program()
@@ -86,8 +86,8 @@ def f():
         block.append_op(type="elementwise_add", inputs={"X": total, "Y": item}, outputs={"Out": total})
         fluid.layers.increment(i)
         fluid.layers.less_than(i, n, cond=more)
-    feed = {"x": np.arange(1000, dtype="float32")}
-    assert exe.run(main, feed=feed, fetch_list=[total])[0].item() == 499500
+    feed = {"x": np.ones(turns, dtype="float32")}
+    assert exe.run(main, feed=feed, fetch_list=[total])[0].item() == turns
 
     def step(k):
         for _ in range(k):
@@ -171,12 +171,30 @@ def mlp(fluid, rows=64, width=200):
     return classifier(fluid, (rows, 784), net, lambda optimizer: optimizer.Adam(1e-3))
 
 
-def c():
-    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+def c(rows=64):
+    """A step of an MLP 784-200-200-10 with Adam."""
     fluid, exe = start()
-    run = training(fluid, exe, *mlp(fluid))
+    run = training(fluid, exe, *mlp(fluid, rows))
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def deep(layers):
+    """A step of layers of 64 with SGD, batch 16."""
+    fluid, exe = start()
+
+    def net(made, x):
+        for _ in range(layers):
+            x = made.fc(x, 64, act="tanh")
+        return made.fc(x, 10)
+
+    run = training(fluid, exe, *classifier(fluid, (16, 64), net, lambda optimizer: optimizer.SGD(1e-2)))
 
     def step(n):
         for _ in range(n):
@@ -235,9 +253,9 @@ def cell_of(layers, z, h, c):
     return layers.elementwise_mul(layers.sigmoid(o), layers.tanh(cell)), cell
 
 
-def static_lstm(fluid):
-    """An LSTM cell in a StaticRNN, 50 steps, their inputs projected before: the loss."""
-    (x,) = data(fluid, "x", shape=(50, 32, 128))
+def static_lstm(fluid, steps=50):
+    """An LSTM cell in a StaticRNN, its inputs projected before: the loss."""
+    (x,) = data(fluid, "x", shape=(steps, 32, 128))
     z = fluid.layers.fc(x, 512, num_flatten_dims=2)
     rnn = fluid.layers.StaticRNN()
     with rnn.step():
@@ -247,7 +265,7 @@ def static_lstm(fluid):
         rnn.update_memory(h, hidden)
         rnn.update_memory(c, cell)
         rnn.step_output(hidden)
-    last = fluid.layers.slice(rnn(), axes=[0], starts=[49], ends=[50])
+    last = fluid.layers.slice(rnn(), axes=[0], starts=[steps - 1], ends=[steps])
     return learn(fluid, fluid.layers.reshape(last, [32, 128]))
 
 
@@ -274,9 +292,9 @@ def program_of(lstm):
     return {**texts, "loss": loss.name}
 
 
-def program_of_e_static():
+def program_of_e_static(steps=50):
     """See `program_of`."""
-    return program_of(static_lstm)
+    return program_of(lambda fluid: static_lstm(fluid, steps))
 
 
 def program_of_e():
@@ -299,9 +317,10 @@ def trained(lstm, x):
     return step
 
 
-def e_static():
+def e_static(steps=50):
     """A step of an LSTM of a fixed length."""
-    return trained(static_lstm, lambda fluid: np.ascontiguousarray(noise()[1].transpose(1, 0, 2)))
+    x = np.ascontiguousarray(noise(longest=steps)[1].transpose(1, 0, 2))
+    return trained(lambda fluid: static_lstm(fluid, steps), lambda fluid: x)
 
 
 def e():

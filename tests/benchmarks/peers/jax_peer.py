@@ -13,18 +13,18 @@ def start():
     return jax, jnp
 
 
-def a():
-    """200 elementwise operators on shape [1]."""
+def a(count=200):
+    """Elementwise operators on shape [1]."""
     jax, jnp = start()
 
     @jax.jit
     def run(v, c):
-        for i in range(200):
+        for i in range(count):
             v = v + c if i % 2 else v * c
         return v
 
     x, c = jnp.ones(1), jnp.ones(1)
-    assert run(x, c).item() == 101
+    assert run(x, c).item() == count / 2 + 1
 
     def step(n):
         for _ in range(n):
@@ -68,16 +68,16 @@ def b():
     return step
 
 
-def f():
-    """A while loop of 1,000 iterations, s += x[i]."""
+def f(turns=1000):
+    """A while loop, s += x[i]."""
     jax, jnp = start()
 
     @jax.jit
     def run(x):
-        return jax.lax.while_loop(lambda s: s[0] < 1000, lambda s: (s[0] + 1, s[1] + x[s[0]]), (0, jnp.float32(0)))[1]
+        return jax.lax.while_loop(lambda s: s[0] < turns, lambda s: (s[0] + 1, s[1] + x[s[0]]), (0, jnp.float32(0)))[1]
 
-    x = jnp.arange(1000, dtype="float32")
-    assert float(run(x)) == 499500
+    x = jnp.ones(turns, dtype="float32")
+    assert float(run(x)) == turns
 
     def step(k):
         for _ in range(k):
@@ -162,17 +162,37 @@ def adam(jnp, params, grads, state):
     return [p - rate * m / (jnp.sqrt(v) + 1e-8) for p, m, v in moments], [first, second, t]
 
 
-def c():
-    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+def c(rows=64):
+    """A step of an MLP 784-200-200-10 with Adam."""
 
     def net(jax, jnp, x, p):
         for i in (0, 2):
             x = jax.nn.relu(x @ p[i] + p[i + 1])
         return x @ p[4] + p[5]
 
-    run = classifier((64, 784), [(784, 200), (200,), (200, 200), (200,), (200, 10), (10,)], net, adam)
+    run = classifier((rows, 784), [(784, 200), (200,), (200, 200), (200,), (200, 10), (10,)], net, adam)
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def deep(layers):
+    """A step of layers of 64 with SGD, batch 16."""
+
+    def net(jax, jnp, x, p):
+        for i in range(0, 2 * layers, 2):
+            x = jnp.tanh(x @ p[i] + p[i + 1])
+        return x @ p[-2] + p[-1]
+
+    def sgd(jnp, params, grads, state):
+        return [p - 0.01 * g for p, g in zip(params, grads, strict=True)], state
+
+    run = classifier((16, 64), [(64, 64), (64,)] * layers + [(64, 10), (10,)], net, sgd)
 
     def step(n):
         for _ in range(n):
@@ -208,13 +228,13 @@ def d():
     return step
 
 
-def lstm(masked):
+def lstm(masked, steps=50):
     """A function that makes steps of training of an LSTM, a scan, with two classes behind its last state."""
     jax, jnp = start()
     rng = np.random.RandomState(0)
     lengths = rng.randint(5, 51, 32)
     lengths[:2] = 50, 5
-    x = jnp.asarray(rng.randn(50, 32, 128).astype("float32") * 0.5)
+    x = jnp.asarray(rng.randn(steps, 32, 128).astype("float32") * 0.5)
     labels, lengths = jnp.asarray(rng.randint(0, 2, (32, 1))), jnp.asarray(lengths)
     shapes = (128, 512), (128, 512), (512,), (128, 2), (2,)
     params = [jnp.asarray(rng.randn(*shape).astype("float32") * 0.05) for shape in shapes]
@@ -232,7 +252,7 @@ def lstm(masked):
             return (hidden, new), None
 
         zero = jnp.zeros((32, 128))
-        (h, _), _ = jax.lax.scan(cell, (zero, zero), (x @ p[0] + p[2], jnp.arange(50)))
+        (h, _), _ = jax.lax.scan(cell, (zero, zero), (x @ p[0] + p[2], jnp.arange(steps)))
         return -jnp.take_along_axis(jax.nn.log_softmax(h @ p[3] + p[4]), labels, 1).mean()
 
     def update(params, state, *data):
@@ -256,9 +276,9 @@ def lstm(masked):
     return step
 
 
-def e_static():
+def e_static(steps=50):
     """A step of an LSTM of a fixed length."""
-    return lstm(masked=False)
+    return lstm(False, steps)
 
 
 def e():

@@ -26,15 +26,15 @@ def put(paddle, kind, inputs, outputs, **attrs):
     )
 
 
-def a():
-    """200 elementwise operators on shape [1], through exe.run with feed and fetch."""
+def a(count=200):
+    """Elementwise operators on shape [1], through exe.run with feed and fetch."""
     paddle, exe = start()
     x, c = (paddle.static.data(name, [1], "float32") for name in "xc")
     v = x
-    for i in range(200):
+    for i in range(count):
         v = paddle.add(v, c) if i % 2 else paddle.multiply(v, c)
     feed = {"x": np.ones(1, "float32"), "c": np.ones(1, "float32")}
-    assert exe.run(feed=feed, fetch_list=[v])[0].item() == 101
+    assert exe.run(feed=feed, fetch_list=[v])[0].item() == count / 2 + 1
 
     def step(n):
         for _ in range(n):
@@ -68,11 +68,11 @@ def b():
     return step
 
 
-def f():
-    """A while loop of 1,000 iterations, s += x[i]."""
+def f(turns=1000):
+    """A while loop, s += x[i]."""
     paddle, exe = start()
-    x = paddle.static.data("x", [1000], "float32")
-    i, n = paddle.full([1], 0, "int64"), paddle.full([1], 1000, "int64")
+    x = paddle.static.data("x", [turns], "float32")
+    i, n = paddle.full([1], 0, "int64"), paddle.full([1], turns, "int64")
     total = paddle.full([1], 0, "float32")
     more = paddle.less_than(i, n)
     loop = paddle.static.nn.control_flow.While(more)
@@ -83,8 +83,8 @@ def f():
         put(paddle, "elementwise_add", {"X": total, "Y": item}, {"Out": total}, axis=-1)
         put(paddle, "increment", {"X": i}, {"Out": i}, step=1.0)
         put(paddle, "less_than", {"X": i, "Y": n}, {"Out": more}, axis=-1)
-    feed = {"x": np.arange(1000, dtype="float32")}
-    assert exe.run(feed=feed, fetch_list=[total])[0].item() == 499500
+    feed = {"x": np.ones(turns, dtype="float32")}
+    assert exe.run(feed=feed, fetch_list=[total])[0].item() == turns
 
     def step(k):
         for _ in range(k):
@@ -106,16 +106,33 @@ def classifier(shape, net, optimizer):
     return lambda: exe.run(feed=feed, fetch_list=[loss])[0].item()
 
 
-def c():
-    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+def c(rows=64):
+    """A step of an MLP 784-200-200-10 with Adam."""
 
     def net(paddle, x):
         fc = paddle.static.nn.fc
         return fc(fc(fc(x, 200, activation="relu"), 200, activation="relu"), 10)
 
-    run = classifier((64, 784), net, lambda optimizer: optimizer.Adam(1e-3))
+    run = classifier((rows, 784), net, lambda optimizer: optimizer.Adam(1e-3))
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def deep(layers):
+    """A step of layers of 64 with SGD, batch 16."""
+
+    def net(paddle, x):
+        for _ in range(layers):
+            x = paddle.static.nn.fc(x, 64, activation="tanh")
+        return paddle.static.nn.fc(x, 10)
+
+    run = classifier((16, 64), net, lambda optimizer: optimizer.SGD(1e-2))
 
     def step(n):
         for _ in range(n):
@@ -144,12 +161,12 @@ def d():
     return step
 
 
-def noise():
-    """Lengths of 32 sequences, their rows [32, 50, 128], and labels of two classes [32, 1]."""
+def noise(steps=50):
+    """Lengths of 32 sequences, their rows [32, steps, 128], and labels of two classes [32, 1]."""
     rng = np.random.RandomState(0)
-    lengths = rng.randint(5, 51, 32)
-    lengths[:2] = 50, 5
-    return lengths, rng.randn(32, 50, 128).astype("float32") * 0.5, rng.randint(0, 2, (32, 1))
+    lengths = rng.randint(5, steps + 1, 32)
+    lengths[:2] = steps, 5
+    return lengths, rng.randn(32, steps, 128).astype("float32") * 0.5, rng.randint(0, 2, (32, 1))
 
 
 def trained(name, x):
@@ -172,9 +189,10 @@ def trained(name, x):
     return step
 
 
-def e_static():
+def e_static(steps=50):
     """A step of an LSTM of a fixed length: a recurrent operator."""
-    return trained("e_static", lambda paddle: np.ascontiguousarray(noise()[1].transpose(1, 0, 2)))
+    x = np.ascontiguousarray(noise(steps)[1].transpose(1, 0, 2))
+    return trained(f"e_static={steps}", lambda paddle: x)
 
 
 def e():

@@ -1,28 +1,29 @@
 """PyTorch, eager: the quickest plain way to write each work."""
 
+import os
 import time
 
 
 def start():
-    """Import torch, for one thread."""
+    """Import torch, for as many threads as the environment says."""
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     return torch
 
 
-def a():
-    """200 elementwise operators on shape [1]."""
+def a(count=200):
+    """Elementwise operators on shape [1]."""
     torch = start()
     x, c = torch.ones(1), torch.ones(1)
 
     def run():
         v = x
-        for i in range(200):
+        for i in range(count):
             v = torch.add(v, c) if i % 2 else torch.mul(v, c)
         return v
 
-    assert run().item() == 101
+    assert run().item() == count / 2 + 1
 
     def step(n):
         with torch.inference_mode():
@@ -62,19 +63,19 @@ def b():
     return step
 
 
-def f():
-    """A while loop of 1,000 iterations over tensors, s += x[i]."""
+def f(turns=1000):
+    """A while loop over tensors, s += x[i]."""
     torch = start()
-    x = torch.arange(1000).float()
+    x = torch.ones(turns)
 
     def run():
-        i, n, total = torch.zeros(1, dtype=torch.int64), torch.full((1,), 1000), torch.zeros(1)
+        i, n, total = torch.zeros(1, dtype=torch.int64), torch.full((1,), turns), torch.zeros(1)
         while bool(i < n):
             total = total + x.index_select(0, i)
             i = i + 1
         return total
 
-    assert run().item() == 499500
+    assert run().item() == turns
 
     def step(k):
         with torch.inference_mode():
@@ -163,11 +164,27 @@ def mlp(nn, width=200):
     )  # fmt: skip
 
 
-def c():
-    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
-    run = classifier((64, 784), mlp, lambda optim, params: optim.Adam(params, 1e-3))
+def c(rows=64):
+    """A step of an MLP 784-200-200-10 with Adam."""
+    run = classifier((rows, 784), mlp, lambda optim, params: optim.Adam(params, 1e-3))
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def deep(layers):
+    """A step of layers of 64 with SGD, batch 16."""
+
+    def net(nn):
+        inner = [each for _ in range(layers) for each in (nn.Linear(64, 64), nn.Tanh())]
+        return nn.Sequential(*inner, nn.Linear(64, 10))
+
+    run = classifier((16, 64), net, lambda optim, params: optim.SGD(params, 1e-2))
 
     def step(n):
         for _ in range(n):
@@ -199,13 +216,13 @@ def d():
     return step
 
 
-def lstm(packed):
+def lstm(packed, steps=50):
     """A function that makes steps of training of nn.LSTM with two classes behind its last state."""
     torch = start()
     torch.manual_seed(0)
     net, last = torch.nn.LSTM(128, 128), torch.nn.Linear(128, 2)
     update = torch.optim.Adam([*net.parameters(), *last.parameters()], 1e-3, fused=True)
-    x, labels, lengths = torch.randn(50, 32, 128) * 0.5, torch.randint(0, 2, (32,)), torch.randint(5, 51, (32,))
+    x, labels, lengths = torch.randn(steps, 32, 128) * 0.5, torch.randint(0, 2, (32,)), torch.randint(5, 51, (32,))
     lengths[0], lengths[1] = 50, 5
 
     def run():
@@ -227,9 +244,9 @@ def lstm(packed):
     return step
 
 
-def e_static():
+def e_static(steps=50):
     """A step of an LSTM of a fixed length."""
-    return lstm(packed=False)
+    return lstm(False, steps)
 
 
 def e():
