@@ -99,7 +99,8 @@ def test_an_optimizer_shows_its_arguments_and_accumulators(things: dict[str, Any
     assert "beta1" in shown and "0.9" in shown and "moment1" in shown and "fc_0.w_0" in shown
 
 
-OPTIMIZERS = sorted(name for name in fluid.optimizer.__all__ if name.endswith("Optimizer") and name != "Optimizer")
+OTHERS = ("Optimizer", "RecomputeOptimizer")
+OPTIMIZERS = sorted(name for name in fluid.optimizer.__all__ if name.endswith("Optimizer") and name not in OTHERS)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -110,6 +111,12 @@ def test_the_repr_of_an_optimizer_makes_the_same_one(name: str) -> None:
     again = eval(repr(made), {**vars(fluid.optimizer), "L2DecayRegularizer": fluid.regularizer.L2DecayRegularizer})
     assert repr(again) == repr(made) and "learning_rate=0.25" in repr(made)
     assert all(f"{key}={value}" in repr(made) for key, value in more.items())
+
+
+def test_an_optimizer_around_another_one() -> None:
+    made = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.25))
+    assert repr(eval(repr(made), {**vars(fluid.optimizer)})) == repr(made)
+    assert "SGDOptimizer" in text_of(made) and "SGDOptimizer" in made._repr_html_()
 
 
 def test_a_schedule_is_shown_by_its_variable_and_value() -> None:
