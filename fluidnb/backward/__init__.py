@@ -62,7 +62,8 @@ def append_backward(
 
     Raises:
         OpValueError: the loss is not one float, nothing computes it, an operator on the way has no gradient, or a value
-            that a gradient needs is overwritten, or nothing computes a checkpoint. The program is then as it was.
+            that a gradient needs is overwritten, or a checkpoint is not in the global block; the program is then as it
+            was.
         NotBuiltYet: the loss is computed inside a loop or branch.
 
     Source: developer guide, section on what happens at compile time.

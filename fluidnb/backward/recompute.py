@@ -31,7 +31,7 @@ def recompute(walk: Walk, checkpoints: Collection[str]) -> None:
         checkpoints: names of variables that are kept.
 
     Raises:
-        OpValueError: a checkpoint is not a variable of the block that an operator computes.
+        OpValueError: a checkpoint is not a variable of the block.
     """
     segments = _Segments(walk.block, checkpoints)
     # A shape is there without the value: nothing is repeated for it, where Paddle repeats a product.
@@ -68,7 +68,7 @@ class _Segments:
             for name in dict.fromkeys(op.output_arg_names()):
                 self._writers.setdefault(name, []).append(i)
         self._check(checkpoints)
-        self._cuts = sorted(self._writers[name][-1] for name in checkpoints)
+        self._cuts = sorted(self._writers[name][-1] for name in checkpoints if name in self._writers)
         self.of: dict[str, int] = {}
         for i, op in enumerate(block.ops):
             segment = self._number(i)
@@ -80,9 +80,9 @@ class _Segments:
         """The operators that compute what gradients read of a segment, in order."""
         wanted = {name for name in read if self.of[name] == segment}
         found = []
-        for i in range(len(self.block.ops) - 1, -1, -1):
-            op = self.block.ops[i]
-            if self._number(i) == segment and not wanted.isdisjoint(op.output_arg_names()):
+        first = self._cuts[segment - 1] + 1 if segment else 0
+        for op in reversed(self.block.ops[first : self._cuts[segment] + 1]):
+            if not wanted.isdisjoint(op.output_arg_names()):
                 found.append(op)
                 wanted.update(n for n in op.input_arg_names() if n in self.of)
         return found[::-1]
@@ -93,10 +93,10 @@ class _Segments:
 
     def _check(self, checkpoints: Collection[str]) -> None:
         for name in checkpoints:
-            if name not in self._writers:
+            if self.block.find_var_recursive(name) is None:
                 raise OpValueError(
-                    f"{name} cannot be a checkpoint.", expected="a variable that an operator of block 0 computes",
-                    received=name, hint=near(name, self._writers) or "checkpoints are results of layers.",
+                    f"{name} cannot be a checkpoint.", expected="a variable of block 0",
+                    received=name, hint=near(name, self.block.vars) or "checkpoints are results of layers.",
                 )  # fmt: skip
 
     def _keep(self, checkpoints: Collection[str]) -> None:

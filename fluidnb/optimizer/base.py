@@ -79,6 +79,8 @@ class Optimizer(Checked):
     type = ""
     #: Input slot of the operator -> name of the accumulator that it reads and updates.
     accumulators: Mapping[str, str] = {}
+    #: What backward keeps where it computes activations a second time; None keeps all of them.
+    _checkpoints: Sequence[Variable | str] | None = None
     #: Attribute of the operator -> argument of the optimizer, where their names differ.
     _argument_of: Mapping[str, str] = {}
 
@@ -189,7 +191,8 @@ class Optimizer(Checked):
             (parameter, gradient) pairs.
         """
         with program_guard(loss.block.program, startup_program) if isinstance(loss, Variable) else nullcontext():
-            return append_backward(loss, parameter_list, no_grad_set, [*(callbacks or ()), error_clip_callback])
+            clips = [*(callbacks or ()), error_clip_callback]
+            return append_backward(loss, parameter_list, no_grad_set, clips, self._checkpoints)
 
     def apply_gradients(
         self, params_grads: Sequence[ParamGrad], grad_clip: BaseGradientClipAttr | None = None

@@ -1,15 +1,16 @@
 """Training with less memory: activations are computed a second time instead of being kept."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
-from fluidnb.backward import Loss, append_backward
+from fluidnb.arguments import checked
+from fluidnb.backward import Loss
 from fluidnb.backward.emit import Callback
-from fluidnb.clip import BaseGradientClipAttr, error_clip_callback
+from fluidnb.backward.path import names_of
+from fluidnb.clip import BaseGradientClipAttr
 from fluidnb.errors import OpValueError
 from fluidnb.optimizer.base import Optimizer, ParamGrad
-from fluidnb.program import Operator, Program, Variable, program_guard
+from fluidnb.program import Operator, Parameter, Program, Variable
 
 Names = Iterable[Variable | str]
 
@@ -41,64 +42,66 @@ class RecomputeOptimizer(Optimizer):
     def __init__(self, optimizer: Optimizer) -> None:
         super().__init__(optimizer._learning_rate, optimizer.regularization, optimizer._name)
         self._optimizer = optimizer
-        self._checkpoints: list[Variable | str] | None = None
 
     @property
     def _arguments(self) -> dict[str, Any]:
         return {"optimizer": self._optimizer}
 
-    def _set_checkpoints(self, checkpoints: Names) -> None:
+    @checked
+    def _set_checkpoints(self, checkpoints: Names | Variable) -> None:
         """Say which variables are kept; the name is Fluid's.
 
         Args:
-            checkpoints: variables of the main program, or their names.
+            checkpoints: one or more variables of the main program, or their names.
         """
-        self._checkpoints = list(checkpoints)
+        self._checkpoints = list(names_of(checkpoints, "checkpoints"))
 
     def backward(
         self, loss: Loss, startup_program: Program | None = None,
         parameter_list: Names | None = None, no_grad_set: Names | None = None,
         callbacks: Sequence[Callback] | None = None, checkpoints: Names | None = None,
     ) -> list[ParamGrad]:  # fmt: skip
-        """The first part of `minimize`: gradients, with recomputation.
-
-        Args:
-            loss: what to make small.
-            startup_program: kept for symmetry; gradients need no initial value.
-            parameter_list: parameters or names; None for all trainable ones.
-            no_grad_set: variables or names that get no gradient.
-            callbacks: see `append_backward`.
-            checkpoints: variables or names that are kept; None for those of ``_set_checkpoints``.
-
-        Returns:
-            (parameter, gradient) pairs.
+        """As `Optimizer.backward`, with recomputation between ``checkpoints``; None for those of ``_set_checkpoints``.
 
         Raises:
             OpValueError: there are no checkpoints, or see `append_backward`.
         """
-        kept = self._checkpoints if checkpoints is None else list(checkpoints)
-        if not kept:
+        if checkpoints is not None:
+            self._set_checkpoints(checkpoints)
+        if not self._checkpoints:
             raise OpValueError(
                 "RecomputeOptimizer has no checkpoints.", expected="at least one variable that is kept",
                 received="none", hint="call _set_checkpoints([h, ...]) with results of layers before minimize().",
             )  # fmt: skip
-        with program_guard(loss.block.program, startup_program) if isinstance(loss, Variable) else nullcontext():
-            clips = [*(callbacks or ()), error_clip_callback]
-            return append_backward(loss, parameter_list, no_grad_set, clips, kept)
+        return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    # What updates parameters, and what it keeps for them, is the wrapped optimizer's.
 
     def apply_gradients(
         self, params_grads: Sequence[ParamGrad], grad_clip: BaseGradientClipAttr | None = None
     ) -> list[Operator]:
-        """As the wrapped optimizer's.
-
-        Args:
-            params_grads: (parameter, gradient) pairs.
-            grad_clip: clip for parameters without one.
-
-        Returns:
-            All operators that it appended.
-        """
+        """As the wrapped optimizer's."""
         return self._optimizer.apply_gradients(params_grads, grad_clip)
+
+    def create_optimization_pass(
+        self, parameters_and_grads: Sequence[ParamGrad], loss: Loss, startup_program: Program | None = None
+    ) -> list[Operator]:
+        """As the wrapped optimizer's."""
+        return self._optimizer.create_optimization_pass(parameters_and_grads, loss, startup_program)
+
+    _create_optimization_pass = create_optimization_pass  # the name in version 1.0
+
+    @property
+    def _accumulators(self) -> dict[str, dict[str, Variable]]:
+        return self._optimizer._accumulators
+
+    def get_accumulator(self, name: str, param: Parameter) -> Variable:
+        """An accumulator of the wrapped optimizer."""
+        return self._optimizer.get_accumulator(name, param)
+
+    def global_learning_rate(self, program: Program | None = None) -> Variable | None:
+        """The learning rate's variable in a program; see `Optimizer.global_learning_rate`."""
+        return self._optimizer.global_learning_rate(program)
 
     def get_opti_var_name_list(self) -> list[str]:
         """The names of all variables that the wrapped optimizer keeps."""

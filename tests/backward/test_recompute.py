@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import fluidnb as fluid
 from fluidnb import layers
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import ArgumentError, OpTypeError, OpValueError
 from fluidnb.viz.memory.reader import read_memory
 from tests.layers.nests import ROWS, WIDTH, Nest
 
@@ -197,6 +197,24 @@ def test_gradients_of_gradients() -> None:
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-12)
 
 
+def test_accumulators_and_updates_alone_are_the_wrapped_optimizers() -> None:
+    loss, checkpoints = mlp()
+    optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Momentum(0.1, 0.9))
+    pairs = optimizer.backward(loss, checkpoints=checkpoints)
+    ops = optimizer.create_optimization_pass(pairs, loss)
+    assert [op.type for op in ops] == ["momentum"] * 8
+    assert optimizer.get_accumulator("velocity", pairs[0][0]).shape == pairs[0][0].shape
+    assert len(optimizer._accumulators["velocity"]) == 8
+
+
+def test_what_is_fed_may_be_named_as_a_checkpoint() -> None:
+    def build() -> Built:
+        loss, checkpoints = mlp()
+        return loss, [fluid.default_main_program().global_block().var("x"), *checkpoints]
+
+    assert repeated(trained(build, True, 1)[0]) == repeated(trained(mlp, True, 1)[0])
+
+
 def test_refused() -> None:
     with pytest.raises(OpTypeError, match="must be an Optimizer"):
         fluid.optimizer.RecomputeOptimizer(0.1)  # type: ignore[arg-type]
@@ -205,6 +223,8 @@ def test_refused() -> None:
     before = fluid.default_main_program().desc.serialize_to_string()
     with pytest.raises(OpValueError, match="has no checkpoints"):
         optimizer.minimize(loss)
+    with pytest.raises(ArgumentError, match="must be a list of Variables"):
+        optimizer._set_checkpoints(None)  # type: ignore[arg-type]
     optimizer._set_checkpoints([checkpoints[0], "fc_1.tmp_22"])
     with pytest.raises(OpValueError, match=r"fc_1\.tmp_22 cannot be a checkpoint"):
         optimizer.minimize(loss)
@@ -212,4 +232,6 @@ def test_refused() -> None:
     optimizer._set_checkpoints(checkpoints)
     optimizer.minimize(loss)
     assert optimizer.get_opti_var_name_list() == ["learning_rate_0"]
+    rate = optimizer.global_learning_rate()
+    assert rate is not None and rate.name == "learning_rate_0"
     assert repr(optimizer) == "RecomputeOptimizer(optimizer=SGDOptimizer(learning_rate=0.1))"

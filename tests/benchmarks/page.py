@@ -15,7 +15,7 @@ CELL = "benchmarks-data"
 
 
 def compact(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page needs of a record: the machine, and times by work and peer."""
+    """Reduce a record to what the page shows: the machine, and the median times of each work."""
     works = {
         name: {
             "title": work["title"],

@@ -140,7 +140,7 @@ def remember(run: Mapping[str, Any], path: Path) -> None:
 
 
 def slower(run: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What has become more than 15 % slower against a peer than in the median of earlier runs like this one.
+    """List the works whose time, as a multiple of a peer's, is 15 % above the median of earlier runs.
 
     Args:
         run: see `record`.

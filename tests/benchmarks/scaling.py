@@ -1,4 +1,4 @@
-"""How times grow with sizes: operators, rows of a batch, steps of a sequence, iterations of a loop, layers."""
+"""Measure works at several sizes: number of operators, batch size, sequence length, loop iterations, layers."""
 
 from __future__ import annotations
 

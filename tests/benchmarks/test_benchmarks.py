@@ -123,7 +123,7 @@ def test_the_report_tells_a_goal_that_is_met_from_one_that_is_missed() -> None:
 
 
 def test_a_run_is_remembered_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is more than 15 % slower against a peer than the median before is named; other machines do not count."""
+    """A ratio 15 % above the median of earlier runs is reported; runs on other machines do not count."""
 
     def run(mine: float) -> dict[str, Any]:
         return record({"a": [Result("fluidnb", cpu=[mine]), Result("torch", cpu=[100.0])]})

@@ -84,7 +84,7 @@ _STEP = """([code]) => new Promise((done) => {
 
 
 def cells(operators: int) -> list[str]:
-    """Layers of 8 operators with their backward and optimizer, 3 operators for the loss, and 5 that nobody needs."""
+    """The cells that build and train a program of exactly so many operators, and show its explorer."""
     layers, none = divmod(operators - 8, 8)
     assert not none, "a multiple of 8"
     return [

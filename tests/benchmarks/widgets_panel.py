@@ -1,4 +1,4 @@
-"""How fast the debugger panel is in a browser."""
+"""Measure the debugger panel in a browser: steps, jumps, scrolling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SCROLL = """() => new Promise(done => {
 
 
 def cells(operators: int) -> list[str]:
-    """A program, and a session in a panel."""
+    """The cells that build a program and open a debug session in a panel."""
     return [
         "%load_ext fluidnb\nimport numpy as np\nX = np.ones((16, 32), 'float32')",
         "%%fluid\nx = layers.data('x', shape=[32])\nh = x\n"
