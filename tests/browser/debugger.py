@@ -141,6 +141,13 @@ class Debugger:
         focused = f"document.activeElement.closest({_PROMPT!r})"
         self._until(f"{focused} !== null && document.activeElement.textContent === {text!r}")
 
+    def until_alone(self) -> None:
+        """Wait until the notebook is all that is open: a source shown beside it comes to the front once more, then goes.
+
+        Cells are run in what stands in front.
+        """
+        self._until("[...window.jupyterapp.shell.widgets('main')].length === 1")
+
     def until_row(self, name: str, part: str = "") -> None:
         """Wait until the variables panel shows a variable."""
         self._until(f"{_ROWS}.some(([n, t]) => n === {name!r} && t.includes({part!r}))")

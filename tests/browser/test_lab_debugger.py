@@ -197,6 +197,7 @@ def test_cells_change_while_it_stands(notebook: Open) -> None:
     nb.page.evaluate("id => window.jupyterapp.shell.activateById(id)", notebook_id)
     panel.press("continue")
     panel.until_dark()
+    panel.until_alone()
     panel.click(1, 9)
     panel.start(4)
     panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,6 +136,20 @@ def test_a_click_stops_the_next_run(kernel: LiveKernel) -> None:
     assert "[512]" in kernel.run(RUN)
     assert "None" in kernel.run("from fluidnb.debug.session import current; print(current())")
     assert len(kernel.events("stopped")) == told
+
+
+def test_another_process_has_the_port_of_the_debugger(kernel: LiveKernel) -> None:
+    text = kernel.run("print('port', get_ipython().kernel.debugger.debugpy_client.get_host_port()[1])")
+    found = re.search(r"port (\d+)", text)
+    assert found
+    with socket.create_server(("127.0.0.1", int(found[1]))):
+        assert switch_on(kernel)["success"]
+        click(kernel, PYTHON, 2)
+        cell = kernel.start(PYTHON)
+        kernel.until(lambda: bool(kernel.events("stopped")))
+        assert frames(kernel, kernel.events("stopped")[-1])[0]["name"] == "double"
+        kernel.debug("continue", threadId=kernel.events("stopped")[-1]["body"]["threadId"])
+        assert "8" in kernel.finish(cell)
 
 
 def test_python_and_program_side_by_side(kernel: LiveKernel) -> None:

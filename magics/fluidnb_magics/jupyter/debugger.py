@@ -220,6 +220,9 @@ class DebuggerProxy:
     async def _both_initialize(self, request: Message) -> Any:
         self._is_new = True
         result = await self._channel.request_python(request)
+        if not result.get("success"):  # ipykernel chose a port that another process has taken since
+            self._channel.change_port()
+            result = await self._channel.request_python(request)
         if result.get("body"):
             filters = result["body"].setdefault("exceptionBreakpointFilters", [])
             filters += _FILTERS

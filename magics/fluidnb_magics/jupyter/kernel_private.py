@@ -64,6 +64,13 @@ class DebugChannel:
         """The response of the kernel's own debugger."""
         return await self._python(request)
 
+    def change_port(self) -> None:
+        """Let the Python debugger choose another port when it is started next."""
+        client = getattr(self._debugger, "debugpy_client", None)
+        if hasattr(client, "debugpy_port") and hasattr(client, "disconnect_tcp_socket"):
+            client.disconnect_tcp_socket()
+            client.debugpy_port = -1
+
     async def meanwhile(self, waiting: Awaitable[T]) -> T:
         """Wait for something while the kernel handles other requests of the front end.
 
