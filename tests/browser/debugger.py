@@ -142,9 +142,9 @@ class Debugger:
         self._until(f"{focused} !== null && document.activeElement.textContent === {text!r}")
 
     def until_alone(self) -> None:
-        """Wait until the notebook is all that is open: a source shown beside it comes to the front once more, then goes.
+        """Wait until the notebook is all that is open, since cells are run in what stands in front.
 
-        Cells are run in what stands in front.
+        A source that is shown beside it comes to the front once more, then goes.
         """
         self._until("[...window.jupyterapp.shell.widgets('main')].length === 1")
 

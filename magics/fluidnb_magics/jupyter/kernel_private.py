@@ -66,7 +66,7 @@ class DebugChannel:
 
     def change_port(self) -> None:
         """Let the Python debugger choose another port when it is started next."""
-        client = getattr(self._debugger, "debugpy_client", None)
+        client: Any = getattr(self._debugger, "debugpy_client", None)
         if hasattr(client, "debugpy_port") and hasattr(client, "disconnect_tcp_socket"):
             client.disconnect_tcp_socket()
             client.debugpy_port = -1
