@@ -49,14 +49,16 @@ class _Reach:
 
     def __call__(self, endpoint: str, method: str, *args: Any, check: Callable[[], None] | None = None) -> Any:
         import ray
-        from ray.exceptions import RayActorError
+        from ray.exceptions import GetTimeoutError, RayActorError
 
         answer = self.servers[endpoint].call.remote(method, *args)
         try:
-            while not ray.wait([answer], timeout=_POLL)[0]:
-                if check is not None:
-                    check()
-            return ray.get(answer)
+            while True:
+                try:
+                    return ray.get(answer, timeout=_POLL)
+                except GetTimeoutError:
+                    if check is not None:
+                        check()
         except RayActorError:
             raise Rejoin(
                 f"{endpoint} does not answer.", expected="a running server", received="a process that has ended",

@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks.distributed [transfer overhead scaling] [--address HOST:PORT]``: distributed training.
+"""``python -m tests.benchmarks.distributed [WORK ...] [--address HOST:PORT]``: distributed training.
 
 Contestants run in turns, and ratios of neighbouring runs are compared, so that a machine that becomes slower meanwhile
 changes little. The exit status is 1 when transfers reach less than 0.8 times the throughput of plain calls of actors.
@@ -7,26 +7,31 @@ changes little. The exit status is 1 when transfers reach less than 0.8 times th
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import fluidnb as fluid
 from fluidnb import layers
-from fluidnb.distributed import LocalEngine, RayEngine, split_batches
+from fluidnb.distributed import LocalEngine, RayEngine, calibrate, simulate, split_batches, workload
 from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.ray_engine import _bytes, _Reach
 from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.roles import ServerRole
-from tests.distributed.networks import batches, built, divided, lenet
+from tests.distributed.networks import batches, built, divided, fit_a_line, lenet
 
 #: Throughput relative to plain calls that transfers have to reach.
 GOAL = 0.8
 _ROWS = 1000  # of a parameter of 4 MB: float32[1000, 1000]
+
+_WORKS = ["transfer", "overhead", "scaling", "forecast"]
 
 Step = Callable[[int], Any]
 
@@ -134,38 +139,91 @@ def overhead(rounds: int) -> float:
     return ratio(times, 0, 1)
 
 
+class Training:
+    """A training in processes whose steps can be timed.
+
+    Args:
+        network: what it trains.
+        trainers: how many; each has 256 rows in a batch.
+        servers: how many.
+        address: of a Ray cluster.
+    """
+
+    def __init__(
+        self, network: Callable[[], fluid.Variable], trainers: int, servers: int, address: str | None
+    ) -> None:  # fmt: skip
+        parts = built(network, sgd)
+        transpiler = divided(parts, servers, trainers, f"{network.__name__}.{trainers}")
+        self.trainers, self.servers, self.work = trainers, servers, workload(transpiler)
+        self.feeds = batches(parts[0], 20, rows=256 * trainers)
+        self.engine = RayEngine(transpiler, address=address)
+
+    def __call__(self, n: int) -> None:
+        feeds = [self.feeds[i % len(self.feeds)] for i in range(n)]
+        self.engine.train(split_batches(feeds, self.trainers))
+
+
 def scaling(address: str | None, rounds: int) -> float:
-    """Examples in a second of two trainers relative to one, in processes; each has 256 rows in a batch."""
-    engines = []
-    for trainers in (1, 2):
-        parts = built(lenet, sgd)
-        feeds = batches(parts[0], 20, rows=256 * trainers)
-        engine = RayEngine(divided(parts, servers=1, trainers=trainers, endpoints=f"by{trainers}"), address=address)
-        engines.append((engine, feeds, trainers))
-    with engines[0][0], engines[1][0]:
-
-        def step(engine: RayEngine, feeds: Any, trainers: int) -> Step:
-            return lambda n: engine.train(split_batches([feeds[i % len(feeds)] for i in range(n)], trainers))
-
-        times = in_turns([step(*row) for row in engines], rounds, 20)
-    for (_, _, trainers), row in zip(engines, times, strict=True):
-        rate = 256 * trainers / statistics.median(row)
-        print(f"  {trainers} trainers, 1 server {statistics.median(row) * 1e3:8.2f} ms   {rate:8.0f} examples/s")
+    """Examples in a second of two trainers relative to one, in processes."""
+    trainings = [Training(lenet, trainers, 1, address) for trainers in (1, 2)]
+    with trainings[0].engine, trainings[1].engine:
+        times = in_turns(trainings, rounds, 20)
+    for training, row in zip(trainings, times, strict=True):
+        rate = 256 * training.trainers / statistics.median(row)
+        print(
+            f"  {training.trainers} trainers, 1 server {statistics.median(row) * 1e3:8.2f} ms   {rate:8.0f} examples/s"
+        )
     return 2 / ratio(times, 1, 0)
+
+
+def forecast(address: str | None, rounds: int) -> None:
+    """Steps of 1 to 4 trainers in processes, beside what `simulate` says after a calibration with one."""
+
+    def alone(network: Callable[[], fluid.Variable]) -> Step:
+        main, startup, _ = built(network, sgd)
+        feeds, exe, scope = batches(main, 20, rows=256), fluid.Executor(), fluid.Scope()
+        exe.run(startup, scope=scope)
+
+        def step(n: int) -> None:
+            for i in range(n):
+                exe.run(main, feed=feeds[i % len(feeds)], scope=scope)
+
+        return step
+
+    trainings = [Training(fit_a_line, 1, 1, address)]
+    trainings += [Training(lenet, trainers, servers, address) for trainers, servers in ((1, 1), (2, 1), (3, 1), (4, 2))]
+    with contextlib.ExitStack() as engines:
+        for training in trainings:
+            engines.enter_context(training.engine)
+        times = in_turns([alone(fit_a_line), alone(lenet), *trainings], rounds, 10)
+    small, large, *together = map(statistics.median, times)
+    cores = os.cpu_count() or 1
+    pairs = zip(trainings, (small, large), together, strict=False)
+    here = calibrate(*[(sum(t.work.pushed), compute, 0.0, step) for t, compute, step in pairs])
+    print("  trainers  servers  measured  predicted, 1 core  all cores  error of the nearer")
+    for training, measured in list(zip(trainings, together, strict=True))[1:]:
+        one, most = (
+            simulate(training.work, replace(here, cores=n), training.trainers, steps=10).step for n in (1, cores)
+        )
+        error = min((one / measured - 1, most / measured - 1), key=abs)
+        print(
+            f"  {training.trainers:8}  {training.servers:7}  {measured * 1e3:5.1f} ms  {one * 1e3:14.1f} ms  "
+            f"{most * 1e3:6.1f} ms  {error:+.0%}"
+        )
 
 
 def main() -> int:
     """Measure what the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.distributed")
-    parser.add_argument("works", nargs="*", choices=["transfer", "overhead", "scaling", []], default=[])
+    parser.add_argument("works", nargs="*", choices=[*_WORKS, []], default=[])
     parser.add_argument("--address", help="of a Ray cluster; without it one starts on this machine")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
-    works, missed = options.works or ["transfer", "overhead", "scaling"], False
+    works, missed = options.works or _WORKS, False
     if "overhead" in works:
         print("overhead: LeNet, batch of 64")
         print(f"  a distributed step takes {overhead(options.rounds):.2f} times as long")
-    if {"transfer", "scaling"} & set(works):
+    if {"transfer", "scaling", "forecast"} & set(works):
         with running_ray(options.address) as ray:
             if "transfer" in works:
                 print("transfer: 4 MB to a server and 4 MB back")
@@ -175,6 +233,9 @@ def main() -> int:
             if "scaling" in works:
                 print("scaling: LeNet, 256 rows for each trainer, processes")
                 print(f"  two trainers have {scaling(options.address, options.rounds):.2f} times the throughput of one")
+            if "forecast" in works:
+                print("forecast: LeNet, 256 rows for each trainer, processes")
+                forecast(options.address, options.rounds)
     return 1 if missed else 0
 
 

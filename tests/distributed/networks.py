@@ -121,13 +121,15 @@ def one_process(parts: Built, feeds: Feeds) -> tuple[list[float], dict[str, Any]
     return losses, {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
 
 
-def divided(parts: Built, servers: int = 2, trainers: int = 2, **how: Any) -> fluid.DistributeTranspiler:
-    """A transpiler after `transpile`; endpoints are ``ps:0``, ``ps:1``, …."""
+def divided(
+    parts: Built, servers: int = 2, trainers: int = 2, prefix: str = "ps", **how: Any
+) -> fluid.DistributeTranspiler:
+    """A transpiler after `transpile`; endpoints are ``ps:0``, ``ps:1``, …, or begin with another prefix."""
     config = fluid.DistributeTranspilerConfig()
     for name in set(how) & {"slice_var_up", "split_method", "min_block_size"}:
         setattr(config, name, how.pop(name))
     transpiler = fluid.DistributeTranspiler(config)
-    endpoints = ",".join(f"ps:{i}" for i in range(servers))
+    endpoints = ",".join(f"{prefix}:{i}" for i in range(servers))
     transpiler.transpile(0, parts[0], pservers=endpoints, trainers=trainers, startup_program=parts[1], **how)
     return transpiler
 
