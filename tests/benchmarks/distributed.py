@@ -25,13 +25,13 @@ from fluidnb.distributed.connection import Connection
 from fluidnb.distributed.ray_engine import _bytes, _Reach
 from fluidnb.distributed.ray_start import running_ray
 from fluidnb.distributed.roles import ServerRole
-from tests.distributed.networks import batches, built, divided, fit_a_line, lenet
+from tests.distributed.networks import batches, built, collective, divided, fit_a_line, lenet
 
 #: Throughput relative to plain calls that transfers have to reach.
 GOAL = 0.8
 _ROWS = 1000  # of a parameter of 4 MB: float32[1000, 1000]
 
-_WORKS = ["transfer", "overhead", "scaling", "forecast"]
+_WORKS = ["transfer", "overhead", "scaling", "places", "forecast"]
 
 Step = Callable[[int], Any]
 
@@ -176,6 +176,32 @@ def scaling(address: str | None, rounds: int) -> float:
     return 2 / ratio(times, 1, 0)
 
 
+def places(address: str | None, rounds: int) -> tuple[float, float]:
+    """Throughput of two places in threads, and of two trainers in processes, relative to one executor; 512 rows."""
+    main, startup, loss = built(lenet, sgd)
+    feeds, exe, scope = batches(main, 20, rows=512), fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    with fluid.scope_guard(scope):
+        compiled = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
+
+    def runs(program: Any) -> Step:
+        def step(n: int) -> None:
+            for i in range(n):
+                exe.run(program, feed=feeds[i % len(feeds)], fetch_list=[loss.name], scope=scope)
+
+        return step
+
+    with RayEngine(collective(built(lenet, sgd)), address=address) as engine:
+
+        def processes(n: int) -> None:
+            engine.train(split_batches([feeds[i % len(feeds)] for i in range(n)], 2))
+
+        times = in_turns([runs(main), runs(compiled), processes], rounds, 20)
+    for name, row in zip(("one executor", "two places, threads", "two trainers, processes"), times, strict=True):
+        print(f"  {name:34} {statistics.median(row) * 1e3:8.2f} ms")
+    return 1 / ratio(times, 1, 0), 1 / ratio(times, 2, 0)
+
+
 def forecast(address: str | None, rounds: int) -> None:
     """Steps of 1 to 4 trainers in processes, beside what `simulate` says after a calibration with one."""
 
@@ -223,7 +249,7 @@ def main() -> int:
     if "overhead" in works:
         print("overhead: LeNet, batch of 64")
         print(f"  a distributed step takes {overhead(options.rounds):.2f} times as long")
-    if {"transfer", "scaling", "forecast"} & set(works):
+    if set(works) - {"overhead"}:
         with running_ray(options.address) as ray:
             if "transfer" in works:
                 print("transfer: 4 MB to a server and 4 MB back")
@@ -233,6 +259,10 @@ def main() -> int:
             if "scaling" in works:
                 print("scaling: LeNet, 256 rows for each trainer, processes")
                 print(f"  two trainers have {scaling(options.address, options.rounds):.2f} times the throughput of one")
+            if "places" in works:
+                print("places: LeNet, a batch of 512")
+                threads, processes = places(options.address, options.rounds)
+                print(f"  {threads:.2f} times the throughput by threads, {processes:.2f} by processes")
             if "forecast" in works:
                 print("forecast: LeNet, 256 rows for each trainer, processes")
                 forecast(options.address, options.rounds)
