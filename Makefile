@@ -23,7 +23,7 @@ test test-more test-full fuzz: export OPENBLAS_NUM_THREADS := 1
 test test-more test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab docs vsix test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node lite clean
+.PHONY: help demo lab docs vsix test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node vscode lite clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -59,7 +59,7 @@ test-more: $(VENV)/.ready-test-more paddle node ## run the other tests: browser,
 	@.ci/debian $(PYTHON) browser graphs compiler
 	@$(PYTEST) --part more $(PYTEST_ARGS)
 
-test-full: $(VENV)/.ready-test-more paddle kernels-of-jupyter node ## run all cases of all tests; interrupted, it goes on where it stopped
+test-full: $(VENV)/.ready-test-more paddle kernels-of-jupyter node vscode ## run all cases of all tests; interrupted, it goes on where it stopped
 	@.ci/debian $(PYTHON) browser graphs compiler
 	@$(PYTEST) --full $(PYTEST_ARGS)
 
@@ -137,6 +137,16 @@ $(VENVS)/node/.ready: tests/dap/package.json tests/dap/package-lock.json $(VENV)
 	@.ci/debian $(PYTHON) node
 	@echo "installing the packages of tests/dap/package.json into $(@D)"
 	@mkdir -p $(@D) && cp tests/dap/package*.json $(@D) && npm ci --prefix $(@D) --silent --no-audit --no-fund && touch $@ || echo "going on without it"
+
+# VS Code as a server, from the npm package code-server; what its scripts compile is for terminals and log files.
+VSCODE = code-server@4.100.3
+VSCODE_PACKAGES = npm install --ignore-scripts --omit=dev --silent --no-audit --no-fund --prefix
+vscode: $(VENVS)/vscode/.ready
+$(VENVS)/vscode/.ready: $(VENV)/.made
+	@.ci/debian $(PYTHON) node
+	@echo "installing $(VSCODE) into $(@D)"
+	@mkdir -p $(@D) && $(VSCODE_PACKAGES) $(@D) $(VSCODE) && \
+	$(VSCODE_PACKAGES) $(@D)/node_modules/code-server/lib/vscode && touch $@ || echo "going on without it"
 
 paddle: $(VENVS)/paddle/.ready $(VENVS)/paddle3/.ready
 $(VENVS)/paddle/.ready: PADDLE = paddlepaddle==2.6.2

@@ -55,7 +55,7 @@ def test_the_extension_joins_a_server_or_starts_one() -> None:
         join = server.configuration()
         launch = {"request": "launch", "program": "/a/train.py", "args": ["-n", "3"], "startup": True, "cwd": "/a"}
         joined, started, attach = ask({"describe": join}, {"describe": launch}, {"resolve": join})
-    assert attach == {**join, "token": "t"}
+    assert attach == {"stopOnEntry": True, **join, "token": "t"}
     assert joined == {"kind": "server", "port": join["port"], "host": "127.0.0.1"}
     words = ["-m", "fluidnb", "debug", "--stdio", "--startup", "/a/train.py", "-n", "3"]
     assert started == {"kind": "executable", "command": "python3", "args": words, "options": {"cwd": "/a"}}
@@ -65,13 +65,16 @@ def test_the_extension_joins_a_server_or_starts_one() -> None:
 
 def test_f5_without_a_launch_json_takes_the_script_in_the_editor() -> None:
     given = {"type": "fluidnb", "request": "launch", "name": "x", "program": "y"}
-    mine, none, kept = ask(
+    mine, none, entry, kept = ask(
         {"resolve": {}, "file": "/a/b.py", "language": "python"},
         {"resolve": {}, "file": "/a/b.txt", "language": "text"},
         {"resolve": given},
+        {"resolve": {**given, "stopOnEntry": False}},
     )
     check(mine)
-    assert mine["program"] == "/a/b.py" and none is None and kept == given
+    assert mine["program"] == "/a/b.py" and none is None
+    assert entry == {**given, "stopOnEntry": True}
+    assert kept == {**given, "stopOnEntry": False}
 
 
 def test_nvim_starts_the_same_command() -> None:

@@ -17,13 +17,13 @@ function describe(session) {
   return new vscode.DebugAdapterExecutable(config.python || "python3", words, { cwd: config.cwd, env: config.env });
 }
 
-/** A configuration for F5 without a launch.json: the script in the editor. */
+/** A configuration with what it leaves out; for F5 without a launch.json the script in the editor. */
 function resolve(folder, config) {
   if (config.tokenFile && !config.token) {
     config.token = fs.readFileSync(config.tokenFile, "utf8").trim();
   }
   if (config.type) {
-    return config;
+    return { stopOnEntry: true, ...config }; // VS Code takes defaults of package.json for completions alone
   }
   const editor = vscode.window.activeTextEditor;
   if (!editor || editor.document.languageId !== "python") {
