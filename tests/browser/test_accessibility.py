@@ -11,7 +11,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb_magics import extension
-from tests.browser.widget_page import THEMES, all_widgets, use_theme, widget_page
+from tests.browser.widget_page import LIGHTNESS, THEMES, all_widgets, use_theme, widget_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,16 +46,6 @@ UNREACHED = """() => [...document.querySelectorAll("main > section *")]
 MOVING = """() => document.getAnimations().length + [...document.querySelectorAll("main *")]
     .map((e) => getComputedStyle(e))
     .filter((style) => /[1-9]/.test(style.transitionDuration) || style.animationName !== "none").length"""
-#: Luminance of the ground and of the text of each widget, from 0 to 1.
-LIGHTNESS = """() => [...document.querySelectorAll(".fluidnb-widget")].map((e) => {
-    const context = document.createElement("canvas").getContext("2d");
-    const of = (colour) => {
-        context.fillStyle = colour;
-        context.fillRect(0, 0, 1, 1);
-        return context.getImageData(0, 0, 1, 1).data[1] / 255;
-    };
-    return [of(getComputedStyle(e).backgroundColor), of(getComputedStyle(e).color)];
-})"""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +83,7 @@ def test_axe_finds_nothing_serious(page: Any, theme: str) -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_widgets_follow_the_theme_of_the_front_end(page: Any, theme: str) -> None:
     use_theme(page, theme)
-    for ground, text in page.evaluate(LIGHTNESS):
+    for ground, text in page.locator(".fluidnb-widget").evaluate_all(LIGHTNESS):
         assert (ground < 0.4 and text > 0.7) if "dark" in theme else (ground > 0.9 and text < 0.4)
 
 

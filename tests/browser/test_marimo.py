@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ CELLS = [
     "panel = ui.panel(session)\npanel",
     "train\nprint([op.type for op in fluid.default_main_program().global_block().ops], len(list(net)))",
 ]
-_CONFIG = "[tool.marimo.runtime]\nauto_instantiate = true\n"
+_CONFIG = "[tool.marimo.runtime]\nauto_instantiate = true\n[tool.marimo.display]\ntheme = 'system'\n"
 OPS = "['mul', 'elementwise_add', 'relu', 'mean', 'fill_constant', 'mean_grad', 'relu_grad', " \
       "'elementwise_add_grad', 'mul_grad', 'sgd', 'sgd'] 2"  # fmt: skip
 
@@ -39,30 +40,37 @@ def notebook_text(cells: list[str]) -> str:
     return "import marimo\n\napp = marimo.App(width='full')\n\n\n" + "\n\n".join(parts)
 
 
-@pytest.fixture
-def page(tmp_path: Path, browser: Any) -> Iterator[Any]:
-    """The notebook in marimo's editor."""
-    python, port, file = python_of("marimo"), free_port(), tmp_path / "built.py"
-    file.write_text(notebook_text(CELLS))
-    (tmp_path / "pyproject.toml").write_text(_CONFIG)
+@contextmanager
+def marimo(folder: Path, cells: list[str]) -> Iterator[str]:
+    """The address of marimo's editor with a notebook."""
+    python, port, file = python_of("marimo"), free_port(), folder / "built.py"
+    file.write_text(notebook_text(cells))
+    (folder / "pyproject.toml").write_text(_CONFIG)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels"), str(ROOT / "magics")])
     command = [
         str(python), "-m", "marimo", "edit", str(file), "--headless", "--no-token", f"--port={port}",
         "--host=127.0.0.1", "--skip-update-check",
     ]  # fmt: skip
-    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": paths}
-    with (tmp_path / "log").open("w") as log:
+    env = {**os.environ, "HOME": str(folder), "PYTHONPATH": paths}
+    with (folder / "log").open("w") as log:
         server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         try:
             if not answers(f"http://127.0.0.1:{port}/health", server):
-                raise RuntimeError((tmp_path / "log").read_text()[-3000:])
-            opened = browser.new_context(viewport={"width": 1300, "height": 2400}).new_page()
-            opened.set_default_timeout(60_000)
-            opened.goto(f"http://127.0.0.1:{port}/")
-            yield opened
-            opened.context.close()
+                raise RuntimeError((folder / "log").read_text()[-3000:])
+            yield f"http://127.0.0.1:{port}/"
         finally:
             end(server)
+
+
+@pytest.fixture
+def page(tmp_path: Path, browser: Any) -> Iterator[Any]:
+    """The notebook in marimo's editor."""
+    with marimo(tmp_path, CELLS) as url:
+        opened = browser.new_context(viewport={"width": 1300, "height": 2400}).new_page()
+        opened.set_default_timeout(60_000)
+        opened.goto(url)
+        yield opened
+        opened.context.close()
 
 
 def test_widgets_answer_and_a_rerun_heals_the_program(page: Any, shots: Path) -> None:

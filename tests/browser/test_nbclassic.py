@@ -20,10 +20,10 @@ CELLS = (
     "%fluid explore",
     "X = np.random.RandomState(0).rand(16, 4).astype('float32')\n%fluid debug --feed x=X --panel",
 )
-_RUN = "i => Jupyter.notebook.execute_cells([i])"
-_RAN = "i => Jupyter.notebook.get_cell(i).input_prompt_number > 0"
+RUN = "i => Jupyter.notebook.execute_cells([i])"
+RAN = "i => Jupyter.notebook.get_cell(i).input_prompt_number > 0"
 #: Widgets that are created before this is registered are shown as their static rendering.
-_READY = """() => window.Jupyter?.notebook?.kernel?.is_connected()
+READY = """() => window.Jupyter?.notebook?.kernel?.is_connected()
     && Jupyter.notebook.kernel.comm_manager?.targets["jupyter.widget"]"""
 
 
@@ -36,10 +36,10 @@ def page(tmp_path: Path, browser: Any) -> Iterator[Any]:
         errors: list[str] = []
         opened.on("pageerror", lambda error: errors.append(str(error)))
         opened.goto(url)
-        opened.wait_for_function(_READY)
+        opened.wait_for_function(READY)
         for index in range(len(CELLS)):
-            opened.evaluate(_RUN, index)
-            opened.wait_for_function(_RAN, arg=index)
+            opened.evaluate(RUN, index)
+            opened.wait_for_function(RAN, arg=index)
         yield opened
         opened.context.close()
         assert errors == []

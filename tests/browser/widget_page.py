@@ -18,6 +18,16 @@ _PAGE = (
     "<!doctype html><html lang=en><head><title>Widgets</title></head>"
     "<body><main><h1>Widgets</h1><h2>All</h2></main></body></html>"
 )
+#: Luminance of the ground and of the text of each widget, from 0 to 1.
+LIGHTNESS = """(widgets) => widgets.map((e) => {
+    const context = document.createElement("canvas").getContext("2d");
+    const of = (colour) => {
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        return context.getImageData(0, 0, 1, 1).data[1] / 255;
+    };
+    return [of(getComputedStyle(e).backgroundColor), of(getComputedStyle(e).color)];
+})"""
 #: Set on the page by a front end: attributes of <html> and <body>, and custom properties.
 THEMES: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "light": ({}, {}, ":root { color-scheme: light; }"),

@@ -29,6 +29,11 @@ class LessonWidget(NotebookWidget):
     shown = traitlets.Dict().tag(sync=True)  # the step, its picture, and the state of the controls
     lesson: Any  # the model
 
+    def __init__(self, lesson: Any, step: int, **traits: Any) -> None:
+        self.lesson = lesson
+        # Complete when the page hears of it: nbclassic may lose what is sent while it still loads the widget's class.
+        super().__init__(shown=self._shown(step), **traits)
+
     def picture(self, step: int) -> str:
         """The HTML rendering of a step."""
         raise NotImplementedError
@@ -42,9 +47,12 @@ class LessonWidget(NotebookWidget):
 
     def do_go(self, step: int) -> None:
         """Shows another step, from 0; -1 for the last."""
-        state = self.state(step)
-        self.shown = {**state, "picture": self.picture(state["step"])}
+        self.shown = self._shown(step)
         self.report("")
+
+    def _shown(self, step: int) -> dict[str, Any]:
+        state = self.state(step)
+        return {**state, "picture": self.picture(state["step"])}
 
     def _show(self, lesson: Any, step: int) -> None:
         """Shows another lesson."""
@@ -60,8 +68,8 @@ class LodLessonWidget(LessonWidget):
     _css = style("lesson", "lod_lesson")
 
     def __init__(self, text: str, level: int = 0, step: int = 0, **traits: Any) -> None:
-        super().__init__(**traits)
-        self._read(text, level, step)
+        self._text = text
+        super().__init__(read_lod_lesson(parse_lengths(text), level), step, **traits)
 
     def lines(self) -> Sequence[Line]:
         return lod_lesson_lines(self.lesson)
@@ -98,13 +106,12 @@ class OptimizerLessonWidget(LessonWidget):
     kinds = traitlets.Dict().tag(sync=True)
 
     def __init__(self, surface: str, choices: Sequence[Choice], steps: int = 60, step: int = -1, **traits: Any) -> None:
-        super().__init__(**traits)
         tables: dict[str, Any] = {
             "surfaces": SURFACES, "optimizers": OPTIMIZERS, "schedules": SCHEDULES, "decays": DECAYS,
         }  # fmt: skip
-        self.kinds = {what: {name: kind.words for name, kind in table.items()} for what, table in tables.items()}
+        kinds = {what: {name: kind.words for name, kind in table.items()} for what, table in tables.items()}
         self._focus = 0
-        self._show(read_optimizer_lesson(surface, choices, steps), step)
+        super().__init__(read_optimizer_lesson(surface, choices, steps), step, kinds=kinds, **traits)
 
     def lines(self) -> Sequence[Line]:
         return optimizer_lesson_lines(self.lesson, self.shown["step"])
@@ -168,9 +175,8 @@ class BackwardLessonWidget(LessonWidget):
     def __init__(
         self, programs: Callable[[], Mapping[str, Program]], lesson: BackwardLesson, step: int = 0, **traits: Any
     ) -> None:
-        super().__init__(**traits)
         self._programs = programs
-        self._show(lesson, step)
+        super().__init__(lesson, step, **traits)
 
     def lines(self) -> Sequence[Line]:
         return backward_lesson_lines(self.lesson)
