@@ -18,8 +18,8 @@ from fluidnb.extras import require
 
 #: Ray's switch between this machine's address and loopback; its name says where Ray itself uses loopback.
 _CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-#: Ray gives its own processes 15 s to start, which the first start on a busy machine exceeds.
-_ATTEMPTS = 3
+#: Ray gives its own processes 30 s to start, which the first starts on a busy machine exceed.
+_ATTEMPTS = 4
 #: Environment variable that marks the processes of one start.
 _MARK = "FLUIDNB_RAY"
 #: Seconds in which processes end by themselves.
@@ -116,19 +116,27 @@ def _init(ray: Any, where: dict[str, Any], mark: str) -> None:
                 break
             except Exception as e:
                 _end(ray, mark)
-                if "timed out" not in str(e) or attempt == _ATTEMPTS - 1:
+                if not _is_late(e) or attempt == _ATTEMPTS - 1:
                     raise
     except Exception as e:  # of many classes: of Ray, its client, its transport
         # A cluster that answers and does not take the token: of this class only in its log, where the driver joins.
         refused = type(e).__name__ in ("AuthenticationError", "ConnectionError") and "address" in where
-        place = where.get("address", "this machine")
-        raise EnforceNotMet(
-            f"The Ray cluster at {place} refuses this process." if refused else f"Ray does not start at {place}.",
-            expected="the cluster's token" if refused else "a running Ray of the same version",
-            received=str(e).splitlines()[0][:200],
-            hint="RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH=FILE, with the file of the cluster's token."
-            if refused else "`ray status` there shows its state; all need the same versions of Ray and Python.",
-        ) from e  # fmt: skip
+        if refused:
+            text, expected = f"The Ray cluster at {where['address']} refuses this process.", "the cluster's token"
+            hint = "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH=FILE, with the file of the cluster's token."
+        elif "address" in where:
+            text, expected = f"Ray does not start at {where['address']}.", "a running Ray of the same version"
+            hint = "`ray status` there shows its state; all need the same versions of Ray and Python."
+        else:
+            text, expected = "Ray does not start on this machine.", "processes that start within 30 seconds"
+            hint = "end other work that keeps the machine busy, and run this again." if _is_late(e) else (
+                "`ray start --head` in a shell shows more of the reason.")  # fmt: skip
+        raise EnforceNotMet(text, expected=expected, received=str(e).splitlines()[0][:200], hint=hint) from e
+
+
+def _is_late(error: Exception) -> bool:
+    """Whether Ray has not started in its time; its texts differ in the case of the first letter."""
+    return "timed out" in str(error).lower()
 
 
 def _reap() -> None:

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 
 from fluidnb.distributed import ray_start
 from fluidnb.distributed.ray_start import marked, running_ray
+from fluidnb.errors import EnforceNotMet
 
 pytest.importorskip("ray", reason="no Ray: pip install 'fluidnb[distributed]'")
 psutil = pytest.importorskip("psutil")
@@ -136,39 +138,43 @@ else:
 """
 
 
-def driver(*args: str) -> subprocess.Popen[str]:
+@contextmanager
+def driver(*args: str) -> Iterator[subprocess.Popen[str]]:
     """A process that trains with Ray, in a process group as a kernel of Jupyter."""
     env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'kernels'}:{ROOT / 'magics'}", "RAY_USAGE_STATS_ENABLED": "0"}
     for name in [name for name in env if name.startswith(("RAY_AUTH", "RAY_ADDRESS", "FLUIDNB_RAY"))]:
         del env[name]
-    return subprocess.Popen(
+    run = subprocess.Popen(
         [sys.executable, "-c", DRIVER, *args], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
+    with run:
+        try:
+            yield run
+        finally:
+            run.kill()
 
 
 def test_nothing_is_left_after_a_failed_start() -> None:
-    run = driver("failed")
-    out, _ = run.communicate(timeout=500)
-    assert re.search(r"ps:0 runs another version of fluidnb.* left 0", out), out
+    with driver("failed") as run:
+        out, _ = run.communicate(timeout=500)
+        assert re.search(r"ps:0 runs another version of fluidnb.* left 0", out), out
 
 
 def test_nothing_is_left_after_an_interrupt() -> None:
-    run = driver("train")
-    assert run.stdout is not None
-    assert run.stdout.readline().startswith("trains")
-    os.killpg(run.pid, signal.SIGINT)
-    out, _ = run.communicate(timeout=500)
-    assert "interrupted left 0" in out
+    with driver("train") as run:
+        assert run.stdout is not None
+        assert run.stdout.readline().startswith("trains")
+        os.killpg(run.pid, signal.SIGINT)
+        out, _ = run.communicate(timeout=500)
+        assert "interrupted left 0" in out
 
 
 def test_nothing_is_left_after_a_killed_driver() -> None:
-    run = driver("train")
-    assert run.stdout is not None
-    mark = run.stdout.readline().split()[1]
-    assert len(marked(mark)) > 5
-    run.kill()
-    run.communicate()
+    with driver("train") as run:
+        assert run.stdout is not None
+        mark = run.stdout.readline().split()[1]
+        assert len(marked(mark)) > 5
     end = time.monotonic() + 120
     while marked(mark) and time.monotonic() < end:
         time.sleep(0.5)
@@ -198,3 +204,20 @@ def test_a_failed_attempt_leaves_no_handle_of_a_process() -> None:
         ray.kept = None
         gc.collect()
     assert ray.tries == 2 and not [str(each.message) for each in caught]
+
+
+def test_a_machine_that_is_too_busy_for_ray() -> None:
+    class Busy:
+        tries = 0
+
+        def init(self, **where: Any) -> None:
+            self.tries += 1
+            raise TimeoutError("Timed out after 30 seconds while waiting for node to startup.")
+
+        def shutdown(self) -> None:
+            """Nothing runs."""
+
+    ray = Busy()
+    with pytest.raises(EnforceNotMet, match="Ray does not start on this machine.") as caught:
+        ray_start._init(ray, {}, "no mark")
+    assert ray.tries > 2 and "busy" in str(caught.value)
