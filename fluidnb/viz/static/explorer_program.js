@@ -125,10 +125,17 @@ function matchingRows(program, search) {
     const words = program.words.map(fits); // each text once
     const cells = on("cell") && program.words.map((text) => fits(text.split(", line")[0].replace(/^cell /, "")));
     const vars = on("var") && program.vars.map(([name]) => fits(name));
+    const holds = (slot) => slot.some((v, k) => k && vars[v]);
+    const pairs = new Map(); // most operators have the same attributes
+    const attribute = ([name, text]) => {
+      const pair = name * words.length + text;
+      if (!pairs.has(pair)) pairs.set(pair, fits(program.words[name] + "=" + program.words[text]));
+      return pairs.get(pair);
+    };
     return (row) =>
       (on("op") && words[row[TYPE]]) ||
-      (vars && [...row[INS], ...row[OUTS]].some((slot) => slot.some((v, k) => k && vars[v]))) ||
-      (on("attr") && row[ATTRS].some(([name, text]) => fits(program.words[name] + "=" + program.words[text]))) ||
+      (vars && (row[INS].some(holds) || row[OUTS].some(holds))) ||
+      (on("attr") && row[ATTRS].some(attribute)) ||
       (cells && (words[row[PLACE]] || cells[row[PLACE]]));
   });
   if (!tests.length) return [];
