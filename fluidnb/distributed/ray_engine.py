@@ -49,16 +49,14 @@ class _Reach:
 
     def __call__(self, endpoint: str, method: str, *args: Any, check: Callable[[], None] | None = None) -> Any:
         import ray
-        from ray.exceptions import GetTimeoutError, RayActorError
+        from ray.exceptions import RayActorError
 
         answer = self.servers[endpoint].call.remote(method, *args)
         try:
-            while True:
-                try:
-                    return ray.get(answer, timeout=_POLL)
-                except GetTimeoutError:
-                    if check is not None:
-                        check()
+            while not ray.wait([answer], timeout=_POLL)[0]:
+                if check is not None:
+                    check()
+            return ray.get(answer)
         except RayActorError:
             raise Rejoin(
                 f"{endpoint} does not answer.", expected="a running server", received="a process that has ended",
