@@ -250,7 +250,7 @@ class Session:
             raise EnforceNotMet("This program is in another debug session.", hint="close that one first.")
         state.attached = self._run
         self._programs.append(program)
-        epoch.value += 1  # cached runs check again, and find this session
+        epoch.ask()  # bound runs check again, and find this session
 
     #: Earlier name.
     join = attach

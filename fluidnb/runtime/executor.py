@@ -221,6 +221,7 @@ class Executor:
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool
     ) -> list[Any]:
         _RUN.checked((self,), {"return_numpy": return_numpy, "keep_scopes": keep_scopes})
+        asked = epoch.asked
         lowered, values = self.prepare(program, feed, fetch_list, scope)
         attached = program_state(program.desc).attached
         if attached is not None:
@@ -242,6 +243,8 @@ class Executor:
             remember(program, lowered)
             return out
         finally:
+            if epoch.asked != asked:  # meanwhile, by another thread: what this run has bound does not know it
+                epoch.value += 1
             lowered.lock.release()
 
     @staticmethod

@@ -6,3 +6,12 @@ A bound program remembers arrays. When a tensor it remembers gets another buffer
 
 #: Rises with every such change.
 value: int = 0
+#: How often a debugger has asked to see the next run.
+asked: int = 0
+
+
+def ask() -> None:
+    """Let every bound program check again before its next run, also one that another thread binds at this moment."""
+    global asked, value
+    asked += 1
+    value += 1

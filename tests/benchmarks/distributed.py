@@ -69,6 +69,24 @@ def ratio(times: list[list[float]], i: int, j: int) -> float:
     return statistics.median(a / b for a, b in zip(times[i], times[j], strict=True))
 
 
+def runs(program: Any, feeds: Sequence[Any], scope: fluid.Scope, fetch_list: list[Any]) -> Step:
+    """Steps of an executor, one batch after another."""
+    exe = fluid.Executor()
+
+    def step(n: int) -> None:
+        for i in range(n):
+            exe.run(program, feed=feeds[i % len(feeds)], fetch_list=fetch_list, scope=scope)
+
+    return step
+
+
+def started(startup: fluid.Program) -> fluid.Scope:
+    """A scope with the parameters of a program."""
+    scope = fluid.Scope()
+    fluid.Executor().run(startup, scope=scope)
+    return scope
+
+
 def transfer(ray: Any, rounds: int) -> tuple[float, float]:
     """Throughput of push and pull of 4 MB relative to plain actors: one that stores, one that also updates."""
     transpiler = divided(built(matrix, sgd), servers=1, trainers=1)
@@ -118,15 +136,9 @@ def transfer(ray: Any, rounds: int) -> tuple[float, float]:
 
 def overhead(rounds: int) -> float:
     """Seconds of a step of `LocalEngine` with one trainer and one server relative to the plain executor."""
-    parts = built(lenet, sgd)
-    feeds = batches(parts[0], 10, rows=64)
-    exe, scope = fluid.Executor(), fluid.Scope()
-    exe.run(parts[1], scope=scope)
-
-    def alone(n: int) -> None:
-        for i in range(n):
-            exe.run(parts[0], feed=feeds[i % len(feeds)], fetch_list=[parts[2]], scope=scope)
-
+    main, startup, loss = built(lenet, sgd)
+    feeds = batches(main, 10, rows=64)
+    alone = runs(main, feeds, started(startup), [loss])
     other = built(lenet, sgd)
     with LocalEngine(divided(other, servers=1, trainers=1)) as engine:
 
@@ -149,9 +161,7 @@ class Training:
         address: of a Ray cluster.
     """
 
-    def __init__(
-        self, network: Callable[[], fluid.Variable], trainers: int, servers: int, address: str | None
-    ) -> None:  # fmt: skip
+    def __init__(self, network: Callable[[], fluid.Variable], trainers: int, servers: int, address: str | None) -> None:
         parts = built(network, sgd)
         transpiler = divided(parts, servers, trainers, f"{network.__name__}.{trainers}")
         self.trainers, self.servers, self.work = trainers, servers, workload(transpiler)
@@ -179,24 +189,15 @@ def scaling(address: str | None, rounds: int) -> float:
 def places(address: str | None, rounds: int) -> tuple[float, float]:
     """Throughput of two places in threads, and of two trainers in processes, relative to one executor; 512 rows."""
     main, startup, loss = built(lenet, sgd)
-    feeds, exe, scope = batches(main, 20, rows=512), fluid.Executor(), fluid.Scope()
-    exe.run(startup, scope=scope)
-    with fluid.scope_guard(scope):
-        compiled = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
-
-    def runs(program: Any) -> Step:
-        def step(n: int) -> None:
-            for i in range(n):
-                exe.run(program, feed=feeds[i % len(feeds)], fetch_list=[loss.name], scope=scope)
-
-        return step
-
+    feeds, scope = batches(main, 20, rows=512), started(startup)
+    compiled = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
+    threads = [runs(program, feeds, scope, [loss.name]) for program in (main, compiled)]
     with RayEngine(collective(built(lenet, sgd)), address=address) as engine:
 
         def processes(n: int) -> None:
             engine.train(split_batches([feeds[i % len(feeds)] for i in range(n)], 2))
 
-        times = in_turns([runs(main), runs(compiled), processes], rounds, 20)
+        times = in_turns([*threads, processes], rounds, 20)
     for name, row in zip(("one executor", "two places, threads", "two trainers, processes"), times, strict=True):
         print(f"  {name:34} {statistics.median(row) * 1e3:8.2f} ms")
     return 1 / ratio(times, 1, 0), 1 / ratio(times, 2, 0)
@@ -207,14 +208,7 @@ def forecast(address: str | None, rounds: int) -> None:
 
     def alone(network: Callable[[], fluid.Variable]) -> Step:
         main, startup, _ = built(network, sgd)
-        feeds, exe, scope = batches(main, 20, rows=256), fluid.Executor(), fluid.Scope()
-        exe.run(startup, scope=scope)
-
-        def step(n: int) -> None:
-            for i in range(n):
-                exe.run(main, feed=feeds[i % len(feeds)], scope=scope)
-
-        return step
+        return runs(main, batches(main, 20, rows=256), started(startup), [])
 
     trainings = [Training(fit_a_line, 1, 1, address)]
     trainings += [Training(lenet, trainers, servers, address) for trainers, servers in ((1, 1), (2, 1), (3, 1), (4, 2))]

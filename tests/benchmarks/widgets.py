@@ -98,7 +98,7 @@ def cells(operators: int) -> list[str]:
 
 @contextmanager
 def opened(operators: int = OPERATORS) -> Iterator[lab.Notebook]:
-    """A notebook with the program, in a JupyterLab of its own.
+    """Open a notebook with the program in a separate JupyterLab.
 
     Args:
         operators: of the program, a multiple of 8.

@@ -37,7 +37,7 @@ CELLS = [PROGRAM, *WIDGETS]
 _SHAPES = "(widgets) => widgets.map(e => [e.offsetWidth, e.offsetHeight])"
 
 
-def look(page: Any, name: str, shots: Path, darken: Callable[[], Any], follows: bool = True) -> None:
+def look(page: Any, name: str, shots: Path, darken: Callable[[], Any], follows: bool = True) -> int:
     """All widgets are there, in the light and in the dark; a picture of each.
 
     Args:
@@ -46,6 +46,9 @@ def look(page: Any, name: str, shots: Path, darken: Callable[[], Any], follows: 
         shots: where pictures go.
         darken: switches the front end to dark.
         follows: whether widgets become dark, too.
+
+    Returns:
+        The number of widgets.
     """
     widgets = page.locator(".fluidnb-widget")
     widgets.nth(len(WIDGETS) - 1).wait_for()
@@ -57,9 +60,10 @@ def look(page: Any, name: str, shots: Path, darken: Callable[[], Any], follows: 
         page.wait_for_timeout(2000)
         page.screenshot(path=shots / f"{name}_{theme}.png", full_page=True)
         shapes = widgets.evaluate_all(_SHAPES)
-        assert len(shapes) == len(WIDGETS) and all(width > 400 and height > 60 for width, height in shapes)
+        assert all(width > 400 and height > 60 for width, height in shapes)
         for ground, text in widgets.evaluate_all(LIGHTNESS):
             assert (ground < 0.4 and text > 0.6) if theme == "dark" and follows else (ground > 0.9 and text < 0.4)
+    return widgets.count()  # type: ignore[no-any-return]
 
 
 def tall(page: Any) -> Any:
@@ -74,7 +78,7 @@ def test_jupyterlab(notebook: Callable[[list[str]], Notebook], shots: Path) -> N
     tall(nb.page)
     for index in range(len(CELLS)):
         nb.run(index)
-    look(nb.page, "jupyterlab", shots, lambda: nb.use_theme(dark=True))
+    assert look(nb.page, "jupyterlab", shots, lambda: nb.use_theme(dark=True)) == len(WIDGETS)
     assert not nb.errors
 
 
@@ -87,7 +91,7 @@ def test_notebook_7(tmp_path: Path, browser: Any, shots: Path) -> None:
         )
         for index in range(len(CELLS)):
             nb.run(index)
-        look(nb.page, "notebook_7", shots, lambda: nb.use_theme(dark=True))
+        assert look(nb.page, "notebook_7", shots, lambda: nb.use_theme(dark=True)) == len(WIDGETS)
         nb.page.context.close()
 
 
@@ -103,7 +107,7 @@ def test_nbclassic(tmp_path: Path, browser: Any, shots: Path) -> None:
         for index in range(len(CELLS)):
             page.evaluate(RUN, index)
             page.wait_for_function(RAN, arg=index)
-        look(page, "nbclassic", shots, lambda: page.add_style_tag(content=css), follows=False)
+        assert look(page, "nbclassic", shots, lambda: page.add_style_tag(content=css), follows=False) == len(WIDGETS)
         markers = page.locator(".fluidnb-widget summary")
         assert markers.count() > 3
         assert set(markers.evaluate_all("(all) => all.map(e => getComputedStyle(e).display)")) == {"list-item"}
@@ -114,5 +118,5 @@ def test_marimo(tmp_path: Path, browser: Any, shots: Path) -> None:
     with marimo(tmp_path, CELLS) as url:
         page = tall(browser.new_context(color_scheme="light").new_page())
         page.goto(url)
-        look(page, "marimo", shots, lambda: page.emulate_media(color_scheme="dark"))
+        assert look(page, "marimo", shots, lambda: page.emulate_media(color_scheme="dark")) == len(WIDGETS)
         page.context.close()

@@ -18,6 +18,7 @@ from fluidnb.debug import Session, Stopped
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.view import View
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
+from fluidnb.runtime.replay import specialization
 from fluidnb.terminal.commands import run_command
 from fluidnb.viz.base.styled_text import plain
 from fluidnb.viz.session.panel_model import read_listing
@@ -294,6 +295,30 @@ def test_a_stop_inside_exe_run_asks_and_goes_on():
     assert stops == ["adam"] * 4 and out[0].shape == (1,)
     exe.run(main, FEED, [loss], scope=scope)
     assert len(stops) == 4
+
+
+@pytest.mark.parametrize("during", range(3))
+def test_a_session_that_attaches_during_a_run_gets_the_next(during, monkeypatch):
+    loss = layers.mean(layers.scale(layers.data("x", [2]), 2.0))
+    main, exe, stops, runs = fluid.default_main_program(), fluid.Executor(), [], []
+    session = Session(main)
+    session.stop_at_entry, session.on_stop = True, lambda s: stops.append(len(runs)) or s.continue_()
+    original = specialization.run_segments
+
+    def attach_meanwhile(root):
+        out = original(root)
+        if len(runs) == during:  # the first run binds, the second is checked, the third just repeats its calls
+            other = threading.Thread(target=session.attach, args=(main,))
+            other.start()
+            other.join()
+        return out
+
+    monkeypatch.setattr(specialization, "run_segments", attach_meanwhile)
+    feed, fetch_list = {"x": np.ones((2, 2), "float32")}, [loss]
+    for _ in range(5):
+        runs.append(exe.run(feed=feed, fetch_list=fetch_list))
+    session.close()
+    assert stops == [during + 1]
 
 
 def test_an_observer_that_raises_is_shown_and_others_go_on(looked, capfd):

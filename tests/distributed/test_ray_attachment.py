@@ -50,7 +50,7 @@ class Watched:
         ends_early: whether the training ends with the ``with``, before its last step.
     """
 
-    def __init__(self, divide: Any, deadline: float = 120.0, steps: int = 120, ends_early: bool = False) -> None:
+    def __init__(self, divide: Any, deadline: float = 120.0, steps: int = 240, ends_early: bool = False) -> None:
         self.feeds, self._ends_early, self._over = batches(built(fit_a_line, sgd)[0], steps), ends_early, False
         self.engine, self.session = RayEngine(divide(built(fit_a_line, sgd)), deadline=deadline), Session()
         self.error: BaseException | None = None

@@ -52,7 +52,7 @@ def kernel(version: str, tmp_path: Path) -> Iterator[LiveKernel]:
 
 
 def switch_on(kernel: LiveKernel) -> dict[str, Any]:
-    """What JupyterLab sends when the bug is clicked."""
+    """Send the requests of JupyterLab when its debugger is switched on, and return the response to ``initialize``."""
     kernel.debug("debugInfo")
     answer = kernel.debug(
         "initialize", clientID="jupyterlab", adapterID="python3", pathFormat="path", linesStartAt1=True,
@@ -65,7 +65,7 @@ def switch_on(kernel: LiveKernel) -> dict[str, Any]:
 
 
 def click(kernel: LiveKernel, cell: str, *lines: int) -> list[dict[str, Any]]:
-    """What it sends when gutters are clicked."""
+    """Set breakpoints at lines of a cell, and return those of the response."""
     path = kernel.debug("dumpCell", code=cell)["body"]["sourcePath"]
     points = [{"line": line} for line in lines]
     answer = kernel.debug("setBreakpoints", source={"path": path}, breakpoints=points, sourceModified=False)
@@ -84,7 +84,7 @@ def scopes(kernel: LiveKernel, frame: dict[str, Any]) -> dict[str, dict[str, dic
 
 
 def children(kernel: LiveKernel, row: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What a row opens into."""
+    """The rows inside a row, by name."""
     inside = kernel.debug("variables", variablesReference=row["variablesReference"])["body"]["variables"]
     return {found["name"]: found for found in inside}
 
@@ -150,6 +150,16 @@ def test_another_process_has_the_port_of_the_debugger(kernel: LiveKernel) -> Non
         assert frames(kernel, kernel.events("stopped")[-1])[0]["name"] == "double"
         kernel.debug("continue", threadId=kernel.events("stopped")[-1]["body"]["threadId"])
         assert "8" in kernel.finish(cell)
+
+
+def test_a_second_initialize_keeps_the_debugger(kernel: LiveKernel) -> None:
+    switch_on(kernel)
+    kernel.debug("initialize", clientID="jupyterlab", adapterID="python3", pathFormat="path")
+    click(kernel, PYTHON, 2)
+    cell = kernel.start(PYTHON)
+    kernel.until(lambda: bool(kernel.events("stopped")))
+    kernel.debug("continue", threadId=kernel.events("stopped")[-1]["body"]["threadId"])
+    assert "8" in kernel.finish(cell)
 
 
 def test_python_and_program_side_by_side(kernel: LiveKernel) -> None:

@@ -220,7 +220,7 @@ class DebuggerProxy:
     async def _both_initialize(self, request: Message) -> Any:
         self._is_new = True
         result = await self._channel.request_python(request)
-        if not result.get("success"):  # ipykernel chose a port that another process has taken since
+        if not self._channel.started:  # ipykernel chose a port that another process has taken since
             self._channel.change_port()
             result = await self._channel.request_python(request)
         if result.get("body"):
@@ -241,7 +241,7 @@ class DebuggerProxy:
         arguments = request["arguments"]
         path = arguments["source"]["path"]
         self._clicks.set(path, arguments.get("breakpoints") or [])
-        epoch.value += 1  # runs check again whether they stop
+        epoch.ask()  # runs check again whether they stop
         if is_fluid(path):  # without a session yet, a click waits for the next run
             await self._channel.request_python({**request, "arguments": {**arguments, "breakpoints": []}})
             source = arguments["source"]
