@@ -139,6 +139,18 @@ def test_no_memory_behind_operators_that_have_run(cuda: fluid.CUDAPlace) -> None
     assert exe.run(main, feed=feed, fetch_list=[total], scope=scope)[0].tolist() == [4.0]
 
 
+def test_memory_goes_back_to_the_backend_that_it_is_from(
+    cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last tensor of a backend may go when another one is chosen."""
+    system, held = pools.pool(cuda).system, device_memory.used()
+    address, index = system.alloc(4096)
+    assert device_memory.used() == held + 4096
+    monkeypatch.setitem(flags.values, "cuda_backend", "cupy")
+    system.free(address, 4096, index)
+    assert device_memory.used() == held
+
+
 def test_the_pool_takes_the_share_that_the_flag_says(cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(pools, "_pools", {})

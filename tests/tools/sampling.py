@@ -101,8 +101,9 @@ def _is_named(config: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only a run of all cases takes."""
-    left = [] if _all else [item for item in items if item.get_closest_marker("full") and not takes_all(item.path)]
+    """Leave out what only a run of all cases takes; of changed files, too, for it may need what only make test-full
+    installs."""
+    left = [] if _all else [item for item in items if item.get_closest_marker("full")]
     if left:
         config.hook.pytest_deselected(items=left)
         gone = set(left)

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.tools import changes
+from tests.tools import changes, sampling
 from tests.tools.parts import BOTH, MORE, parts
 from tests.tools.resume import ROOT
 from tests.tools.sampling import sample, takes_all
@@ -43,6 +45,8 @@ def test_second():
 SEEDED = """
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from tests.tools.sampling import SEED, sample
 
 def test_it(worker_id):
@@ -65,6 +69,8 @@ def test_draw(n):
 
 CONFTEST = """
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from tests.tools.resume import Resume
 from tests.tools.workers import is_worker
 
@@ -239,6 +245,20 @@ def test_a_change_takes_its_own_operators_whole(tmp_path: Path, monkeypatch: pyt
     assert changes.files() == {tmp_path / "one.py", tmp_path / "new.py"}
     for function in (changes.base, changes.files):
         function.cache_clear()
+
+
+def test_a_change_takes_no_test_that_make_test_full_installs_for(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    item: pytest.Item = request.node
+    told: list[pytest.Item] = []
+    item.add_marker("full")
+    monkeypatch.setattr(sampling, "_all", False)
+    monkeypatch.setattr(changes, "files", lambda: frozenset([item.path]))
+    hook = SimpleNamespace(pytest_deselected=lambda items: told.extend(items))
+    config: Any = SimpleNamespace(hook=hook)
+    sampling.pytest_collection_modifyitems(config, items := [item])
+    assert items == [] and told == [item]
 
 
 def test_changed_files_name_their_operators(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,11 +34,11 @@ class CUDAAllocator:
         require(device)
         self.device = device
         self._held = 0
+        self._cuda = backend.cupy().cuda  # memory goes back to where it is from, also after FLAGS_cuda_backend is set
 
     def _runtime(self) -> Any:
-        cuda = backend.cupy().cuda
-        cuda.Device(self.device).use()
-        return cuda.runtime
+        self._cuda.Device(self.device).use()
+        return self._cuda.runtime
 
     def alloc(self, size: int) -> tuple[int, int]:
         """Take memory."""
@@ -72,18 +72,18 @@ class CUDAPinnedAllocator(CPUAllocator):
     def __init__(self) -> None:
         require(0)
         super().__init__(pinned=True)
+        self._runtime = backend.cupy().cuda.runtime
 
     def alloc(self, size: int) -> tuple[int, int]:
         """Take memory."""
-        runtime = backend.cupy().cuda.runtime
         try:
-            return int(runtime.hostAlloc(size, 0)), self.PINNED
-        except runtime.CUDARuntimeError as error:
+            return int(self._runtime.hostAlloc(size, 0)), self.PINNED
+        except self._runtime.CUDARuntimeError as error:
             raise MemoryError(str(error)) from None
 
     def free(self, ptr: int, size: int, index: int) -> None:
         """Give memory back."""
-        backend.cupy().cuda.runtime.freeHost(ptr)
+        self._runtime.freeHost(ptr)
 
 
 def _pinned(device: int) -> CPUAllocator:
