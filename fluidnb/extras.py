@@ -26,6 +26,7 @@ PACKAGES = {
     "ray": ("ray", "distributed"),
     "argcomplete": ("argcomplete", "completion"),
     "ziglang": ("ziglang", "native"),
+    "threadpoolctl": ("threadpoolctl", "native"),
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "test-more"),
     "tensorboard": ("tensorboard", "tensorboard"),

@@ -20,6 +20,8 @@ class Flag(NamedTuple):
 FLAGS: dict[str, Flag] = {}
 #: The value of every flag now; hot paths read it directly.
 values: dict[str, Any] = {}
+#: What is called when a flag has been set, where a library outside must be told.
+when_set: dict[str, Callable[[], None]] = {}
 _TRUE, _FALSE = ("1", "true", "yes", "on", "t", "y"), ("0", "false", "no", "off", "f", "n", "")
 
 
@@ -58,7 +60,10 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     """
     if not isinstance(flags, Mapping):
         raise OpTypeError("flags should be a dict.", received=type(flags).__name__)
-    values.update({_known(name): _convert(_known(name), value) for name, value in flags.items()})
+    new = {_known(name): _convert(_known(name), value) for name, value in flags.items()}
+    values.update(new)
+    for name in when_set.keys() & new.keys():
+        when_set[name]()
 
 
 def get_flags(names: str | Iterable[str] | None = None) -> dict[str, Any]:
@@ -127,4 +132,8 @@ define_flag(
     "Compile operators to C: auto, in the background when they have run often and a C compiler is there; require, "
     "before the first run; off, never.",
     lambda v: v in _MODES, '"auto", "off" or "require"',
+)  # fmt: skip
+define_flag(
+    "num_threads", 0, "Threads of BLAS, which computes products of matrices; 0: as many as it takes by itself.",
+    lambda n: n >= 0, "0 or more",
 )  # fmt: skip

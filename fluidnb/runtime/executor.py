@@ -17,6 +17,7 @@ from fluidnb.program import Program, default_main_program, hooks, origin
 from fluidnb.program.prune import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
+from fluidnb.runtime.blas_threads import follow_flag
 from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.feed_fetch import Fed, check_feed, fed, fetch_names, operand, takes_rows
@@ -82,6 +83,7 @@ class Executor:
         DeviceContext.get(self.place)  # refused now, not at the first run
         copy_between("cpu", self.place.kind)
         install()
+        follow_flag()
         self._on_host = self.place.kind == "cpu"
         self._closed = False
         self._hot: Specialization | None = None
