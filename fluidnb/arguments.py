@@ -494,16 +494,38 @@ class _Names(dict[str, Any]):
     """The names of a module, and the public ones of the project, which a module may know for type checkers only."""
 
     def __missing__(self, name: str) -> Any:
-        for module in ("fluidnb.program", "fluidnb.values", "fluidnb.proto.desc", "fluidnb"):
+        for module in ("fluidnb.program", "fluidnb.values", "fluidnb.proto.desc"):
             value = getattr(sys.modules.get(module), name, None)
             if value is not None:
                 return value
-        raise KeyError(name)
+        root = sys.modules["fluidnb"]
+        if name not in root.__all__:  # where it is not, it would look for a close one
+            raise KeyError(name)
+        return getattr(root, name)
 
 
 #: How many variables, places or levels one call may make.
 MOST = 100_000
 Count = Annotated[int, Rule(f"an int up to {MOST:,}", lambda n: n <= MOST)]
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters, without the cost of a signature: an import needs those of hundreds.
+
+    Example:
+        >>> def f(a, *args, b=1, **kwargs): ...
+        >>> parameter_names(f)
+        ['a', 'args', 'b', 'kwargs']
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        return list(inspect.signature(function).parameters)
+    names, first = list(code.co_varnames), code.co_argcount
+    last = first + code.co_kwonlyargcount
+    starred = bool(code.co_flags & inspect.CO_VARARGS)
+    double = bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    args, kwargs = names[last : last + starred], names[last + starred : last + starred + double]
+    return [*names[:first], *args, *names[first:last], *kwargs]
 
 
 def checked(target: F) -> F:
@@ -523,7 +545,7 @@ def checked(target: F) -> F:
 
 
 def _checked(function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
-    if hasattr(function, "argument_kinds") or list(inspect.signature(function).parameters) in (["self"], ["cls"]):
+    if hasattr(function, "argument_kinds") or parameter_names(function) in (["self"], ["cls"]):
         return function
     signature = Signature(function, method)
     call = wraps(function)(signature.caller(function))

@@ -1,9 +1,9 @@
 """Functions of one variable element by element, among them the activations."""
 
-import inspect
 from collections.abc import Callable
 from typing import ParamSpec
 
+from fluidnb.arguments import parameter_names
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
@@ -77,7 +77,7 @@ Example:
 
 def _activation(function: Callable[P, Variable]) -> Callable[P, Variable]:
     """A layer with a docstring that leaves out what activations share: ``x``, the result and the example."""
-    doc = shared_docs.document(function.__doc__, inspect.signature(function).parameters, {"x": "any shape, float."})
+    doc = shared_docs.document(function.__doc__, parameter_names(function), {"x": "any shape, float."})
     if doc is not None:
         function.__doc__ = doc + _RESULT.format(name=function.__name__)
     return naming.layer(function)

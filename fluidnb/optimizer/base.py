@@ -1,13 +1,12 @@
 """Optimizer: from a loss to the operators that train; what all optimizers share."""
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from fluidnb.arguments import Checked
+from fluidnb.arguments import Checked, parameter_names
 from fluidnb.backward import Loss, append_backward
 from fluidnb.backward.emit import Callback, all_or_nothing
 from fluidnb.clip import BaseGradientClipAttr, append_gradient_clip_ops, error_clip_callback
@@ -87,7 +86,7 @@ class Optimizer(Checked):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("fluidnb."):
-            cls.__doc__ = document(cls.__doc__, inspect.signature(cls.__init__).parameters, SHARED)
+            cls.__doc__ = document(cls.__doc__, parameter_names(cls.__init__), SHARED)
 
     def __init__(
         self, learning_rate: float | Variable, regularization: WeightDecayRegularizer | None = None,

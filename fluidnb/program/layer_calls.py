@@ -6,14 +6,13 @@ without the hook, names are Fluid's: ``fc_0.tmp_0``, ``fc_0.w_0``.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from fluidnb.arguments import Signature
+from fluidnb.arguments import Signature, parameter_names
 from fluidnb.program import hooks, shared_docs
 from fluidnb.program import unique_name as names
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
@@ -150,7 +149,7 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     wrapped.argument_kinds = signature  # type: ignore[attr-defined]
-    wrapped.__doc__ = shared_docs.document(function.__doc__, inspect.signature(function).parameters, SHARED)
+    wrapped.__doc__ = shared_docs.document(function.__doc__, parameter_names(function), SHARED)
     return wrapped
 
 

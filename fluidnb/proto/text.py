@@ -5,6 +5,7 @@ text that was written down.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from struct import pack, unpack
 from typing import Any
 
@@ -13,13 +14,17 @@ from google.protobuf.descriptor import FieldDescriptor
 from fluidnb.proto.wire import is_repeated
 from fluidnb.utils.escapes import ACTING
 
-_ESCAPES = {ord(c): e for c, e in zip("\n\r\t\"'\\", (r"\n", r"\r", r"\t", r"\"", r"\'", r"\\"), strict=True)}
-_ESCAPES |= {i: f"\\{i:03o}" for i in (*range(32), 127) if i not in _ESCAPES}
-#: Characters above ASCII that act on a terminal or reorder a line, as their bytes in UTF-8.
-_ESCAPES |= {
-    i: "".join(f"\\{b:03o}" for b in chr(i).encode("utf-8", "surrogatepass"))
-    for first, last in ACTING if last > 127 for i in range(max(first, 128), last + 1)
-}  # fmt: skip
+
+@cache
+def _escapes() -> dict[int, str]:
+    """Character -> how it is written: those that act on a terminal or reorder a line as their bytes in UTF-8."""
+    escapes = {ord(c): e for c, e in zip("\n\r\t\"'\\", (r"\n", r"\r", r"\t", r"\"", r"\'", r"\\"), strict=True)}
+    escapes |= {i: f"\\{i:03o}" for i in (*range(32), 127) if i not in escapes}
+    escapes |= {
+        i: "".join(f"\\{b:03o}" for b in chr(i).encode("utf-8", "surrogatepass"))
+        for first, last in ACTING if last > 127 for i in range(max(first, 128), last + 1)
+    }  # fmt: skip
+    return escapes
 
 
 def to_text(message: Any) -> str:
@@ -44,9 +49,9 @@ def _scalar(field: FieldDescriptor, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f'"{value.translate(_ESCAPES)}"'
+        return f'"{value.translate(_escapes())}"'
     if isinstance(value, bytes):  # a text that is not UTF-8
-        return '"' + "".join(chr(b).translate(_ESCAPES) if b < 128 else f"\\{b:03o}" for b in value) + '"'
+        return '"' + "".join(chr(b).translate(_escapes()) if b < 128 else f"\\{b:03o}" for b in value) + '"'
     return _shortest32(value) if field.type == FieldDescriptor.TYPE_FLOAT else str(value)
 
 
