@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 import random
 import tarfile
 import tempfile
@@ -48,6 +49,9 @@ from tests.fuzz.oracle import RESULT, Outcome, judge
 #: Bytes that reading a broken archive may take: the valid ones take less than half of it.
 CASE_BYTES = 64 << 20
 
+#: Samples of a reader that are read: all of an archive's, few of a stand-in's, which has up to a million.
+MOST = 2_000
+
 Parts = dict[str, bytes]
 Pack = Callable[[Parts], bytes]
 
@@ -88,7 +92,7 @@ def _text(parts: dict[str, str], prefix: str = "") -> Parts:
 
 def _all(*readers: Callable[[], Any]) -> None:
     for reader in readers:
-        for _ in reader() if callable(reader) else reader:
+        for _ in itertools.islice(reader() if callable(reader) else reader, MOST):
             pass
 
 
