@@ -76,6 +76,7 @@ def tall(page: Any) -> Any:
 def test_jupyterlab(notebook: Callable[[list[str]], Notebook], shots: Path) -> None:
     nb = notebook(CELLS)
     tall(nb.page)
+    nb.use_theme(dark=False)  # JupyterLab keeps the one of the test before
     for index in range(len(CELLS)):
         nb.run(index)
     assert look(nb.page, "jupyterlab", shots, lambda: nb.use_theme(dark=True)) == len(WIDGETS)
