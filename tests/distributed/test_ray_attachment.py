@@ -41,17 +41,18 @@ def one_ray() -> Iterator[None]:
 
 
 class Watched:
-    """A training by processes in a thread, a session, and lines typed into it.
+    """A training by processes in a thread, which ends with the ``with``, a session, and lines typed into it.
 
     Args:
         divide: see `networks`.
         deadline: of the engine.
-        steps: so many that it still runs when the session attaches.
-        ends_early: whether the training ends with the ``with``, before its last step.
+
+    Attributes:
+        feeds: of all steps; afterwards of those that were made.
     """
 
-    def __init__(self, divide: Any, deadline: float = 120.0, steps: int = 240, ends_early: bool = False) -> None:
-        self.feeds, self._ends_early, self._over = batches(built(fit_a_line, sgd)[0], steps), ends_early, False
+    def __init__(self, divide: Any, deadline: float = 120.0) -> None:
+        self.feeds, self._over = batches(built(fit_a_line, sgd)[0], 4000), False
         self.engine, self.session = RayEngine(divide(built(fit_a_line, sgd)), deadline=deadline), Session()
         self.error: BaseException | None = None
         self.parameters: dict[str, Any] = {}
@@ -66,7 +67,8 @@ class Watched:
                 yield feed
 
         try:
-            self.engine.train(slow, stop=lambda: self._over)
+            rows = self.engine.train(slow, [], stop=lambda: self._over)
+            self.feeds = feeds[: len(rows[0])]
             self.parameters = self.engine.parameters()
         except BaseException as e:
             self.error = e
@@ -80,11 +82,18 @@ class Watched:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.session.close()
-        self._over = self._ends_early
+        self._over = True
         self.thread.join()
         self.engine.__exit__(None, None, None)
         if error is not None and self.error is not None:
             raise self.error from error  # why the training ended
+
+    def check_parameters(self) -> None:
+        """The training ended with the parameters of one process."""
+        assert self.error is None
+        _, expected = one_process(built(fit_a_line, sgd), self.feeds)
+        for name, value in expected.items():
+            np.testing.assert_allclose(self.parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
     def type(self, line: str) -> str:
         """The output of a line at the prompt."""
@@ -112,10 +121,7 @@ def test_a_trainer_and_a_server_are_stepped_and_the_numbers_stay() -> None:
         watched.type("step")
         assert "sgd" in watched.type("where")
         assert watched.type("attach trainer0") and "paused here" in watched.type("roles")
-    assert watched.error is None
-    _, expected = one_process(built(fit_a_line, sgd), watched.feeds)
-    for name, value in expected.items():
-        np.testing.assert_allclose(watched.parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+    watched.check_parameters()
 
 
 def test_a_panel_shows_and_steps_a_role() -> None:
@@ -129,7 +135,7 @@ def test_a_panel_shows_and_steps_a_role() -> None:
             time.sleep(0.05)
         raise AssertionError(f"{words} not in {text}; {problems}, {watched.error}")
 
-    with Watched(divided, steps=4000, ends_early=True) as watched:
+    with Watched(divided) as watched:
         panel, problems = Panel(watched.session), list[str]()
         panel.report = problems.append  # type: ignore[assignment, method-assign]
         panel.handle({"do": "attach", "role": "trainer1"})
@@ -158,7 +164,7 @@ def test_a_panel_shows_and_steps_a_role() -> None:
 
 
 def test_an_editor_shows_and_steps_a_role() -> None:
-    with Watched(divided, steps=1000, ends_early=True) as watched:
+    with Watched(divided) as watched:
         c = Direct(watched.session, ScriptSources(lambda: watched.session.program))
         c.ask("setFunctionBreakpoints", breakpoints=[{"name": "send"}])  # before it is in a role
         assert "→ trainer1" in c.ask("evaluate", expression="attach trainer1", context="repl")["result"]
@@ -195,7 +201,4 @@ def test_nobody_is_late_while_a_person_looks_and_a_killed_role_is_named() -> Non
                 watched.type("where")
                 time.sleep(0.1)
         watched.engine.deadline = 120.0
-    assert watched.error is None
-    _, expected = one_process(built(fit_a_line, sgd), watched.feeds)
-    for name, value in expected.items():
-        np.testing.assert_allclose(watched.parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+    watched.check_parameters()

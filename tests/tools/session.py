@@ -6,7 +6,9 @@ import signal
 
 import pytest
 
-_PARTS = ("parts", "sampling", "properties", "seeds", "apart", "skips", "names", "workers", "resume", "shells")
+_PARTS = (
+    "parts", "sampling", "properties", "seeds", "apart", "garbage", "skips", "names", "workers", "resume", "shells",
+)  # fmt: skip
 pytest_plugins = [f"tests.tools.{part}" for part in _PARTS]
 
 
