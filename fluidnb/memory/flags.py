@@ -130,7 +130,7 @@ _MODES = ("auto", "off", "require")
 define_flag(
     "native", "auto",
     "Compile operators to C: auto, in the background when they have run often and a C compiler is there; require, "
-    "before the first run; off, never.",
+    "before the first run; off, never. On CUDAPlace require makes one kernel of several that follow each other.",
     lambda v: v in _MODES, '"auto", "off" or "require"',
 )  # fmt: skip
 define_flag(

@@ -31,6 +31,8 @@ class _Kind(NamedTuple):
 
 
 _kinds: dict[str, _Kind] = {}
+#: Loads what registers allocators of other kinds.
+_load: Callable[[], object] = dict
 _pools: dict[PlaceLike, BuddyAllocator] = {}
 _lock = threading.Lock()
 
@@ -51,6 +53,12 @@ def register_allocator(
     _kinds[kind] = _Kind(factory, min_chunk, chunk_share)
 
 
+def load_by(load: Callable[[], object]) -> None:
+    """Registers what is called, once, where a place has a kind without an allocator: it may register some."""
+    global _load
+    _load = load
+
+
 def pool(place: PlaceLike) -> BuddyAllocator:
     """The pool of a place, created at the first call with the flags of that moment.
 
@@ -64,6 +72,8 @@ def pool(place: PlaceLike) -> BuddyAllocator:
 
 
 def _make(place: PlaceLike) -> BuddyAllocator:
+    if getattr(place, "kind", "cpu") not in _kinds:
+        _load()
     with _lock:
         if place in _pools:
             return _pools[place]

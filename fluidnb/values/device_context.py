@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,34 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 
 Array = np.ndarray[Any, Any]
+
+
+class JoinedOps(NamedTuple):
+    """Operators that one kernel computes, which was made for them.
+
+    Attributes:
+        ops: the operators, in order.
+        replaced: how many launches it replaces.
+        text: its CUDA C++.
+    """
+
+    ops: list[Any]
+    replaced: int
+    text: str
+
+
+class Joined(NamedTuple):
+    """The calls of a compiled program as a device runs them.
+
+    Attributes:
+        calls: function and arguments of each.
+        ops: the operator of each, or the first of several.
+        made: what kernels were made for.
+    """
+
+    calls: list[Any]
+    ops: list[Any]
+    made: list[JoinedOps]
 
 
 class DeviceContext:
@@ -129,13 +157,18 @@ class DeviceContext:
         """Adds SelectedRows of this device to the array of which they are rows."""
         np.add.at(total, rows.rows_, rows.value.array)
 
-    def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
+    def joined(self, calls: list[Any], ops: list[Any], lives: Mapping[int, Any] | None = None) -> Joined:
         """The calls of a compiled program as this device runs them fastest, several merged into one.
 
+        Args:
+            calls: function and arguments of each.
+            ops: the operator of each.
+            lives: identity of an array -> which calls touch its buffer; None where native code is not asked for.
+
         Returns:
-            Calls (function, arguments), and the (first) operator of each; on the host those passed in.
+            What a run makes; on the host the calls passed in.
         """
-        return calls, ops
+        return Joined(calls, ops, [])
 
     def use(self) -> None:
         """Makes this thread's next work go to this device; a no-op on the host."""
@@ -209,10 +242,15 @@ def provide_cuda(context_factory: Callable[[Any], DeviceContext]) -> None:
     _cuda_factory = context_factory
 
 
-def _cuda(place: CUDAPlace) -> DeviceContext:
-    """The context of a CUDA device; the kernel packages, which provide it, are loaded first."""
+def _load_kernels() -> None:
+    """Loads the kernel packages, if there are any."""
     with suppress(ImportError):
         kernel_packages.load()
+
+
+def _cuda(place: CUDAPlace) -> DeviceContext:
+    """The context of a CUDA device; the kernel packages, which provide it, are loaded first."""
+    _load_kernels()
     if _cuda_factory is None:
         raise EnforceNotMet(
             f"Cannot run operator on place {place}: no CUDA kernels are installed.",
@@ -221,6 +259,7 @@ def _cuda(place: CUDAPlace) -> DeviceContext:
     return _cuda_factory(place)
 
 
+memory.pools.load_by(_load_kernels)
 register_place(CPUPlace, DeviceContext)
 register_place(CUDAPinnedPlace, DeviceContext)
 register_place(CUDAPlace, _cuda)

@@ -10,6 +10,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.memory import flags, pools
 from fluidnb.values import device_context
+from fluidnb.values.device_context import DeviceContext
 from fluidnb_kernels import emulator
 
 #: The device and its pool, the same for all tests.
@@ -25,7 +26,8 @@ def cuda(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Iterat
         monkeypatch.setitem(flags.values, "cuda_backend", "emulator")
     monkeypatch.setattr(device_context, "_contexts", {**device_context._contexts, **_known["contexts"]})
     monkeypatch.setattr(pools, "_pools", {**pools._pools, **_known["pools"]})
-    pools.pool(place := fluid.CUDAPlace(0))  # now: a second pool, made where a test hides this one, finds no memory
+    DeviceContext.get(place := fluid.CUDAPlace(0))
+    pools.pool(place)  # now: a second one, made where a test hides this one, finds no memory
     yield place
     for name, table in (("contexts", device_context._contexts), ("pools", pools._pools)):
         _known[name].update({place: made for place, made in table.items() if place.kind == "cuda"})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -415,3 +417,10 @@ def test_threads_do_not_disturb_each_other(cuda: fluid.CUDAPlace) -> None:
     finally:
         sys.setswitchinterval(interval)
     np.testing.assert_allclose(got, losses, rtol=1e-4)
+
+
+def test_memory_of_a_device_that_nothing_has_used(cuda: fluid.CUDAPlace) -> None:
+    code = "import fluidnb as fluid; print(fluid.memory.used(fluid.CUDAPlace(0)))"
+    env = {**os.environ, "FLAGS_cuda_backend": flags.values["cuda_backend"], "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "0\n", done.stderr

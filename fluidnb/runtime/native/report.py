@@ -15,7 +15,7 @@ def native_calls(program: Program) -> list[NativeCall]:
         program: one that has run; FLAGS_native=auto compiles it after some runs, in the background.
 
     Returns:
-        For each call its operators, the number of calls of kernels that it replaces, and its C code.
+        For each call its operators, the number of calls of kernels that it replaces, and its C code, or CUDA C++.
 
     Example:
         >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
@@ -29,8 +29,8 @@ def native_calls(program: Program) -> list[NativeCall]:
     if not ran:
         return []
     roots = [next(reversed(ran[-1].specializations.values())).root, *ran[-1].bodies.values()]
-    codes = [segment.code for root in roots for segment in _segments(root)]
-    return [call for code in codes if code is not None for call in code.native]
+    segments = [segment for root in roots for segment in _segments(root)]
+    return [call for s in segments for call in (s.made if s.code is None else s.code.native)]
 
 
 def native_text(program: Program) -> str:

@@ -119,12 +119,10 @@ class _Mover:
 
     def _in_arena(self, x: Array, owner: Any, start: int) -> Array:
         """The array over the arena, where its owner begins at ``start``."""
+        start += _offset(x, owner)
         if isinstance(x, np.ndarray):
-            if owner is not x:
-                start += x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
             return memory.view_of(self._arena, x.shape, x.dtype, start, x.strides)
-        pointer = type(x.data)(self._arena.data.mem, start + x.data.ptr - owner.ptr)
-        return type(x)(x.shape, x.dtype, pointer, x.strides)
+        return type(x)(x.shape, x.dtype, type(x.data)(self._arena.data.mem, start), x.strides)
 
     def lives(self, lives: dict[int, tuple[int, int]], buffers: dict[int, tuple[Any, int]]) -> dict[int, Life]:
         """The buffers of the arrays that were moved, by the identities of these."""
@@ -132,13 +130,19 @@ class _Mover:
         found: dict[int, Life] = {}
         for x in self._kept:
             owner = root(x)
-            offset = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
             first, last = lives[id(owner)]
             size = buffers[id(owner)][1]
-            found[id(self._moved[id(x)])] = Life(first, last, offset, size, numbers[id(owner)])
+            found[id(self._moved[id(x)])] = Life(first, last, _offset(x, owner), size, numbers[id(owner)])
         return found
 
     def function(self, f: Any) -> Any:
         """A bound method of an array moves with it."""
         owner = getattr(f, "__self__", None)
         return getattr(self(owner), f.__name__) if isinstance(owner, self._kind) else f
+
+
+def _offset(x: Array, owner: Any) -> int:
+    """Bytes from the beginning of an array's memory to the array."""
+    if not isinstance(x, np.ndarray):
+        return int(x.data.ptr - owner.ptr)
+    return 0 if owner is x else int(x.__array_interface__["data"][0] - owner.__array_interface__["data"][0])

@@ -13,12 +13,12 @@ from fluidnb.op.rule_evaluation import evaluate
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
-from fluidnb.runtime.native.segment_code import Calls, SegmentCode
+from fluidnb.runtime.native.segment_code import Calls, NativeCall, SegmentCode
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
-from fluidnb.runtime.replay.buffer_placement import no_lives, placed
+from fluidnb.runtime.replay.buffer_placement import Life, no_lives, placed
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
-from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.device_context import DeviceContext, Joined
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
@@ -37,8 +37,8 @@ class Segment:
     """
 
     __slots__ = (
-        "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "next", "ops", "past_guard", "run",
-        "scope", "start",
+        "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "made", "next", "ops", "past_guard",
+        "run", "scope", "start",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +48,7 @@ class Segment:
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.ops: list[LoweredOp] = []
         self.code: SegmentCode | None = None  # on the host, once it is bound
+        self.made: list[NativeCall] = []  # on a device: kernels of several operators
         self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block
         self.past_guard = False
@@ -81,7 +82,7 @@ class Segment:
                     self.code.first()
                 self.run = flat(self.code, self.bound, self.scope)
             else:
-                self.run = _flat_on_device(self.calls, self.ops, self.bound, self.scope)
+                self.run = _flat_on_device(self, lives)
             run.check()  # binding may have taken a while
             self.run()
         except BaseException:
@@ -179,15 +180,15 @@ def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., 
     return replay
 
 
-def _flat_on_device(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
+def _flat_on_device(segment: Segment, lives: Callable[[], dict[int, Life]]) -> Callable[[], None]:
     """The same on a device, which may join calls after a first run without an error."""
-    run, context = bound.run, DeviceContext.get(bound.place)
-    apart = best = calls, ops
+    calls, ops, scope, run = segment.calls, segment.ops, segment.scope, segment.bound.run
+    context, apart = DeviceContext.get(segment.bound.place), Joined(calls, ops, [])
+    best: dict[bool, Joined] = {}  # with and without native code
 
     def replay() -> None:
-        nonlocal best
-        watched = observers or flags.values["benchmark"]
-        joined, of = apart if watched else best
+        watched, native = observers or flags.values["benchmark"], flags.values["native"] == "require"
+        joined, of, _ = apart if watched else best.get(native, apart)
         left: Any = iter(joined)
         run.stack.append((left, joined, of))
         try:
@@ -198,8 +199,10 @@ def _flat_on_device(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory,
             else:
                 for function, args in left:
                     function(*args)
-                if best is apart:
-                    best = context.joined(calls, ops)
+                if native not in best:
+                    best[native] = context.joined(calls, ops, lives() if native else None)
+                    made = best[native].made
+                    segment.made = [NativeCall(each.ops, each.replaced, 1, each.text) for each in made]
         except BaseException as e:
             _stopped(e, left, joined, of, run, scope)
             raise

@@ -13,6 +13,7 @@ from fluidnb.op.grad import GradMaker
 from fluidnb_kernels.arithmetic import Operand, Value, values
 from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import Source, ctype, each, elements, elementwise, vector, widths
+from fluidnb_kernels.cuda.element_kernels import ElementKernel, describe
 from fluidnb_kernels.emit import FLOATS, zeros
 
 #: The function as a formula of X; Out may be the memory of X, so the last call alone writes it.
@@ -88,6 +89,14 @@ def _kernels_again() -> Iterator[str]:
 
 #: The same functions for GPUs: ``f::NAME`` there is the row NAME here.
 CUDA = Source(__file__, "activation.cu", _kernels)
+describe(
+    "unary",
+    ElementKernel("F T N", "x y a b c", "x", {"y": "{F}::forward({x}, {C}({a}), {C}({b}), {C}({c}))"}),
+)
+describe(
+    "unary_grad",
+    ElementKernel("F T N", "v g dx a b c", "v g", {"dx": "{F}::backward({v}, {g}, {C}({a}), {C}({b}), {C}({c}))"}),
+)
 #: What their gradients' gradients have beside these.
 CUDA_AGAIN = Source(__file__, "second_gradients.cu", _kernels_again)
 

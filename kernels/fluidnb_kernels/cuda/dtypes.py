@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
+from fluidnb_kernels.cuda.element_kernels import ElementKernel, describe
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.source import Source
 from fluidnb_kernels.cuda.types import CTYPES, ctype
@@ -19,6 +20,7 @@ def _kernels() -> Iterator[str]:
 
 
 CUDA = Source(__file__, "cast.cu", _kernels)
+describe("cast", ElementKernel("T U", "x y", "x", {"y": "static_cast<wide_t<{U}>>({x})"}))
 
 
 def of_dtype(b: Binder, x: Array, dtype: Any) -> Array:

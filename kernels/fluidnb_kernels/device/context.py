@@ -1,7 +1,7 @@
 """The context of a CUDA device: arrays in its pool, and waiting for it."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from time import perf_counter_ns
 from typing import Any
@@ -12,10 +12,11 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
 from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
-from fluidnb.values.device_context import provide_cuda
+from fluidnb.values.device_context import Joined, JoinedOps, provide_cuda
 from fluidnb_kernels.array.tensor_arrays import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
+from fluidnb_kernels.device.groups import grouped
 from fluidnb_kernels.device.stream import ThreadStream
 from fluidnb_kernels.rows.device_rows import add_on_device
 
@@ -75,11 +76,14 @@ class CUDADeviceContext(DeviceContext):
         """Add SelectedRows to the array of which they are rows."""
         add_on_device(total, rows)
 
-    def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
+    def joined(self, calls: list[Any], ops: list[Any], lives: Mapping[int, Any] | None = None) -> Joined:
         """Calls with prepared launch arguments; several in a row as a CUDA graph where FLAGS_cuda_graphs is set."""
+        made: list[JoinedOps] = []
+        if lives is not None:
+            calls, ops, made = grouped(calls, ops, lives)
         if flags.values["cuda_graphs"]:
             calls, ops = graph.joined(calls, ops)
-        return graph.launches(calls), ops
+        return Joined(graph.launches(calls), ops, made)
 
     def turn(self, *about: Any) -> ThreadStream:
         """The stream of this thread for a run, after runs of other threads about the same (its plan, its scope)."""

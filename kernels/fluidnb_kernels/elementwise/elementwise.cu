@@ -10,16 +10,16 @@
 
 namespace f {
 
-template <class C> constexpr bool whole = C(1) / C(2) == C(0);
+template <class C> constexpr bool is_whole = C(1) / C(2) == C(0);
 
 // towards zero for whole numbers, of which none divides by 0; the smallest by -1 wraps round
 template <class C> __device__ C quotient(C x, C y) {
-  if constexpr (whole<C>) return y == 0 ? C(0) : y == C(-1) ? C(0ull - (unsigned long long)x) : C(x / y);
+  if constexpr (is_whole<C>) return y == 0 ? C(0) : y == C(-1) ? C(0ull - (unsigned long long)x) : C(x / y);
   else return x / y;
 }
 
 template <class C> __device__ C remainder_of(C x, C y) {
-  if constexpr (whole<C>) {
+  if constexpr (is_whole<C>) {
     if (y == 0 || y == C(-1)) return 0;
     C left = x % y;
     return left != 0 && (left < 0) != (y < 0) ? left + y : left;
@@ -32,7 +32,7 @@ template <class C> __device__ C remainder_of(C x, C y) {
 }
 
 template <class C> __device__ C rounded_down(C x, C y) {
-  if constexpr (whole<C>) {
+  if constexpr (is_whole<C>) {
     C q = quotient(x, y);
     return y != 0 && y != C(-1) && x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q;
   } else {
@@ -46,7 +46,7 @@ template <class C> __device__ C rounded_down(C x, C y) {
 }
 
 template <class C> __device__ C power(C x, C y) {
-  if constexpr (whole<C>) {
+  if constexpr (is_whole<C>) {
     if (y < 0) return x == 1 ? C(1) : x == C(-1) ? (y & 1 ? C(-1) : C(1)) : C(0);
     unsigned long long product = 1, base = (unsigned long long)x;
     for (; y; y >>= 1, base *= base)

@@ -9,6 +9,7 @@ from fluidnb.op import Array, Binder
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Source, ctype, each, elements, vector, widths
 from fluidnb_kernels.cuda.dtypes import of_dtype, wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.element_kernels import ElementKernel, describe
 from fluidnb_kernels.elementwise.broadcast import MOST, Band, Shape, alike, band, merged, six, summed
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import fold, layout_of, move
@@ -56,6 +57,15 @@ def _kernels() -> Iterator[str]:
 
 
 CUDA = Source(__file__, "elementwise.cu", _kernels)
+_BAND = {"y": ("mid", "inner")}
+_SLOPES = {"dx": "{F}::dx({x}, {y}, {out}, {g})", "dy": "{F}::dy({x}, {y}, {out}, {g})"}
+describe("binary", ElementKernel("F T R N", "x y out", "x y", {"out": "{F}::forward({x}, {y})"}))
+describe("banded", ElementKernel("F T R N", "x y out mid inner", "x", {"out": "{F}::forward({x}, {y})"}, _BAND))
+describe("slopes", ElementKernel("F T N", "x y out g dx dy", "x y out g", _SLOPES))
+describe(
+    "banded_slope",
+    ElementKernel("F T N", "x y out g dx mid inner", "x out g", {"dx": _SLOPES["dx"]}, _BAND),
+)
 
 
 def binary(b: Binder, source: Source, function: str, x: Array, y: Array, out: Array, shapes: Shapes) -> None:

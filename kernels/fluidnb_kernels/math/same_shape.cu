@@ -70,6 +70,16 @@ template <class T, int N> __global__ void sign(const T* x, T* out, long long n) 
   EACH(i, n / N * N, n) out[i] = down<T>(sign_of(up<T>(x[i])));
 }
 
+// The sum of the first of eight, in their order.
+template <class C> __device__ __forceinline__ C first_of(int count, C x0, C x1, C x2, C x3, C x4, C x5, C x6, C x7) {
+  const C x[] = {x0, x1, x2, x3, x4, x5, x6, x7};
+  C sum = x0;
+#pragma unroll
+  for (int j = 1; j < 8; ++j)
+    if (j < count) sum += x[j];
+  return sum;
+}
+
 // The sum of `count` tensors out of eight, in their order.
 template <class T, int N>
 __global__ void total(const T* x0, const T* x1, const T* x2, const T* x3, const T* x4, const T* x5, const T* x6,

@@ -7,6 +7,7 @@ import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import Source, ctype, each, elements, of_dtype, vector, wide_dtype, widths
+from fluidnb_kernels.cuda.element_kernels import ElementKernel, describe
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
 
@@ -22,6 +23,36 @@ def _kernels() -> Iterator[str]:
 
 
 CUDA = Source(__file__, "same_shape.cu", _kernels)
+_HELD = "number<{T}>({low_at}, {low}), number<{T}>({high_at}, {high})"
+describe(
+    "scale",
+    ElementKernel(
+        "T N", "x factor_at out factor bias first", "x",
+        {"out": "line({x}, number<{T}>({factor_at}, {factor}), {bias}, {first})"}, pointers="factor_at",
+    ),
+)  # fmt: skip
+describe(
+    "clip",
+    ElementKernel(
+        "T N", "x low_at high_at out low high", "x", {"out": f"limited({{x}}, {_HELD})"}, pointers="low_at high_at"
+    ),
+)
+describe(
+    "clip_grad",
+    ElementKernel(
+        "T N", "x g low_at high_at dx low high", "x g", {"dx": f"between({{x}}, {_HELD}, {{g}})"},
+        pointers="low_at high_at",
+    ),
+)  # fmt: skip
+describe("sign", ElementKernel("T N", "x out", "x", {"out": "sign_of({x})"}))
+_SOME = " ".join(f"x{i}" for i in range(_TERMS))
+describe(
+    "total",
+    ElementKernel(
+        "T N", f"{_SOME} out count", _SOME,
+        {"out": f"first_of({{count}}, {', '.join(f'{{{name}}}' for name in _SOME.split())})"},
+    ),
+)  # fmt: skip
 
 
 def launch(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any], *numbers: Any) -> None:
