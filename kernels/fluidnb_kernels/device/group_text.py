@@ -1,7 +1,7 @@
 """The kernel of a group: its text, without addresses and numbers, which are parameters."""
 
 from collections.abc import Collection
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class GroupFile(Source):
         self.text = _head(files) + own
 
 
-@cache
+@lru_cache(256)
 def _function(files: tuple[Path, ...], own: str, width: int) -> Function:
     return Function(GroupFile(files, own), f"group<{width}>")
 

@@ -33,49 +33,9 @@ def _infer(c: Context) -> None:
     c.set("Loss", kept(x.shape, axis), x.dtype, c.lod("Logits"))
 
 
-def label_places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: Array, counts: Array) -> None:
-    """Write the flat index of each row's label, and whether the row counts.
-
-    ``shape`` is (outer, classes, inner). Rows that do not count get the index of class 0; ``ignore`` None: all count.
-    """
-    outer, classes, inner = shape
-    counts[...] = True if ignore is None else labels != ignore
-    inside = (labels >= 0) & (labels < classes)
-    wrong = counts & ~inside
-    if wrong.any():
-        raise EnforceNotMet(
-            f"A label is out of range: it should be from 0 to {classes - 1}.",
-            expected=f"0 to {classes - 1}" + ("" if ignore is None else f", or {ignore} (ignore_index)"),
-            received=int(labels[wrong][0]),
-        )  # fmt: skip
-    rows = np.arange(outer)[:, None] * (classes * inner) + np.arange(inner)
-    np.add(rows.ravel(), np.where(inside & counts, labels, 0) * inner, out=out)
-
-
-def take(flat: Array, at: Array, counts: Array, out: Array) -> None:
-    """Write the elements at some places, 0 for rows that do not count."""
-    np.multiply(flat[at], counts, out=out)
-
-
-def subtract_labels(rows: Array, at: Array, counts: Array) -> None:
-    """Take 1 off at the labels of rows [outer, classes, inner], and make rows that do not count zero."""
-    rows.reshape(-1)[at] -= 1
-    if not counts.all():
-        outer, _, inner = rows.shape
-        rows *= counts.reshape(outer, 1, inner)
-
-
 def _split(x: Array, axis: int) -> tuple[int, int, int]:
     axis %= x.ndim
     return product(x.shape[:axis]), x.shape[axis], product(x.shape[axis + 1 :])
-
-
-def _softmax_with_cross_entropy_labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
-    """Emit the places of the labels, and which rows count."""
-    n = shape[0] * shape[2]
-    at, counts = b.tmp((n,), np.int64), b.tmp((n,), bool)
-    b(label_places, reading(b, b["Label"], (n,)), shape, b.attr("ignore_index", -100), at, counts)
-    return at, counts
 
 
 @op(
@@ -126,13 +86,17 @@ def softmax_with_cross_entropy(b: Binder) -> None:
         b(np.multiply, t, b["Label"], out=t)
         return b(np.add.reduce, t, axis, None, loss, True)
     shape = _split(x, axis)
-    at, counts = _softmax_with_cross_entropy_labels(b, shape)
-    rows = b.tmp(at.shape, x.dtype)
-    b(take, reading(b, t, (x.size,)), at, counts, rows)
-    out = writing(b, loss, at.shape)
-    b(np.multiply, reading(b, level, at.shape), counts, out=out)
-    b(np.subtract, out, rows, out=out)
+    labels = reading(b, b["Label"], (loss.size,))
+    own, out = b.tmp(labels.shape, x.dtype), writing(b, loss, labels.shape)
+    b(reading(b, t, (x.size,)).take, places(b, labels, shape), None, own, "clip")
+    b(np.subtract, reading(b, level, labels.shape), own, out=out)
+    drop_ignored(b, labels, shape[1], b.attr("ignore_index", -100), out)
     return written(b, loss, out)
+
+
+def less_one(flat: Array, places: Array) -> None:
+    """Take 1 off at places of a flat array."""
+    flat[places] -= 1
 
 
 @grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax", cuda=FLOATS)
@@ -148,11 +112,12 @@ def softmax_with_cross_entropy_grad(b: Binder) -> None:
     p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
     if b.attr("soft_label", False):
         return b(np.multiply, apply(b, np.subtract, p, b["Label"]), g, out=dx)
-    shape = _split(p, b.attr("axis", -1))
-    at, counts = _softmax_with_cross_entropy_labels(b, shape)
-    rows = b.tmp(shape, p.dtype)
+    outer, classes, inner = shape = _split(p, b.attr("axis", -1))
+    labels, rows = reading(b, b["Label"], (outer * inner,)), b.tmp(shape, p.dtype)
     b(np.copyto, rows.reshape(p.shape), p)
-    b(subtract_labels, rows, at, counts)
+    b(less_one, rows.reshape(-1), places(b, labels, shape))
+    of_row = labels.reshape(outer, inner)
+    drop_ignored(b, of_row, classes, b.attr("ignore_index", -100), rows.transpose(0, 2, 1))
     return b(np.multiply, rows.reshape(p.shape), g, out=dx)
 
 
@@ -184,34 +149,35 @@ def label_rule(c: Context, x_slot: str) -> None:
     )  # fmt: skip
 
 
-def ignored(labels: Array, classes: int, ignore: int, strange: Array, values: Array) -> None:
+def ignored(labels: Array, classes: int, ignore: int | None, strange: Array, *values: Array) -> None:
     """Set the values of ignored rows to 0, and refuse labels that are no class.
 
-    ``strange`` marks labels that are no class, or the ignored one.
+    ``strange`` marks labels that are no class, or the ignored one; where ``ignore`` is None, none is ignored.
     """
-    if not strange.any():
+    if not np.count_nonzero(strange):
         return
-    values[strange] = 0
+    for each_row in values:
+        each_row[strange] = 0
     bad = labels[strange]
-    bad = bad[bad != ignore]
+    bad = bad if ignore is None else bad[bad != ignore]
     if bad.size:
         raise EnforceNotMet(
             f"A label is out of range: it should be from 0 to {classes - 1}.",
-            expected=f"0 to {classes - 1}, or {ignore} (ignore_index)", received=int(bad[0]),
-            hint="give the last layer more outputs, or renumber labels from 0.",
+            expected=f"0 to {classes - 1}" + ("" if ignore is None else f", or {ignore} (ignore_index)"),
+            received=int(bad[0]), hint="give the last layer more outputs, or renumber labels from 0.",
         )  # fmt: skip
 
 
-def _drop_ignored(b: Binder, labels: Array, classes: int, values: Array) -> None:
+def drop_ignored(b: Binder, labels: Array, classes: int, ignore: int | None, *values: Array) -> None:
     """Emit what sets the values of ignored rows to 0; one comparison finds labels on either side of the classes."""
-    ignore, strange = b.attr("ignore_index", -100), b.tmp(labels.shape, bool)
-    if 0 <= ignore < classes:
+    strange = b.tmp(labels.shape, bool)
+    if ignore is not None and 0 <= ignore < classes:
         b(np.equal, labels, b.const(ignore, labels.dtype), out=strange)
-        b(ignored, labels, classes, ignore, strange, values)
+        b(ignored, labels, classes, ignore, strange, *values)
         strange = b.tmp(labels.shape, bool)
     unsigned = labels.view(np.dtype(f"u{labels.itemsize}"))
     b(np.greater_equal, unsigned, b.const(classes, unsigned.dtype), out=strange)
-    b(ignored, labels, classes, ignore, strange, values)
+    b(ignored, labels, classes, ignore, strange, *values)
 
 
 def put(flat: Array, places: Array, values: Array) -> None:
@@ -219,13 +185,21 @@ def put(flat: Array, places: Array, values: Array) -> None:
     flat[places] = values
 
 
-def places(b: Binder, labels: Array, classes: int) -> Array:
-    """Emit the flat index of each row's label; a label that is no class counts as the nearest."""
-    n = len(labels)
-    near, out = b.tmp((n,), labels.dtype), b.tmp((n,), np.int64)
+def places(b: Binder, labels: Array, shape: tuple[int, int, int]) -> Array:
+    """Emit the flat index of each row's label; a label that is no class counts as the nearest.
+
+    ``shape`` is (outer, classes, inner), and there are outer * inner labels.
+    """
+    outer, classes, inner = shape
+    near, out = b.tmp(labels.shape, labels.dtype), b.tmp(labels.shape, np.int64)
     b(np.maximum, labels, b.const(0, labels.dtype), out=near)
     b(np.minimum, near, b.const(classes - 1, labels.dtype), out=near)
-    b(np.add, np.arange(n) * classes, near, out=out)
+    first = (np.arange(outer)[:, None] * (classes * inner) + np.arange(inner)).reshape(labels.shape)
+    if inner > 1:
+        far = b.tmp(labels.shape, np.int64)
+        b(np.multiply, near, b.const(inner, np.int64), out=far)
+        near = far
+    b(np.add, first, near, out=out)
     return out
 
 
@@ -282,11 +256,11 @@ def cross_entropy(b: Binder) -> None:
     n, classes = y.size, x.shape[-1]
     labels, loss = reading(b, label, (n,)), writing(b, y, (n,))
     p = b.tmp((n,), x.dtype)
-    b(reading(b, x, (x.size,)).take, places(b, labels, classes), None, p, "clip")
+    b(reading(b, x, (x.size,)).take, places(b, labels, (n, classes, 1)), None, p, "clip")
     b(np.log, p, out=p)
     b(np.maximum, p, lowest, out=p)
     b(np.negative, p, out=loss)
-    _drop_ignored(b, labels, classes, loss)
+    drop_ignored(b, labels, classes, b.attr("ignore_index", -100), loss)
     written(b, y, loss)
 
 
@@ -307,11 +281,11 @@ def cross_entropy_grad(b: Binder) -> None:
         return b(np.negative, t, out=dx)
     n, classes = g.size, x.shape[-1]
     labels = reading(b, label, (n,))
-    at, p, q = places(b, labels, classes), b.tmp((n,), x.dtype), b.tmp((n,), x.dtype)
+    at, p, q = places(b, labels, (n, classes, 1)), b.tmp((n,), x.dtype), b.tmp((n,), x.dtype)
     b(reading(b, x, (x.size,)).take, at, None, p, "clip")
     b(np.divide, reading(b, g, (n,)), p, out=q)
     b(np.negative, q, out=p)
-    _drop_ignored(b, labels, classes, p)
+    drop_ignored(b, labels, classes, b.attr("ignore_index", -100), p)
     target = writing(b, dx, (x.size,))
     b(np.copyto, target, b.const(0, x.dtype))
     b(put, target, at, p)
@@ -338,12 +312,6 @@ def _cross_entropy2_infer(c: Context) -> None:
     for slot in ("Y", "MatchX"):
         c.set(slot, (*x.shape[:-1], 1), x.dtype, c.lod("X"))
     c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
-
-
-def _cross_entropy_labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
-    at, counts = b.tmp((n,), np.int64), b.tmp((n,), bool)
-    b(label_places, reading(b, b["Label"], (n,)), (n, classes, 1), b.attr("ignore_index", -100), at, counts)
-    return at, counts
 
 
 @op(
@@ -375,15 +343,15 @@ def cross_entropy2(b: Binder) -> None:
     if b.on_cuda:  # NaN where a label is no class
         return take_losses(b, b["X"], b["Y"], wanted(b, "MatchX"))
     x, y = b["X"], b["Y"]
-    at, counts = _cross_entropy_labels(b, y.size, x.shape[-1])
-    match = b.tmp(at.shape, x.dtype)
-    b(take, reading(b, x, (x.size,)), at, counts, match)
+    n, classes = y.size, x.shape[-1]
+    labels, match, loss = reading(b, b["Label"], (n,)), b.tmp((n,), x.dtype), writing(b, y, (n,))
+    b(reading(b, x, (x.size,)).take, places(b, labels, (n, classes, 1)), None, match, "clip")
+    t = apply(b, np.maximum, apply(b, np.log, match), b.const(LOG_OF_ZERO, x.dtype))
+    b(np.negative, t, out=loss)
+    drop_ignored(b, labels, classes, b.attr("ignore_index", -100), match, loss)
     if b.wants("MatchX"):
         b(np.copyto, b["MatchX"], match.reshape(b["MatchX"].shape))
-    t = apply(b, np.maximum, apply(b, np.log, match), b.const(LOG_OF_ZERO, x.dtype))
-    b(np.negative, t, out=t)
-    b(np.copyto, t, b.const(0, x.dtype), where=apply(b, np.logical_not, counts))
-    b(np.copyto, y, t.reshape(y.shape))
+    written(b, y, loss)
 
 
 def _grad_infer(c: Context) -> None:
@@ -396,13 +364,14 @@ def cross_entropy_grad2(b: Binder) -> None:
     if b.on_cuda:  # NaN where a label is no class
         return spread_losses(b, b["MatchX"], b["Y@GRAD"], b["X@GRAD"], True)
     dx, g = b["X@GRAD"], b["Y@GRAD"]
-    at, counts = _cross_entropy_labels(b, g.size, dx.shape[-1])
-    t = apply(b, np.divide, reading(b, g, at.shape), reading(b, b["MatchX"], at.shape))
+    n, classes = g.size, dx.shape[-1]
+    labels = reading(b, b["Label"], (n,))
+    t = apply(b, np.divide, reading(b, g, (n,)), reading(b, b["MatchX"], (n,)))
     b(np.negative, t, out=t)
-    b(np.copyto, t, b.const(0, g.dtype), where=apply(b, np.logical_not, counts))
+    drop_ignored(b, labels, classes, b.attr("ignore_index", -100), t)
     target = writing(b, dx, (dx.size,))
     zeros(b, target)
-    b(put, target, at, t)
+    b(put, target, places(b, labels, (n, classes, 1)), t)
     written(b, dx, target)
 
 

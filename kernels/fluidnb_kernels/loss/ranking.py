@@ -9,7 +9,7 @@ from fluidnb_kernels.activation.smooth import log_1p_exp, logistic
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each_line, of_dtype
 from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
-from fluidnb_kernels.loss.cross_entropy import label_places, label_rule, take
+from fluidnb_kernels.loss.cross_entropy import drop_ignored, label_rule, places
 from fluidnb_kernels.loss.launch import LINES, pointwise
 from fluidnb_kernels.rules import alike
 
@@ -96,9 +96,10 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     """Emit each score less that of the row's label, and the places of the labels."""
     x = b["X"]
     n, classes = x.size // x.shape[-1], x.shape[-1]
-    at, counts, own = b.tmp((n,), np.int64), b.tmp((n,), bool), b.tmp((n,), x.dtype)
-    b(label_places, reading(b, b["Label"], (n,)), (n, classes, 1), None, at, counts)
-    b(take, reading(b, x, (x.size,)), at, counts, own)
+    labels, own = reading(b, b["Label"], (n,)), b.tmp((n,), x.dtype)
+    drop_ignored(b, labels, classes, None)
+    at = places(b, labels, (n, classes, 1))
+    b(reading(b, x, (x.size,)).take, at, None, own, "clip")
     return apply(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
 
 

@@ -27,7 +27,8 @@ def _accuracy_infer(c: Context) -> None:
 
 def count_hits(hits: Array, share: Array | None, correct: Array | None, total: Array | None) -> None:
     """Write the share of rows with a hit, their number, and that of all rows; None without a consumer."""
-    rows, found = len(hits), int(hits.any(1).sum())
+    rows = len(hits)
+    found = int(np.count_nonzero(hits if hits.shape[1] == 1 else hits.any(1)))
     store((share, correct, total), (found / rows if rows else 0.0, found, rows))
 
 
