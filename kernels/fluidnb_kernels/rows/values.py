@@ -107,13 +107,36 @@ def add_rows(total: Array, ids: Array, values: Array) -> None:
     total[rows] += sums
 
 
+#: Fewer elements than these are added one by one.
+_FEW = 4096
+
+
+def sum_rows(zeros: Array, ids: Array, values: Array) -> None:
+    """Add rows to those of a tensor of zeros that their numbers name, in their order.
+
+    In each turn the first row that is left of every number is added, for all numbers at once.
+    """
+    width = zeros[0].size if len(zeros) else 0
+    table, rows, left = zeros.reshape(-1, width), values.reshape(-1, width), np.arange(len(ids))
+    seats = np.empty(len(zeros), np.int64)
+    while len(left) * width > _FEW:
+        numbers = ids[left]
+        seats[numbers[::-1]] = left[::-1]  # of what is written to one place, the last one stays
+        first = seats[numbers] == left
+        if np.count_nonzero(first) * width < _FEW:  # few numbers again and again
+            break
+        table[numbers[first]] += rows[left[first]]
+        left = left[~first]
+    np.add.at(zeros.reshape(-1), (ids[left][:, None] * width + np.arange(width)).reshape(-1), rows[left].reshape(-1))
+
+
 def spread(target: Array | SelectedRows | None, ids: Array, values: Array) -> None:
     """Write a gradient that comes in rows: the sum for each row of a tensor, or the rows of SelectedRows; or None."""
     if isinstance(target, SelectedRows):
         fill(target, *merged(ids, values))
     elif target is not None:
         target.fill(0)
-        add_rows(target, ids, values)
+        sum_rows(target, ids, values)
 
 
 def sparse_slopes(table: str) -> Rule:

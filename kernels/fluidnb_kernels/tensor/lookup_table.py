@@ -10,7 +10,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
-from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, places_of, put_rows, shape_of, value_array
+from fluidnb_kernels.rows.values import dtype_of, fill, places_of, put_rows, shape_of, sum_rows, value_array
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill as fill_all
 
@@ -18,10 +18,10 @@ from fluidnb_kernels.tensor.strided_copy import fill as fill_all
 NO_PADDING = -1
 
 
-def check_ids(ids: Array, height: int) -> None:
-    """Refuse numbers that are no row of the table."""
-    if ids.size and not (0 <= ids.min() and ids.max() < height):
-        place = int(np.flatnonzero((ids < 0) | (ids >= height))[0])
+def check_ids(ids: Array, height: int, strange: Array) -> None:
+    """Refuse numbers that are no row of the table, which ``strange`` marks."""
+    if np.count_nonzero(strange):
+        place = int(np.flatnonzero(strange)[0])
         raise EnforceNotMet(
             f"An id of lookup_table is outside the table: {ids[place]} at place {place}.",
             expected=f"0 to {height - 1}, the rows of W", received=int(ids[place]),
@@ -49,8 +49,8 @@ def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> N
 
 
 def spread_gradient(total: Array, ids: Array, g: Array, padding: int) -> None:
-    """Add the gradient of each row that was looked up to a dense one."""
-    add_rows(total, ids, g)
+    """Write the gradient of each row that was looked up to a dense one of zeros."""
+    sum_rows(total, ids, g)
     if padding != NO_PADDING:
         total[padding] = 0
 
@@ -149,7 +149,9 @@ def _define(type: str, ids: str, example: str) -> None:
         if b.is_rows("W"):
             b(take_held, w, ids, padding, rows)
             return written(b, out, rows)
-        b(check_ids, ids, len(w))
+        strange, unsigned = b.tmp((n,), bool), ids.view(np.dtype(f"u{ids.itemsize}"))  # below 0 is large there
+        b(np.greater_equal, unsigned, b.const(len(w), unsigned.dtype), out=strange)
+        b(check_ids, ids, len(w), strange)
         b(np.ndarray.take, w, ids, 0, rows, "clip")
         if padding != NO_PADDING:
             b(blank, rows, ids, padding)

@@ -14,17 +14,17 @@ from fluidnb_kernels.tensor import row_indexing
 
 def set_ones(out: Array, ids: Array, lenient: bool) -> None:
     """Write a 1 in each row of zeros."""
-    rows = np.arange(len(ids))
-    outside = (ids < 0) | (ids >= out.shape[1])
-    if outside.any():
+    depth, rows = out.shape[1], np.arange(len(ids))
+    outside = ids.view(f"u{ids.itemsize}") >= depth  # below 0 is large there
+    if np.count_nonzero(outside):
         if not lenient:
             raise EnforceNotMet(
                 "Input(X) of one_hot holds a number outside the depth.",
-                expected=f"0 to {out.shape[1] - 1}", received=int(ids[outside][0]),
+                expected=f"0 to {depth - 1}", received=int(ids[outside][0]),
                 hint="depth is the number of classes, one more than the largest number.",
             )  # fmt: skip
         rows, ids = rows[~outside], ids[~outside]
-    out[rows, ids] = 1
+    out.reshape(-1)[rows * depth + ids] = 1
 
 
 def _infer(c: Context) -> None:
