@@ -435,7 +435,7 @@ def _check_names(lowered: LoweredProgram, scope: Scope) -> None:
                 expected="a variable that is fed, written by an operator, or held by the scope",
                 received=f"{name}, which nothing writes", hint="if it is a parameter, run the startup program first.",
             )  # fmt: skip
-    missing = [name for name in lowered.unfed() if _is_empty(scope, name)]
+    missing = [name for name in lowered.unfed if _is_empty(scope, name)]
     if missing:
         raise NotFed(
             f"The program reads data that was not fed: {', '.join(missing)}.",

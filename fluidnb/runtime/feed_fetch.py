@@ -189,8 +189,10 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
                 hint="for example fetch_list=[loss], or fetch_list=[loss.name].",
             )  # fmt: skip
         names.append(name)
-    known = variables(desc)
     for name in names:
+        if name in desc.blocks[0].vars:
+            continue
+        known = variables(desc)
         if name not in known:
             hint = near(name, known) or "fetch the Variable itself, without quotes, or its .name."
             if name.endswith(GRAD) and name.removesuffix(GRAD) in known:
@@ -199,13 +201,12 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
                 f'The program has no variable "{name}" to fetch.',
                 expected="a variable of the program", received=name, hint=hint,
             )  # fmt: skip
-        if name not in desc.blocks[0].vars:
-            inside = [b.idx for b in desc.blocks if name in b.vars]
-            raise NotFound(
-                f'"{name}" lives inside block {inside[0]}, whose values are gone when the run ends.',
-                slots=[operand("fetched", known[name])], expected="a variable of block 0", received=name,
-                hint="write it to an outer variable or array, or run with keep_scopes=True and inspect the scopes.",
-            )  # fmt: skip
+        inside = [b.idx for b in desc.blocks if name in b.vars]
+        raise NotFound(
+            f'"{name}" lives inside block {inside[0]}, whose values are gone when the run ends.',
+            slots=[operand("fetched", known[name])], expected="a variable of block 0", received=name,
+            hint="write it to an outer variable or array, or run with keep_scopes=True and inspect the scopes.",
+        )  # fmt: skip
     return names
 
 

@@ -21,7 +21,7 @@ from fluidnb.runtime import Executor, LoweredProgram
 from fluidnb.values import CPUPlace, LoDTensor
 from tests.fuzz.nests import WEIGHTS, Nest, feed, weights
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 Feed = dict[str, np.ndarray]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
@@ -266,6 +267,7 @@ class LoweredProgram:
                     runs[block.idx].append((index, f"op {at} ({op.optype}) in block {block.idx}"))
         _check_ends(runs)
 
+    @cached_property
     def unfed(self) -> list[str]:
         """Names of data variables of block 0 that are read before anything writes them, and are not fed."""
         written: set[str] = {*self.feeds, *self.fed_rows}
