@@ -75,6 +75,8 @@ def _define(type: str, rank: int, layout: str) -> None:
         layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
         x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
         axes, bins = emit.axes_and_bins(b, x, largest)
+        if not largest and emit.takes_all(x, bins):
+            return emit.emit_mean(b, x, out)
         return b(emit.pool_bins, x, out, bins, largest) if bins else emit.emit_pool(b, x, out, axes, largest)
 
     @grad_op(type + "_grad", grad=second_grad(type + "_double_grad", *AGAIN))
@@ -83,6 +85,8 @@ def _define(type: str, rank: int, layout: str) -> None:
         layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
         x, out, g, dx = (channel_first(b[slot], layout) for slot in ("X", "Out", "Out@GRAD", "X@GRAD"))
         axes, bins = emit.axes_and_bins(b, x, largest)
+        if not largest and emit.takes_all(x, bins):
+            return emit.emit_mean_grad(b, g, dx)
         if bins:
             return b(emit.pool_bins_grad, x, out, g, dx, bins, largest)
         return emit.emit_pool_grad(b, x, out, g, dx, axes, largest)
