@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
@@ -22,7 +21,7 @@ from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.expressions import code_of
 from fluidnb.debug.history import accesses
 from fluidnb.debug.snapshot import Snapshot
-from fluidnb.debug.worker import Request, worker_of
+from fluidnb.debug.worker import Pause, Request, worker_of
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.executor import Executor, Prepared
@@ -107,9 +106,7 @@ class Session:
         self._debugger = Debugger(budget)
         self._worker = worker_of(self._debugger.pausing.set, inline)
         self._finish = weakref.finalize(self, self._worker.end)
-        self._last: Future[Any] = Future()
-        self._last.set_result(None)
-        self._posting = threading.Lock()
+        self._pause = Pause(self._debugger.pausing)
         _current[:] = [weakref.ref(self)]
         if hooks.debug_began is not None:
             hooks.debug_began(self)
@@ -131,12 +128,8 @@ class Session:
     def post(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Post a method of `Debugger`, or a function of one, without waiting for it; safe in any callback."""
         self._require_open()
-        posted = Request(partial(request, self._debugger, *args, **kwargs), self._debugger.pausing)
-        with self._posting:  # what was posted last is what comes last
-            if self._last.done():
-                self._debugger.pausing.clear()
-            self._last = posted.future
-            self._worker.put(posted)
+        posted = Request(partial(request, self._debugger, *args, **kwargs), self._pause)
+        self._pause.put(posted, self._worker.put)
         self._worker.work()
         return posted.future
 
@@ -197,7 +190,7 @@ class Session:
 
     def settle(self, seconds: float) -> bool:
         """Wait until what was posted so far is done, at most so many seconds; whether it is."""
-        return not wait([self._last], timeout=seconds).not_done
+        return not wait([self._pause.last], timeout=seconds).not_done
 
     def _require_open(self) -> None:
         if not self._finish.alive:
@@ -205,8 +198,7 @@ class Session:
 
     def pause(self) -> None:
         """Let a running program pause after the current operator; so does one that is about to run."""
-        if not self._last.done():
-            self._debugger.pausing.set()
+        self._pause.ask()
 
     def observe(self, observer: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
         """Report every snapshot to an observer, at most ten times a second while the program runs.

@@ -1,5 +1,7 @@
 """Requests of a debug session, done one after another: by a thread, or inline where no thread can start."""
 
+from __future__ import annotations
+
 import contextvars
 import queue
 import threading
@@ -16,9 +18,9 @@ from fluidnb.runtime.interrupt import pausing_instead
 class Request:
     """A call, and a future of its result."""
 
-    def __init__(self, call: Callable[[], Any], pausing: threading.Event | None = None) -> None:
+    def __init__(self, call: Callable[[], Any], pause: Pause | None = None) -> None:
         self.future: Future[Any] = Future()
-        self._call, self._pausing = call, pausing
+        self._call, self._pause = call, pause
 
     def run(self) -> None:
         """Make the call, and set the future."""
@@ -29,12 +31,44 @@ class Request:
         except BaseException as e:
             e.__traceback__ = None if isinstance(e, FluidError) else e.__traceback__
             result, error = None, e
-        if self._pausing is not None:
-            self._pausing.clear()  # before the answer: a pause that comes after it is for the next request
+        if self._pause is not None:
+            self._pause.end(self.future)  # before the answer: a pause that comes after it is for the next request
         if error is None:
             self.future.set_result(result)
         else:
             self.future.set_exception(error)
+
+
+class Pause:
+    """The pause that somebody asks for; it is for all requests that are not done.
+
+    Args:
+        asked: set while somebody waits for the pause.
+    """
+
+    def __init__(self, asked: threading.Event) -> None:
+        self._asked, self._lock = asked, threading.Lock()
+        self.last: Future[Any] = Future()  # of the request that was put last
+        self.last.set_result(None)
+
+    def ask(self) -> None:
+        """Ask for it, unless every request is done."""
+        if not self.last.done():
+            self._asked.set()
+
+    def put(self, request: Request, put: Callable[[Request], None]) -> None:
+        """Put a request behind the others."""
+        with self._lock:  # what was put last is what comes last
+            if self.last.done():
+                self._asked.clear()
+            self.last = request.future
+            put(request)
+
+    def end(self, future: Future[Any]) -> None:
+        """Forget the pause with the last request: one that was asked for meanwhile is for those behind, too."""
+        with self._lock:
+            if self.last is future:
+                self._asked.clear()
 
 
 class Worker(Protocol):

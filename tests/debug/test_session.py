@@ -426,7 +426,7 @@ def test_ctrl_c_before_the_wait_begins_pauses_too(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         d.continue_()
     monkeypatch.undo()
-    assert d._last.result(timeout=60).reason == "paused"
+    assert d._pause.last.result(timeout=60).reason == "paused"
     d.close()
 
 
@@ -456,6 +456,24 @@ def test_a_running_program_is_told_about_and_can_be_paused():
     d.pause()
     assert going.result(timeout=60).reason == "paused"
     assert d[i.name].item() > 0 and d.snapshot.kept <= 1 << 20
+    d.close()
+
+
+def test_a_pause_is_for_what_waits_to_run_too():
+    endless()
+    d = fluid.debug(feed={}, budget=1 << 20)
+    inside, over = threading.Event(), threading.Event()
+
+    def slow(debugger):
+        inside.set()
+        over.wait(60)
+
+    d.post(slow)
+    going = d.post(Debugger.continue_)
+    assert inside.wait(60)
+    d.pause()
+    over.set()
+    assert going.result(timeout=60).reason == "paused"
     d.close()
 
 

@@ -45,15 +45,14 @@ class Watched:
 
     Args:
         divide: see `networks`.
-        deadline: of the engine.
 
     Attributes:
         feeds: of all steps; afterwards of those that were made.
     """
 
-    def __init__(self, divide: Any, deadline: float = 120.0) -> None:
+    def __init__(self, divide: Any) -> None:
         self.feeds, self._over = batches(built(fit_a_line, sgd)[0], 4000), False
-        self.engine, self.session = RayEngine(divide(built(fit_a_line, sgd)), deadline=deadline), Session()
+        self.engine, self.session = RayEngine(divide(built(fit_a_line, sgd)), deadline=120.0), Session()
         self.error: BaseException | None = None
         self.parameters: dict[str, Any] = {}
         self.thread = threading.Thread(target=self._train)
@@ -77,6 +76,9 @@ class Watched:
         self.engine.__enter__()
         self.thread.start()
         while (self.engine.states.get("trainer:1") or {}).get("step") in (None, 0):
+            if self.error is not None:
+                self.engine.__exit__(None, None, None)
+                raise self.error
             time.sleep(0.05)
         return self
 
@@ -189,10 +191,12 @@ def test_an_editor_shows_and_steps_a_role() -> None:
 
 
 def test_nobody_is_late_while_a_person_looks_and_a_killed_role_is_named() -> None:
-    with Watched(collective, deadline=5.0) as watched:
+    with Watched(collective) as watched:
         watched.type("attach trainer0")
+        watched.engine.deadline = 5.0
         time.sleep(8.0)  # longer than the deadline
         assert watched.error is None
+        watched.engine.deadline = 120.0
         with pytest.raises(FluidError, match="There is no role trainer7"):
             watched.type("attach trainer7")
         os.kill(watched.engine.states["trainer:0"]["pid"], signal.SIGKILL)  # type: ignore[index]
@@ -200,5 +204,4 @@ def test_nobody_is_late_while_a_person_looks_and_a_killed_role_is_named() -> Non
             for _ in range(100):
                 watched.type("where")
                 time.sleep(0.1)
-        watched.engine.deadline = 120.0
     watched.check_parameters()
