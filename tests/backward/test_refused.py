@@ -1,4 +1,4 @@
-"""What backward refuses, in words that help, with both program and names as they were."""
+"""Refusals of backward: clear errors, with program and names as they were."""
 
 import pytest
 

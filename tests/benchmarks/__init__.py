@@ -1,1 +1,1 @@
-"""How fast fluidnb is beside PaddlePaddle 2.6.2, PyTorch and JAX:  python -m tests.benchmarks  (make bench)."""
+"""Speed beside PaddlePaddle 2.6.2, PyTorch and JAX:  python -m tests.benchmarks  (make bench)."""

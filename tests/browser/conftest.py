@@ -32,7 +32,7 @@ def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
 
 @pytest.fixture(scope="session")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go."""
+    """The folder of the screenshots."""
     folder = Path(os.environ.get("FLUIDNB_SHOTS") or tmp_path_factory.mktemp("shots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder

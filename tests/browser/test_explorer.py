@@ -46,7 +46,7 @@ class Explorer:
         return self.root.locator(".fe-row", has=self.nb.page.locator(f".fe-name:text-is('{name}')"))
 
     def names(self) -> list[str]:
-        """What stands in front of the rows in view, from top to bottom."""
+        """The names of the rows in view, from top to bottom."""
         found: list[tuple[float, str]] = self.root.locator(".fe-row").evaluate_all(
             "all => all.map(e => [parseFloat(e.style.top), e.querySelector('.fe-name')?.textContent ?? ''])"
         )

@@ -1,4 +1,4 @@
-"""What is left of a debugger panel without its kernel, and where no widgets of others can be shown."""
+"""A debugger panel without its kernel, and where no widgets can be shown."""
 
 from __future__ import annotations
 

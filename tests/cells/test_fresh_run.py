@@ -286,7 +286,7 @@ def now(names: Names) -> tuple[bytes, bytes, Names]:
 
 
 def meaning(value: Any) -> object:
-    """What a Python name means, comparable between two runs; reading a shape refuses a handle that was replaced."""
+    """The meaning of a Python name, comparable between two runs; reading a shape refuses a handle that was replaced."""
     if isinstance(value, Variable):
         facts = value.stop_gradient, value.error_clip, value.persistable, value.op and str(value.op)
         return value.name, value.shape, value.block.idx, type(value), facts

@@ -25,7 +25,7 @@ Started = list[tuple[str, ...]]
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """What would be started: module, arguments, folder. Every optional package counts as installed."""
+    """The process that would be started: module, arguments, folder. Every optional package counts as installed."""
     seen: Started = []
 
     def start(module: str, *arguments: str, folder: Path | None = None) -> int:

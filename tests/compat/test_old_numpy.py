@@ -23,7 +23,7 @@ def installed() -> Iterator[None]:
 
 
 def fetch(values: Any, return_numpy: bool = True) -> Any:
-    """What an executor gives for an assigned value."""
+    """The fetched array of an assigned value."""
     out = fluid.layers.assign(np.asarray(values, "float32"))
     return fluid.Executor(fluid.CPUPlace()).run(fetch_list=[out], return_numpy=return_numpy)
 

@@ -47,7 +47,7 @@ _LAUNCH, _PROCESS, _SURVEY = 20, 600, 3000
 
 
 def name_of(source: Source) -> str:
-    """What tells a file of kernels from others: its path in the package."""
+    """The path of a file of kernels in the package."""
     return str(source.path.relative_to(ROOT))
 
 
@@ -116,7 +116,7 @@ class _Recorder:
 
 
 def survey(whole: bool) -> dict[str, list[tuple[str, str]]]:
-    """Which kernels each case launches, as (file, kernel).
+    """The kernels that each case launches, as (file, kernel).
 
     Args:
         whole: whether the tests of this folder are cases too, called as pytest calls them.
@@ -219,12 +219,12 @@ def _run(job: dict[str, Any]) -> int:
 
 
 def _here() -> dict[str, Any]:
-    """Where a process finds what this one has imported."""
+    """The folder and the environment of a process that imports the same modules."""
     return {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}}
 
 
 def surveyed(file: Path, whole: bool) -> dict[str, list[list[str]]]:
-    """What `survey` finds, in another process.
+    """The result of `survey`, in another process.
 
     Args:
         file: where it writes.

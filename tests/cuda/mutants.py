@@ -106,7 +106,7 @@ def _is_macro(head: list[_Token]) -> bool:
 
 
 def _opened(head: list[_Token], around: str) -> tuple[str, bool]:
-    """What a brace opens: its name, that of the struct around it where there is one, and whether it is code."""
+    """The block that a brace opens: its name, that of the struct around it, if any, and whether it is code."""
     words = [t.text for t in head]
     if "namespace" in words:
         return around, False

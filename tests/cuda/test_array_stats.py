@@ -1,4 +1,4 @@
-"""What kernels say of the numbers of a tensor, beside what numpy says."""
+"""Statistics of tensors by kernels, beside numpy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operators have CUDA kernels: all but those that declare why they have none."""
+"""All operators have CUDA kernels but those that declare why they have none."""
 
 from __future__ import annotations
 

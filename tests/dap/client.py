@@ -42,13 +42,13 @@ class Direct:
         return response
 
     def ask(self, command: str, **arguments: Any) -> Message:
-        """What a request gives; it must succeed."""
+        """The response to a request, which must succeed."""
         response = self.try_(command, **arguments)
         assert response["success"], response
         return response.get("body", {})
 
     def refused(self, command: str, **arguments: Any) -> str:
-        """Why a request is refused."""
+        """The error of a request, which must fail."""
         response = self.try_(command, **arguments)
         assert not response["success"]
         return response["message"]

@@ -56,7 +56,7 @@ def _validator(name: str) -> Any:
 
 
 def problems(message: Message) -> list[str]:
-    """What is wrong with a message; also keys that the schema does not know.
+    """The mistakes in a message, with keys that the schema does not know.
 
     What `attach` and `launch` say beyond the protocol is the adapter's own affair.
     """

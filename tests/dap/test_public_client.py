@@ -65,7 +65,7 @@ LAUNCHED = ("launched_on_pipes", "an_editor_that_dies_ends_what_it_launched")
 
 @pytest.fixture
 def node_modules() -> Path:
-    """Where the client is installed."""
+    """The folder of the client."""
     folder = Path(os.environ.get("FLUIDNB_VENVS", ROOT / ".venvs")) / "node" / "node_modules"
     if shutil.which("node") is None:
         pytest.skip("node is not installed; on Debian: apt-get install nodejs npm")

@@ -251,7 +251,7 @@ class Running:
         self._thread.start()
 
     def over(self) -> list[Any]:
-        """What the runs gave."""
+        """The results of the runs."""
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
         return self.given

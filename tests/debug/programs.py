@@ -40,5 +40,5 @@ def started(startup: fluid.Program) -> fluid.Scope:
 
 
 def held(scope: fluid.Scope) -> dict[str, bytes]:
-    """What a scope holds, as bytes."""
+    """The values of a scope, as bytes."""
     return {n: np.array(scope.find_var(n).get_tensor()).tobytes() for n in scope.local_var_names()}

@@ -1,4 +1,4 @@
-"""What a user meets who debugs for the first time: reasons, hints, values that a step wrote, the face in a notebook."""
+"""The first debug session of a user: stop reasons, hints, values that a step wrote, the view in a notebook."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Job:
         self.exe = fluid.Executor(self.exe.place)
 
     def values(self) -> Values:
-        """What its scope holds, by name."""
+        """The values of its scope, by name."""
         return {n: (bits(v.value), ()) for n, v in self.scope.vars.items() if holds(v.value)}
 
     def put(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -85,7 +85,7 @@ def holds(value: Any) -> bool:
 
 
 def bits(value: Any) -> bytes:
-    """What is held, as bytes."""
+    """The values, as bytes."""
     if isinstance(value, list):
         return b"|".join(map(bits, value))
     if isinstance(value, SelectedRows):

@@ -47,7 +47,7 @@ def plan_of(program: fluid.Program) -> LoweredProgram:
 
 
 def nodes(plan: LoweredProgram) -> Iterator[Segment]:
-    """What is bound."""
+    """The bound segments."""
     left = [e.root for e in plan.specializations.values()] + list(plan.bodies.values())
     while left:
         node = left.pop()

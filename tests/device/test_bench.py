@@ -63,7 +63,7 @@ def test_all_of_it_runs_without_torch(
 
 
 def torch_packages() -> str:
-    """Where the environment of torch has its packages; empty where there is none."""
+    """The folder of packages in torch's environment; empty where there is none."""
     found = sorted(python("torch").parents[1].glob("lib/python*/site-packages/torch"))
     return str(found[0].parent) if found else ""
 

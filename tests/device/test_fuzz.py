@@ -54,7 +54,7 @@ class Drawn:
         return scope
 
     def run(self, given: Any, scope: fluid.Scope, place: Any, keep: bool = False) -> list[Any]:
-        """What is fetched."""
+        """The fetched values."""
         exe = fluid.Executor(place)
         got = exe.run(self.program, given, self.fetch, scope=scope, return_numpy=False, keep_scopes=keep)
         return [[np.array(t) for t in v] if isinstance(v, list) else np.array(v) for v in got]
@@ -85,7 +85,7 @@ def test_as_on_the_host(seed: int, cuda: fluid.CUDAPlace) -> None:
 
 
 def _state(machine: Any) -> Any:
-    """Where a machine is, and a number for everything that can be seen from there."""
+    """The position of a machine, and a number for everything that can be seen from there."""
     rows: list[Any] = []
     scope = machine.stack[-1].scope
     while scope is not None:

@@ -23,7 +23,7 @@ _ODD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, -1e30, 0.5, -2.5, 3.
 
 
 def results(build: Any, feeds: list[dict[str, Any]], place: Any, native: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What some runs fetch, and the program."""
+    """The fetched values of some runs, and the program."""
     monkeypatch.setitem(flags.values, "native", native)
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 3

@@ -17,7 +17,7 @@ from fluidnb_kernels.cuda_emulator_backend.streams import Stream, get_current_st
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
-    """What some work gives in a thread of its own, which is over then."""
+    """The result of a function in a thread of its own, which has ended."""
     got: list[Any] = []
     thread = threading.Thread(target=lambda: got.append(work()))
     thread.start()
@@ -42,7 +42,7 @@ class Counter:
         self.exe.run(self.main, feed={"x": np.full(4, number, "float32")}, scope=self.scope, fetch_list=[])
 
     def value(self) -> float:
-        """What the variable holds, read outside of runs."""
+        """The value of the variable, read outside of runs."""
         return float(np.asarray(self.scope.find_var("total").get_tensor())[0])
 
 

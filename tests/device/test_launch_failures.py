@@ -29,7 +29,7 @@ KINDS = {"first": 0, "capturing": 1, "with graphs": 2}
 
 
 def refuse(*_: Any, **__: Any) -> None:
-    """What a device says that has not enough of something."""
+    """The error of a device that has not enough of something."""
     raise device_memory.CUDARuntimeError("cudaErrorLaunchOutOfResources: too many resources requested for launch")
 
 

@@ -1,4 +1,4 @@
-"""What is made again and again on a device, and let go: nothing stays behind."""
+"""No memory of a device is lost by what is made and dropped again and again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _nothing_stays(once: Callable[[int], Any], place: Any, times: int) -> None:
 
 @pytest.fixture
 def times(request: pytest.FixtureRequest) -> int:
-    """How often: enough to see one thing more each time."""
+    """The number of rounds: enough to see one object more in each."""
     return 200 if request.config.getoption("--full") else 12
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a device: places, memory of every pool, device time, errors in cells."""
+"""A device in a notebook: places, memory of every pool, device time, errors in cells."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _operator(text: str) -> int:
 
 
 def _refused(job: Job, at: int, step: Any) -> str:
-    """What is said; a run whose copies find their place ready needs less than the one that was counted."""
+    """The error; a run whose copies find their place ready needs less than the one that was counted."""
     with no_memory(at) as count:
         try:
             step(job)

@@ -1,4 +1,4 @@
-"""What a device refuses of itself, and Ctrl-C out of the program: no part of the device is replaced here."""
+"""Refusals of a device itself, and Ctrl-C from the program: no part of the device is replaced here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scope holds goes to the place that runs on it, and into files and back."""
+"""Values of a scope are moved to the place that runs on it, and into files and back."""
 
 from __future__ import annotations
 

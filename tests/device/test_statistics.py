@@ -1,4 +1,4 @@
-"""What debugger, pictures and checks tell of tensors on a device is computed there: few bytes come to the host."""
+"""Statistics of tensors on a device, for debugger, pictures and checks, are computed there: few bytes are copied."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Bytes:
         monkeypatch.setattr(runtime, "memcpyAsync", counted)
 
     def of(self, look: Any) -> Any:
-        """What a look gives, and that it copied few bytes, and some."""
+        """The result of a look, which must copy few bytes, and some."""
         before = self.total
         found = look()
         assert 0 < self.total - before < FEW, f"{self.total - before:,} bytes"

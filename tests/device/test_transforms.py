@@ -1,4 +1,4 @@
-"""What is copied between device and host, and what changes its dtype or layout, is told by the plan."""
+"""The plan lists copies between device and host, and changes of dtype and layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong or undefined on a GPU is a mistake on the emulator, told with the kernel's line."""
+"""The emulator reports what is wrong or undefined on a GPU, with the kernel's line."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def network(loop: bool) -> Any:
 
 
 def samples() -> Iterator[tuple[Any, Any]]:
-    """What a reader reads."""
+    """The samples of a reader."""
     rng = np.random.default_rng(0)
     for _ in range(180):
         x = rng.random(8, "float32")

@@ -1,1 +1,1 @@
-"""What users do wrong, and what they are told."""
+"""Mistakes of users, and their messages."""

@@ -65,7 +65,7 @@ def mistake(error: type[FluidError], **lacks: str) -> Callable[[Steps], Steps]:
 
 
 def parts_of(error: FluidError) -> set[str]:
-    """What a message has, each part complete: an operator with its index, an operand with dtype and shape."""
+    """The parts of a message, each complete: an operator with its index, an operand with dtype and shape."""
     found = {
         OP: error.op is not None and re.fullmatch(r"op \d+ \(\w+\) in block \d+", error.op),
         SLOTS: any(name and dtype and shape is not None for _, name, dtype, shape in error.slots),
@@ -108,7 +108,7 @@ def known_programs() -> list[fluid.Program]:
 
 
 def state(known: list[fluid.Program]) -> Any:
-    """What a refused call must not change: the bytes of programs, which block is current, what the global scope holds.
+    """State that a refused call must not change: bytes of programs, the current block, the values of the global scope.
 
     Args:
         known: the programs to look at.
@@ -128,5 +128,5 @@ def _value(value: Any) -> Any:
 
 
 def golden_file(row: Mistake) -> Path:
-    """Where the exact text of a mistake's message is kept."""
+    """The file with the exact text of a mistake's message."""
     return Path(__file__).parent / "golden" / f"{row.name}.txt"

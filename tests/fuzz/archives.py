@@ -200,5 +200,5 @@ smaller = files.smaller
 
 
 def show(one: dict[str, Any]) -> str:
-    """How to run the case again."""
+    """Python code that runs the case again."""
     return f"from tests.fuzz import archives\nprint(archives.run({one!r}))"

@@ -88,7 +88,7 @@ def examples() -> list[tuple[str, str]]:
 
 @cache
 def _public_ids() -> frozenset[int]:
-    """What users import: the values of the public modules, without what serves authors of kernels and tools."""
+    """Names that users import: the values of the public modules, without those for authors of kernels and tools."""
     tools = ("core", "graphviz", "memory", "net", "op", "profiler", "data")
     homes = [fluid, *(getattr(fluid, n) for n in fluid.__all__ if n not in tools)]
     homes += [getattr(home, n, None) for home in homes for n in ("creator", "common") if home is not fluid]
@@ -176,7 +176,7 @@ def case(dice: random.Random) -> dict[str, Any]:
 
 
 def _argument(call: ast.Call, module: str, dice: random.Random) -> str:
-    """Which argument is changed: its place, its name, or one that the example leaves out."""
+    """The argument that is changed: its place, its name, or one that the example leaves out."""
     given = [str(i) for i in range(len(call.args))] + [k.arg for k in call.keywords if k.arg]
     more = [n for n in _parameters(ast.unparse(call.func), module) if n not in given]
     if more and (not given or dice.random() < 0.4):

@@ -51,7 +51,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """What a run found.
+    """The results of a run.
 
     Attributes:
         outcomes: kind -> number of cases.
@@ -178,7 +178,7 @@ def crash(case: dict[str, Any], code: int, log: str) -> Outcome:
 
 
 def ending(name: str, case: dict[str, Any]) -> tuple[int, str]:
-    """How a process ends that runs one case: its status, and what the sanitizer of kernels says."""
+    """Run one case in a process: its exit status, and the report of the sanitizer of kernels."""
     process = started(name, json.dumps(case), stderr=subprocess.PIPE)
     try:
         _, said = process.communicate(timeout=SILENT_SECONDS)
@@ -203,7 +203,7 @@ def shrink_crash(name: str, found: Finding, seconds: float = 120.0) -> None:
 
 
 def work(name: str, first: int, end: int) -> None:
-    """What a process does: the cases of some seeds, a line before and after each."""
+    """Run the cases of some seeds in this process, with a line before and after each."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     target = _limited(name)

@@ -58,7 +58,7 @@ class Guards:
                 self.broken.append(f"canary {'before' if start < ptr else 'behind'} {what}")
 
     def verify(self) -> list[str]:
-        """What changed outside of buffers since the last call."""
+        """Bytes outside of buffers that changed since the last call."""
         for ptr in list(self.blocks):
             if ptr in self.blocks:  # its destructor may come at any moment
                 self.check(ptr, f"a block of {self.blocks[ptr]} bytes")

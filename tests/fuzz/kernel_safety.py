@@ -80,7 +80,7 @@ def on_cuda(kind: str) -> bool:
 
 
 def environment() -> dict[str, str]:
-    """What the sanitizer needs in the environment of the process."""
+    """The environment of the process that the sanitizer needs."""
     found = dict(sanitized())
     found["ASAN_OPTIONS"] += ":allocator_may_return_null=1:max_allocation_size_mb=2000:handle_segv=1"
     return found
@@ -100,5 +100,5 @@ smaller = memory_safety.smaller
 
 
 def show(one: dict[str, Any]) -> str:
-    """How to run the case again: alone in a process, which the sanitizer ends."""
+    """A command that runs the case again: alone in a process, which the sanitizer ends."""
     return f"python -m tests.fuzz.farm kernel_safety '{json.dumps(one)}'"

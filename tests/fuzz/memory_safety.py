@@ -43,7 +43,7 @@ WRONG = ("poison", "canary", "died", "harness")
 
 
 def bits(value: Any) -> Any:
-    """What a fetched value is, down to the last bit."""
+    """A fetched value, down to the last bit."""
     if isinstance(value, LoDTensorArray):
         return [bits(v) for v in value]
     if isinstance(value, SelectedRows):
@@ -249,5 +249,5 @@ def smaller(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def show(one: dict[str, Any]) -> str:
-    """How to run the case again."""
+    """Python code that runs the case again."""
     return f"from tests.fuzz import memory_safety\nprint(memory_safety.run({one!r}))"

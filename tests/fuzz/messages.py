@@ -143,5 +143,5 @@ def smaller(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def show(one: dict[str, Any]) -> str:
-    """How to run the case again."""
+    """Python code that runs the case again."""
     return f"from tests.fuzz import messages\nprint(messages.run({one!r}))"

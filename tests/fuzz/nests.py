@@ -27,7 +27,7 @@ DEPTH, BUSY = 3, 14
 
 @dataclass
 class Sight:
-    """What can be used inside a block.
+    """Variables that can be used inside a block.
 
     Args:
         values: tensors with a value.

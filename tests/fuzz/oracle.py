@@ -29,7 +29,7 @@ class Hang(BaseException):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended.
+    """The outcome of a case.
 
     Args:
         kind: ``result``, ``refused``, ``python`` (the call does not fit the signature, or code of the case itself

@@ -101,7 +101,7 @@ def in_child(maker: Maker, seed: int) -> str:
 
 
 def drawn(i: int) -> tuple[str, Maker, int]:
-    """Which victim is number ``i``, and the seed that breaks it; every operator has the same chance."""
+    """Case number ``i``, and the seed that breaks it; every operator has the same chance."""
     dice = random.Random(f"{SEED} {i}")
     return *dice.choice(KNOWN[dice.choice(sorted(KNOWN))]), SEED + i
 

@@ -160,7 +160,7 @@ def test_a_machine_goes_back_to_the_start_and_forward_again(data: st.DataObject)
 
 
 def state(machine: Any) -> Any:
-    """Where a machine is, and a number for everything that can be seen from there."""
+    """The position of a machine, and a number for everything that can be seen from there."""
     rows = []
     scope = machine.stack[-1].scope
     while scope is not None:

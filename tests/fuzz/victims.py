@@ -1,4 +1,4 @@
-"""What is broken: every operator's test cases, recorded programs, grids, and programs with blocks."""
+"""Programs that the fuzzers break: every operator's test cases, recorded programs, grids, programs with blocks."""
 
 from __future__ import annotations
 

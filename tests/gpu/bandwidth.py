@@ -1,4 +1,4 @@
-"""How much of a device's copy bandwidth the kernels that are bound by it reach.
+"""The share of a device's copy bandwidth that the kernels bound by it reach.
 
 Each operator works on tensors of a given size in float32; what it moves at least (every operand read once, every result
 written once) by its time, as a share of what a copy on the device reaches between the same two clocks.
@@ -42,7 +42,7 @@ class Case:
 
 
 def cases(rows: int) -> list[Case]:
-    """What is measured.
+    """The kernels that are measured.
 
     Args:
         rows: rows of 1,024 numbers in the large tensors.

@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def facts() -> dict[str, Any]:
-    """What one must know of a machine to read its times.
+    """The facts about a machine that its times depend on.
 
     Returns:
         The device, and versions of what is involved.
@@ -82,7 +82,7 @@ def _cuda(number: int) -> str:
 
 
 def heading(record: dict[str, Any]) -> str:
-    """What stands above the tables.
+    """The text above the tables.
 
     Args:
         record: what is known of the machine, and whether its times are judged.

@@ -1,4 +1,4 @@
-"""Which tests are about the CUDA emulator backend: they look into it, count on how it works, or expect its name."""
+"""Tests about the CUDA emulator backend: they use its inner parts, depend on how it works, or expect its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many kernels a second are launched: operators on one number, with CUDA graphs, without, and by torch."""
+"""Launches of kernels per second: operators on one number, with CUDA graphs, without, and by torch."""
 
 from __future__ import annotations
 

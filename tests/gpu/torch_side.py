@@ -19,7 +19,7 @@ Net = tuple[list[Any], Callable[[], Any], Any]
 
 
 class Missing(Exception):
-    """Why there is no such side, in a few words."""
+    """The reason why torch is not measured, in a few words."""
 
 
 def start(on_gpu: bool) -> tuple[Any, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured.
+    """The amount of measuring.
 
     Args:
         on_gpu: whether there is a GPU, or an emulator in place of it.
@@ -53,7 +53,7 @@ def turns(runs: Mapping[str, Callable[[], object]], effort: Effort) -> dict[str,
 
 
 def _steps(run: Callable[[], object], seconds: float) -> int:
-    """How many steps fill a turn."""
+    """The number of steps that fill a turn."""
     return max(1, int(seconds / min(_timed(run, 1) for _ in range(3)))) if seconds else 1
 
 
@@ -65,7 +65,7 @@ def _timed(run: Callable[[], object], steps: int) -> float:
 
 
 def verdict(found: float, bound: float, judged: bool) -> str:
-    """What was reached, and whether that is enough.
+    """The figure that was reached, and whether that is enough.
 
     Args:
         found: a multiple of another one's time.

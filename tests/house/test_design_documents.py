@@ -42,7 +42,7 @@ def rows() -> dict[str, list[list[str]]]:
 
 
 def missing(taught: str) -> list[str]:
-    """What a cell names that does not exist; a cell has links, headings of CONTRIBUTING.md, or a reason for neither."""
+    """Names in a cell that do not exist; a cell has links, headings of CONTRIBUTING.md, or a reason for neither."""
     links = re.findall(r"\]\(([^)#]+)#?([^)]*)\)", taught)
     texts = re.findall(r"`CONTRIBUTING\.md`, ([^;]+)", taught)
     if not links and not texts:

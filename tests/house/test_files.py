@@ -56,7 +56,7 @@ def is_echo(function: ast.FunctionDef) -> bool:
 
 
 def undocumented(path: Path) -> Iterator[str]:
-    """What lacks a docstring in a module; a method of a subclass may inherit that of its parent."""
+    """The names of a module without a docstring; a method of a subclass may inherit that of its parent."""
     tree = ast.parse(path.read_text())
     if not ast.get_docstring(tree):
         yield "the module"

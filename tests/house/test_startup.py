@@ -25,7 +25,7 @@ assert losses[1] < losses[0]
 
 
 def python(code: str) -> str:
-    """What a new interpreter prints."""
+    """The output of a new interpreter."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

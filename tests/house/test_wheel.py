@@ -66,7 +66,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def names(wheel: Path) -> set[str]:
-    """What is in the wheel."""
+    """The files of the wheel."""
     with zipfile.ZipFile(wheel) as file:
         return set(file.namelist())
 

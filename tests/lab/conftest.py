@@ -1,4 +1,4 @@
-"""What every test of the kernel lab keeps to: the registry is afterwards what it was before."""
+"""Tests of the kernel lab leave the registry as it was."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def test_passes_are_started_and_ended() -> None:
 
 
 def passes_left(run: Callable[[], Any]) -> list[Any]:
-    """What is left of a pass."""
+    """The results of a pass until it ends."""
     got = []
     with pytest.raises(EOF):
         while True:

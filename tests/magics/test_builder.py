@@ -31,7 +31,7 @@ def data(session: Session) -> Session:
 
 
 def next_input(session: Session) -> str:
-    """What the next prompt holds."""
+    """The text of the next prompt."""
     text: str = vars(session.shell).pop("rl_next_input", "")
     return text
 
@@ -147,7 +147,7 @@ def builder(data: Session) -> Iterator[Builder]:
 
 
 def hear(builder: Builder, **content: Any) -> dict[str, Any]:
-    """What the page gets for a command."""
+    """The answer to a command of the page."""
     builder._handle_custom_msg(content, [])
     return dict(builder.state)
 

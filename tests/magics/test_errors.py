@@ -1,4 +1,4 @@
-"""What the user sees when a cell fails: a few lines about the cell, no frames of ours."""
+"""Errors in cells: a few lines about the cell, without internal frames."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.magics.test_cells import LOOP, model
 
 @pytest.fixture
 def pages(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a notebook would show: the HTML renderings."""
+    """The HTML that a notebook would show."""
     made: list[str] = []
 
     def show(shell: object, lines: Sequence[Line], html: Callable[[], str] | None = None, svg: object = None) -> None:

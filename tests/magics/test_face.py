@@ -1,4 +1,4 @@
-"""What all widgets share, without a page: commands from the page, mistakes, the static face; and what is selected."""
+"""Shared by all widgets, without a page: commands from the page, mistakes, the static view; and the selection."""
 
 from __future__ import annotations
 

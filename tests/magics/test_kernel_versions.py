@@ -1,4 +1,4 @@
-"""What fluidnb needs of each supported ipykernel besides: private names, and widgets in busy cells."""
+"""The parts of each supported ipykernel that fluidnb needs: private names, and widgets in busy cells."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ RUN = "%fluid run --feed x=X y=Y --fetch loss --steps 3"
 
 
 def value(name: str) -> np.ndarray[Any, Any] | None:
-    """What the global scope holds."""
+    """The values of the global scope."""
     found = fluid.global_scope().find_var(name)
     return None if found is None else np.array(found.get_tensor())
 

@@ -20,7 +20,7 @@ from tests.magics.rerun_texts import BLOCKS, CELLS
 
 
 def actions(texts: dict[str, tuple[str, ...]]) -> st.SearchStrategy[list[tuple[str, Any]]]:
-    """What users do with some cells."""
+    """Actions of users on some cells."""
     runs = st.tuples(st.just("run"), st.sampled_from([(n, i) for n, all in texts.items() for i in range(len(all))]))
     some = st.lists(st.sampled_from(sorted(texts)), min_size=1, max_size=3)
     drops = st.tuples(st.just("drop"), st.sampled_from(sorted(texts)))

@@ -15,7 +15,7 @@ EXE = fluid.Executor(fluid.CPUPlace())
 
 
 def words() -> tuple[Any, Any]:
-    """What was found and what is right, to feed."""
+    """Feeds: the chunks that were found, and the right ones."""
     found, right = (L.data(n, [1], dtype="int64", lod_level=1) for n in ("found", "right"))
     return found, right
 

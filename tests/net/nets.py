@@ -22,7 +22,7 @@ def put(scope: Any, **values: Any) -> Any:
 
 
 def held(scope: Any, name: str) -> np.ndarray:
-    """What a scope holds."""
+    """The values of a scope."""
     variable = scope.find_var(name)
     assert variable is not None, name
     return np.array(variable.get_tensor())

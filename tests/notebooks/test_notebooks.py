@@ -20,7 +20,7 @@ EMULATED = ("kernels", "16_kernel_lab", "18_devices")
 
 
 def shape(nb: nbformat.NotebookNode) -> list[list[tuple[str, tuple[str, ...]]]]:
-    """What each code cell puts out, without its numbers: kinds and formats."""
+    """The outputs of each code cell without their numbers: kinds and formats."""
     return [
         [(o.output_type, tuple(sorted(o.get("data", {})))) for o in cell.outputs if o.output_type != "stream"]
         for cell in nb.cells

@@ -1,4 +1,4 @@
-"""What the tests of operators share: cases that run in both precisions, and families of them."""
+"""Shared by the tests of operators: cases that run in both precisions, and families of them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Case:
         return _arrays(self._bundle)[f"{self.id}/{key}"]
 
     def feed(self, place: Place = CPUPlace()) -> dict[str, LoDTensor]:  # noqa: B008  (there is one)
-        """What to feed, on a place."""
+        """The feeds, on a place."""
         out = {}
         for row in self.feeds:
             tensor = LoDTensor()

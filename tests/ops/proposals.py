@@ -50,7 +50,7 @@ def proposals(scores: Array, codes: Array, info: Any, anchors: Array, variances:
 
 
 def assigned(anchors: Array, objects: Array, info: Any, attrs: dict[str, Any]) -> tuple[Any, ...]:
-    """What the anchors of one image learn, the first ones where there are too many."""
+    """The targets of the anchors of one image, the first ones where there are too many."""
     height, width, scale = info
     edge = attrs["rpn_straddle_thresh"]
     inside = [k for k, (x0, y0, x1, y1) in enumerate(anchors)
@@ -71,7 +71,7 @@ def assigned(anchors: Array, objects: Array, info: Any, attrs: dict[str, Any]) -
 
 
 def labelled(rois: Array, classes: Any, crowd: Any, boxes: Array, scale: float, attrs: dict[str, Any]) -> Any:
-    """What the regions of one image learn, the first ones where there are too many."""
+    """The targets of the regions of one image, the first ones where there are too many."""
     front, back = [], []
     for k, row in enumerate([*boxes, *(rois / scale)]):
         shared = [overlap(row, b, 1) for b in boxes]

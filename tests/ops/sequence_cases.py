@@ -1,4 +1,4 @@
-"""What the tests of sequence operators share: lengths, and a reference that works on one sequence at a time."""
+"""Shared by the tests of sequence operators: lengths, and a reference that works on one sequence at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def outer(value: np.ndarray, lengths: list[list[int]]) -> object:
 
 
 def rows(lengths: list[list[int]]) -> int:
-    """How many rows sequences of these lengths have."""
+    """The number of rows of sequences of these lengths."""
     return sum(lengths[-1])
 
 

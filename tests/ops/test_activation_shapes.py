@@ -27,7 +27,7 @@ def erf(x):
 
 
 def f32(x):
-    """What a float attribute is on the wire."""
+    """A float attribute as it is stored: in float32."""
     return float(np.float32(x))
 
 

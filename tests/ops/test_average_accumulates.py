@@ -10,7 +10,7 @@ P, A, B, C = (values(2, 3, seed=i) for i in range(4))
 
 
 def case(counts, attrs, sums, after):
-    """What goes in beside the sums A, B and C, and what comes out."""
+    """The inputs beside the sums A, B and C, and the outputs."""
     names = ("num_accumulates", "old_num_accumulates", "num_updates")
     return {
         "inputs": {"param": P, "in_sum_1": A, "in_sum_2": B, "in_sum_3": C,

@@ -114,7 +114,7 @@ family(
 
 
 def summaries(attrs):
-    """What the rows add to counts, sums and squares."""
+    """The counts, sums and squares of the rows."""
     test = OpTest()
     test.op_type, test.inputs, test.attrs = "data_norm", {"X": ROWS, **SEEN}, attrs
     test.outputs = {"Y": None, "Means": None, "Scales": None}

@@ -22,7 +22,7 @@ def wide(v, ndim, axis=1):
 
 
 def trained(x, momentum=MOMENTUM, layout="NCHW"):
-    """What batch_norm gives in training."""
+    """The results of batch_norm in training."""
     around = tuple(i for i in range(x.ndim) if i != 1)
     mean, variance = x.mean(around), x.var(around)
     y = normal(x, around) * wide(SCALE, x.ndim) + wide(BIAS, x.ndim)
@@ -36,7 +36,7 @@ def trained(x, momentum=MOMENTUM, layout="NCHW"):
 
 
 def by_running(x):
-    """What batch_norm gives when the running moments normalise."""
+    """The results of batch_norm with the running moments."""
     inverse = 1 / np.sqrt(VARIANCE + np.float32(1e-5))
     y = (x - wide(MEAN, x.ndim)) * wide(inverse * SCALE, x.ndim) + wide(BIAS, x.ndim)
     return {"Y": y, "MeanOut": MEAN, "VarianceOut": VARIANCE, "SavedMean": MEAN, "SavedVariance": inverse}

@@ -57,7 +57,7 @@ def opened(decorator: str | None, attrs: dict[str, Any], queue: Any, lod_level: 
 
 
 def values(main: Any, out: Any, machine: bool = False) -> Iterator[list[float]]:
-    """What is read in a pass."""
+    """The batches of a pass."""
     exe = fluid.Executor()
     while True:
         try:

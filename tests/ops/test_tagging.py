@@ -169,7 +169,7 @@ family(
 
 
 def said(way, blank):
-    """What a class for each time step says."""
+    """The labels that a class for each time step stands for: blanks and repetitions are left out."""
     return tuple(c for i, c in enumerate(way) if c != blank and (not i or c != way[i - 1]))
 
 

@@ -22,7 +22,7 @@ def loss_of(*weights):
 
 
 def updates(loss, clip=None):
-    """What a step of rate 1 subtracts from each parameter."""
+    """The difference that a step of rate 1 makes to each parameter."""
     fluid.optimizer.SGD(1.0).minimize(loss, grad_clip=clip)
     exe = fluid.Executor(fluid.CPUPlace())
     names = [p.name for p in fluid.default_main_program().all_parameters()]

@@ -1,4 +1,4 @@
-"""What an optimizer keeps: loading it, and a counter of steps of the user's own."""
+"""The state of an optimizer: loading it, and a counter of steps of the user's own."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,3 @@
-"""What runs inside Paddle's own environment cannot be imported here."""
+"""Files that run inside Paddle's own environment cannot be imported here."""
 
 collect_ignore_glob = ["paddle_*.py"]

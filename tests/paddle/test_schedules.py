@@ -37,7 +37,7 @@ def run(program: fluid.Program, rate: str, first: dict[str, np.ndarray]) -> np.n
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What Paddle gives for all schedules."""
+    """Paddle's values of all schedules."""
     require_paddle()
     path = tmp_path_factory.mktemp("schedules")
     jobs = {}

@@ -61,12 +61,12 @@ def build(case: Case) -> tuple[Any, dict[str, Any], list[str]]:
 
 
 def run(program: Any, feed: dict[str, Any], fetch: list[str]) -> list[Any]:
-    """What we make of a program: a LoDTensor for each fetch."""
+    """The results of a program here: a LoDTensor for each fetch."""
     return list(fluid.Executor(fluid.CPUPlace()).run(program, feed=feed, fetch_list=fetch, return_numpy=False))
 
 
 def in_paddle(folder: Path, built: list[tuple[Any, dict[str, Any], list[str]]]) -> list[list[Any] | str]:
-    """What Paddle makes of the programs: a LoDTensor for each fetch, or why it refused."""
+    """Paddle's results of the programs: a LoDTensor for each fetch, or its error."""
     for n, (program, feed, _) in enumerate(built):
         (folder / f"{n}.pb").write_bytes(program.desc.serialize_to_string())
         np.savez(folder / f"{n}.npz", **feed)
@@ -93,7 +93,7 @@ def in_paddle(folder: Path, built: list[tuple[Any, dict[str, Any], list[str]]]) 
 
 
 def difference(case: Case, mine: list[Any], theirs: list[Any], fetch: list[str]) -> str:
-    """Where two results differ; an empty text when they agree. 2.6.2 has [] where Fluid has [1]."""
+    """The difference of two results; an empty text when they agree. 2.6.2 has [] where Fluid has [1]."""
     wide = any(np.asarray(a).dtype == np.float32 for a in mine + theirs)
     for name, x, y in zip(fetch, mine, theirs, strict=True):
         if x.lod_ != y.lod_ and name.startswith("out_"):  # Paddle gives a gradient its LoD, or not, as it likes

@@ -21,7 +21,7 @@ def block() -> Block:
 
 
 def outputs(program: Program) -> list[str]:
-    """What the operators of the global block write."""
+    """The names that the operators of the global block write."""
     return [n for op in program.global_block().ops for n in op.output_arg_names]
 
 

@@ -63,7 +63,7 @@ FEED = {
 
 
 def run(program: Program, name: str) -> list[Any]:
-    """What a program computes for a name, fed with what it needs."""
+    """The value that a program computes for a name, fed with what it needs."""
     feed = {n: v for n, v in FEED.items() if program.global_block().has_var(n)}
     return EXE.run(program, feed=feed, fetch_list=[name])[0].tolist()
 

@@ -1,4 +1,4 @@
-"""Who wants to know is told of every run that went well, whichever way it took; nobody else pays for it."""
+"""Callbacks get every run that succeeded, however it ran; a run without callbacks costs no more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEED = {"x": np.ones((2, 3), "float32")}
 
 @pytest.fixture
 def told() -> Iterator[list[Any]]:
-    """What is told."""
+    """The runs that were reported."""
     runs: list[Any] = []
 
     def look(program: Any, scope: Any) -> None:

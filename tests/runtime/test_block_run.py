@@ -25,7 +25,7 @@ def put(scope: fluid.Scope, **values: object) -> fluid.Scope:
 
 
 def held(scope: fluid.Scope, name: str) -> np.ndarray:
-    """What a scope holds."""
+    """The values of a scope."""
     variable = scope.find_var(name)
     assert variable is not None
     return np.array(variable.get_tensor())

@@ -68,7 +68,7 @@ def nested(kinds: str) -> tuple[Any, Any]:
 
 @pytest.fixture(params=["w" * DEPTH, "b" * DEPTH, "wb" * (DEPTH // 2), "W" * 4 + "w" * (DEPTH - 4)])
 def kinds(request: pytest.FixtureRequest) -> str:
-    """What is nested."""
+    """The nested blocks."""
     return str(request.param)
 
 

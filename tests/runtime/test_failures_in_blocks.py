@@ -65,7 +65,7 @@ def loop(n: int) -> Iterator[Any]:
 
 
 def message(machine: bool, feed: dict[str, Any] | None = None, fetch: list[Any] | None = None) -> str:
-    """What the run says, without the line."""
+    """The error of the run, without the line."""
     with pytest.raises(EnforceNotMet) as caught:
         EXE.run(feed=feed, fetch_list=fetch, keep_scopes=machine)
     lines = str(caught.value).splitlines()

@@ -1,4 +1,4 @@
-"""What may be fed and fetched, and that neither shares memory with the user."""
+"""Values that may be fed and fetched; neither shares memory with the user."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def plan_of(fetch: Any) -> str:
 
 
 def expected(feed: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """What every kernel gives."""
+    """The result of every kernel."""
     x = feed["x"]
     return np.maximum(x, 0) * np.arange(1, x.shape[1] + 1, dtype=x.dtype).reshape(-1, 1, 1) * np.float32(0.5)
 

@@ -1,4 +1,4 @@
-"""How long memory lives: what nobody holds goes, and what runs again needs no more than before."""
+"""Lifetime of memory: what nobody holds is freed, and what runs again needs no more than before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shape rules let through, and programs that were changed after they were made: told by operator and slot."""
+"""Errors that shape rules do not find, and programs changed after they were made: operator and slot are named."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the replay copies of an iteration for its gradient: values, not what only lends its shape."""
+"""The copies that the replay makes of an iteration for its gradient: of values, not of what only gives a shape."""
 
 import numpy as np
 import pytest

@@ -36,7 +36,7 @@ def test_the_machine_gives_the_same_bits() -> None:
 
 
 def draws(program: fluid.Program, runs: int = 2) -> list[bytes]:
-    """What the program's ``noise`` is in several runs of a new scope."""
+    """The program's ``noise`` in several runs of a new scope."""
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     return [exe.run(program, fetch_list=["noise"], scope=scope)[0].tobytes() for _ in range(runs)]
 
@@ -101,7 +101,7 @@ def test_a_seed_is_an_integer(wrong: object) -> None:
 
 
 def first_values(*initializers: fluid.initializer.Initializer, startup_seed: int = 0) -> list[bytes]:
-    """What parameters [6, 6] are after the startup program."""
+    """The parameters of shape [6, 6] after the startup program."""
     with fluid.fresh() as (_, startup):
         startup.random_seed = startup_seed
         names = [

@@ -43,7 +43,7 @@ def losses(exe: fluid.Executor, made: Training, scope: fluid.Scope) -> list[floa
 
 
 def together(work: Callable[[int], Any]) -> list[Any]:
-    """What each of eight threads returned or raised."""
+    """The result or the error of each of eight threads."""
     given: list[Any] = [None] * THREADS
 
     def one(i: int) -> None:

@@ -87,7 +87,7 @@ def _rows(sentences: list[list[int]]) -> Any:
 
 
 def lesson() -> dict[str, Any]:
-    """What the training program is fed."""
+    """Feeds of the training program."""
     backwards = [s[::-1] for s in SENTENCES]
     return {
         "source": _rows(SENTENCES),
@@ -97,7 +97,7 @@ def lesson() -> dict[str, Any]:
 
 
 def question(sentences: list[list[int]]) -> dict[str, Any]:
-    """What the decoding program is fed."""
+    """Feeds of the decoding program."""
     one_each = [[1] * len(sentences)] * 2
     return {
         "source": _rows(sentences),

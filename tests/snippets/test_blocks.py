@@ -40,7 +40,7 @@ def filled() -> fluid.Scope:
 
 
 def value(scope: fluid.Scope, name: str) -> list[float]:
-    """What a scope holds."""
+    """The values of a scope."""
     variable = scope.find_var(name)
     assert variable is not None
     return np.array(variable.get_tensor()).tolist()

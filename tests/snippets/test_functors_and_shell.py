@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class CrossEntropyFunctor:
-    """What several kernels compute, on any device whose arrays are numpy's or like them.
+    """A function of several kernels, on any device whose arrays are numpy's or like them.
 
     Args:
         xp: the module of the device's arrays.

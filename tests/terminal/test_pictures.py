@@ -24,7 +24,7 @@ def session() -> Iterator[Session]:
 
 
 def said(session: Session, line: str, width: int = 0) -> str:
-    """What a command shows."""
+    """The output of a command."""
     return plain(run_command(session, line, width))
 
 

@@ -1,1 +1,1 @@
-"""What the tests share: the pytest plugin `session` and its parts."""
+"""Shared by all tests: the pytest plugin `session` and its parts."""

@@ -13,6 +13,6 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What lives until the end is not looked at again."""
+    """Freeze what lives until the end."""
     gc.collect()
     gc.freeze()

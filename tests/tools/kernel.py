@@ -97,7 +97,7 @@ class LiveKernel:
         return self.finish(self.start(code, cell_id))
 
     def text(self, request: str) -> str:
-        """What a cell has shown so far, as text."""
+        """The outputs of a cell so far, as text."""
         shown = []
         for message in self.heard:
             if message["parent_header"].get("msg_id") == request:

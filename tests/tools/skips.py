@@ -18,7 +18,7 @@ ALLOWED: dict[str, str] = {
 
 
 def refused(report: pytest.TestReport | pytest.CollectReport) -> str | None:
-    """Why a report must not be a skip.
+    """The reason why a report must not be a skip.
 
     Args:
         report: what pytest made of a test, or of a module.

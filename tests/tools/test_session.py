@@ -83,7 +83,7 @@ WORKERS = pytest.mark.parametrize("how", [(), ("-n", "1")], ids=["alone", "a wor
 
 
 def run(folder: Path, plugin: str, *options: str, paths: Sequence[str] = (".",), **env: str) -> list[str]:
-    """What a pytest of its own prints over the tests in a folder, with one plugin of ours."""
+    """The output of a pytest in a process of its own, for the tests in a folder, with one plugin of this project."""
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "xdist",
                "-p", f"tests.tools.{plugin}", *options, *paths]  # fmt: skip
     env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | env
@@ -92,7 +92,7 @@ def run(folder: Path, plugin: str, *options: str, paths: Sequence[str] = (".",),
 
 
 def outcome(lines: list[str]) -> str:
-    """What the last line tells."""
+    """The counts in the last line."""
     return lines[-1].strip("= ").split(" in ")[0]
 
 

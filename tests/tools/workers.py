@@ -37,7 +37,7 @@ def is_worker(config: pytest.Config) -> bool:
 
 
 def unit(nodeid: str) -> str:
-    """What a test is handed out with: its file, or a whole folder of `TOGETHER`.
+    """The unit that a test is handed out with: its file, or a whole folder of `TOGETHER`.
 
     Args:
         nodeid: pytest's name of the test.

@@ -38,7 +38,7 @@ class Maker:
         return among[int(self.rng.integers(len(among)))]
 
     def simple(self, among: list[Any]) -> Any:
-        """What one or a few operators make of some variables."""
+        """The outputs of one or a few operators for some variables."""
         a = self.pick(among)
         match int(self.rng.integers(9)):
             case 0:

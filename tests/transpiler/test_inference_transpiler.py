@@ -32,7 +32,7 @@ def trained(**options: Any) -> tuple[Any, fluid.Program]:
 
 
 def predicted(program: fluid.Program, guess: Any) -> np.ndarray:
-    """What a program predicts."""
+    """The prediction of a program."""
     return EXE.run(program, feed={"x": IMAGES}, fetch_list=[guess.name])[0]
 
 

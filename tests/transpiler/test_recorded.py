@@ -39,7 +39,7 @@ def test_one_operator(id: str) -> None:
 
 
 def run(program: fluid.Program, feed: Any, names: list[str], keep: bool = False) -> dict[str, Any]:
-    """What is fetched, by name."""
+    """The fetched values, by name."""
     exe = fluid.Executor(PLACE)
     got = exe.run(program, feed, names, scope=fluid.Scope(), return_numpy=False, keep_scopes=keep)
     return dict(zip(names, got, strict=True))

@@ -48,7 +48,7 @@ SEARCHES = st.sampled_from(
 
 
 def key(op: OpRow) -> tuple[int, int]:
-    """Which operator it is."""
+    """The operator."""
     return op.block, op.index
 
 

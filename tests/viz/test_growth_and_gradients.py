@@ -1,4 +1,4 @@
-"""What changes over the steps of a loop: memory, gradients, updates."""
+"""Changes over the steps of a loop: memory, gradients, updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What live pictures look at, without any page: outlines, windows of tensors, changes, parts of large scopes."""
+"""Models of live pictures, without a page: outlines, windows of tensors, changes, parts of large scopes."""
 
 from __future__ import annotations
 

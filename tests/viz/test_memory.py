@@ -27,7 +27,7 @@ Life = tuple[int, int, int, int]
 
 @pytest.fixture
 def placed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[Life], int]]:
-    """What was really placed: lives of buffers, and the arena's size, for each node."""
+    """The placement of a run: lives of buffers, and the arena's size, for each node."""
     found: list[tuple[list[Life], int]] = []
 
     def watched(lives: Sequence[Life]) -> tuple[dict[int, int], int]:

@@ -1,1 +1,1 @@
-"""What each peer does for each work; every file runs in that peer's own interpreter."""
+"""The works as each peer does them; every file runs in that peer's own interpreter."""

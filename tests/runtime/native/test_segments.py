@@ -1,4 +1,4 @@
-"""Which calls native code replaces, and what sees through it: errors, profiles, Ctrl-C, the check for NaN."""
+"""The calls that native code replaces; errors, profiles, Ctrl-C and the check for NaN work as without it."""
 
 from __future__ import annotations
 
