@@ -198,7 +198,7 @@ class Session:
 
     def pause(self) -> None:
         """Let a running program pause after the current operator; so does one that is about to run."""
-        self._pause.ask()
+        self._pause.want()
 
     def observe(self, observer: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
         """Report every snapshot to an observer, at most ten times a second while the program runs.

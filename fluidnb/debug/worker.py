@@ -40,35 +40,35 @@ class Request:
 
 
 class Pause:
-    """The pause that somebody asks for; it is for all requests that are not done.
+    """A pause that is wanted; it is for all requests that are not done.
 
     Args:
-        asked: set while somebody waits for the pause.
+        wanted: set until the program has paused.
     """
 
-    def __init__(self, asked: threading.Event) -> None:
-        self._asked, self._lock = asked, threading.Lock()
+    def __init__(self, wanted: threading.Event) -> None:
+        self._wanted, self._lock = wanted, threading.Lock()
         self.last: Future[Any] = Future()  # of the request that was put last
         self.last.set_result(None)
 
-    def ask(self) -> None:
-        """Ask for it, unless every request is done."""
+    def want(self) -> None:
+        """Let the program pause, unless every request is done."""
         if not self.last.done():
-            self._asked.set()
+            self._wanted.set()
 
     def put(self, request: Request, put: Callable[[Request], None]) -> None:
         """Put a request behind the others."""
         with self._lock:  # what was put last is what comes last
             if self.last.done():
-                self._asked.clear()
+                self._wanted.clear()
             self.last = request.future
             put(request)
 
     def end(self, future: Future[Any]) -> None:
-        """Forget the pause with the last request: one that was asked for meanwhile is for those behind, too."""
+        """Forget the pause with the last request: one that came meanwhile is for those behind, too."""
         with self._lock:
             if self.last is future:
-                self._asked.clear()
+                self._wanted.clear()
 
 
 class Worker(Protocol):
