@@ -28,6 +28,17 @@ def store(outs: Iterable[Array | None], values: Iterable[Any]) -> None:
             out[...] = value
 
 
+def outside(b: Binder, numbers: Array, count: int) -> Array:
+    """Emit which whole numbers are not from 0 to ``count - 1``; without a sign, those below 0 are large."""
+    unsigned, strange = numbers.view(f"u{numbers.itemsize}"), b.tmp(numbers.shape, bool)
+    largest = min(count - 1, np.iinfo(numbers.dtype).max)
+    if largest < 0:
+        b(np.greater_equal, unsigned, b.const(0, unsigned.dtype), out=strange)
+    else:
+        b(np.greater, unsigned, b.const(largest, unsigned.dtype), out=strange)
+    return strange
+
+
 def apply(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Array:
     """Emit a function into a workspace, by default of dtype bool for tests, else of the first operand's."""
     shape = np.broadcast_shapes(*(x.shape for x in operands))

@@ -8,7 +8,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.activation.softmax import along, emit_softmax
 from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
-from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written, zeros
+from fluidnb_kernels.emit import FLOATS, apply, outside, reading, writing, written, zeros
 from fluidnb_kernels.loss.launch import LINES, NOTHING, wanted
 from fluidnb_kernels.rules import agree, alike, class_numbers_hint, kept, one_axis
 
@@ -170,14 +170,11 @@ def ignored(labels: Array, classes: int, ignore: int | None, strange: Array, *va
 
 def drop_ignored(b: Binder, labels: Array, classes: int, ignore: int | None, *values: Array) -> None:
     """Emit what sets the values of ignored rows to 0; one comparison finds labels on either side of the classes."""
-    strange = b.tmp(labels.shape, bool)
-    if ignore is not None and 0 <= ignore < classes:
+    if ignore is not None and 0 <= ignore < min(classes, np.iinfo(labels.dtype).max + 1):
+        strange = b.tmp(labels.shape, bool)
         b(np.equal, labels, b.const(ignore, labels.dtype), out=strange)
         b(ignored, labels, classes, ignore, strange, *values)
-        strange = b.tmp(labels.shape, bool)
-    unsigned = labels.view(np.dtype(f"u{labels.itemsize}"))
-    b(np.greater_equal, unsigned, b.const(classes, unsigned.dtype), out=strange)
-    b(ignored, labels, classes, ignore, strange, *values)
+    b(ignored, labels, classes, ignore, outside(b, labels, classes), *values)
 
 
 def put(flat: Array, places: Array, values: Array) -> None:
@@ -193,7 +190,7 @@ def places(b: Binder, labels: Array, shape: tuple[int, int, int]) -> Array:
     outer, classes, inner = shape
     near, out = b.tmp(labels.shape, labels.dtype), b.tmp(labels.shape, np.int64)
     b(np.maximum, labels, b.const(0, labels.dtype), out=near)
-    b(np.minimum, near, b.const(classes - 1, labels.dtype), out=near)
+    b(np.minimum, near, b.const(min(classes - 1, np.iinfo(labels.dtype).max), labels.dtype), out=near)
     first = (np.arange(outer)[:, None] * (classes * inner) + np.arange(inner)).reshape(labels.shape)
     if inner > 1:
         far = b.tmp(labels.shape, np.int64)

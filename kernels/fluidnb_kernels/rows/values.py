@@ -116,7 +116,9 @@ def sum_rows(zeros: Array, ids: Array, values: Array) -> None:
 
     In each turn the first row that is left of every number is added, for all numbers at once.
     """
-    width = zeros[0].size if len(zeros) else 0
+    if not values.size:
+        return
+    width = zeros[0].size
     table, rows, left = zeros.reshape(-1, width), values.reshape(-1, width), np.arange(len(ids))
     seats = np.empty(len(zeros), np.int64)
     while len(left) * width > _FEW:

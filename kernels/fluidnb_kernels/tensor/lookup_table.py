@@ -8,7 +8,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Array, Attr, Binder, Context, Cost, default_grad, grad_op, op
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
+from fluidnb_kernels.emit import FLOATS, outside, reading, writing, written, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
 from fluidnb_kernels.rows.values import dtype_of, fill, places_of, put_rows, shape_of, sum_rows, value_array
 from fluidnb_kernels.tensor import row_indexing
@@ -149,9 +149,7 @@ def _define(type: str, ids: str, example: str) -> None:
         if b.is_rows("W"):
             b(take_held, w, ids, padding, rows)
             return written(b, out, rows)
-        strange, unsigned = b.tmp((n,), bool), ids.view(np.dtype(f"u{ids.itemsize}"))  # below 0 is large there
-        b(np.greater_equal, unsigned, b.const(len(w), unsigned.dtype), out=strange)
-        b(check_ids, ids, len(w), strange)
+        b(check_ids, ids, len(w), outside(b, ids, len(w)))
         b(np.ndarray.take, w, ids, 0, rows, "clip")
         if padding != NO_PADDING:
             b(blank, rows, ids, padding)
