@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import re
 import signal
@@ -101,6 +102,49 @@ def test_http_ports_answer_nothing_but_metrics_without_the_token(ray: Any) -> No
             assert type(e).__module__ == "http.client"
 
 
+def formats() -> tuple[list[str], bool, list[str]]:
+    """Loaded modules of the grammar for IRIs, whether jsonschema's check of one works, and those loaded then."""
+    jsonschema = pytest.importorskip("jsonschema", reason="no jsonschema: pip install 'fluidnb[notebook]'")
+
+    def loaded() -> list[str]:
+        return [name for name in ("lark", "rfc3987_syntax.syntax_helpers") if name in sys.modules]
+
+    before = loaded()
+    checker = jsonschema.FormatChecker()
+    return before, checker.conforms("http://a/é", "iri") and not checker.conforms("a b", "iri"), loaded()
+
+
+def test_processes_of_ray_import_the_grammar_of_iris_when_they_use_it(ray: Any) -> None:
+    pytest.importorskip("rfc3987_syntax", reason="no rfc3987_syntax: pip install jupyterlab")
+    grammar = ["lark", "rfc3987_syntax.syntax_helpers"]
+    assert ray.get(ray.remote(formats).options(num_cpus=0).remote()) == ([], True, grammar)
+
+
+def test_the_later_import_has_all_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("rfc3987_syntax", reason="no rfc3987_syntax: pip install jupyterlab")
+    monkeypatch.delitem(sys.modules, "rfc3987_syntax")
+    with ray_start._quick_imports():
+        later = importlib.import_module("rfc3987_syntax")
+    assert Path(str(later.__file__)).parent.name == "import_later"
+    assert not hasattr(later, "__path__")  # an import reads it, and must not load the package
+    assert later.RFC3987_SYNTAX_TERMS == package.RFC3987_SYNTAX_TERMS
+    assert sys.modules["rfc3987_syntax"] is not later and later.is_valid_syntax("absolute_iri", "http://a") is True
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = later.nothing
+
+
+def test_the_search_path_is_as_before_after_a_start(ray: Any) -> None:
+    path = [*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    assert not [each for each in path if each.endswith("import_later")]
+    assert vars(ray._private.node.Node)["start_monitor"].__module__ == "ray._private.node"
+
+
+def test_ray_starts_no_process_that_nothing_uses(ray: Any) -> None:
+    commands = " ".join(" ".join(process.cmdline()) for process in started())
+    assert "raylet" in commands and "gcs_server" in commands
+    assert not re.search(r"monitor\.py|dashboard\.py", commands), commands
+
+
 #: Fails to start, is interrupted while it trains, and trains until it is killed; prints a line when each is over.
 DRIVER = """
 import os, signal, sys, threading
@@ -123,7 +167,7 @@ if sys.argv[1] == "failed":
     try:
         RayEngine(divided(built(fit_a_line, sgd))).__enter__()
     except fluid.errors.EnforceNotMet as e:
-        print(e.summary, "left", left(), flush=True)
+        print(e.summary, "left", left(), e.received, flush=True)
 else:
     try:
         with RayEngine(divided(built(fit_a_line, sgd))) as engine:
