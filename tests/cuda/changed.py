@@ -55,7 +55,7 @@ def name_of(source: Source) -> str:
 
 
 def cases() -> Iterator[str]:
-    """The cases of operators, as ``module:class``."""
+    """Names of the operators' test classes, as ``module:class``."""
     for module in pkgutil.iter_modules(tests.ops.__path__):
         if module.name.startswith("test_"):
             for name, value in vars(importlib.import_module(f"tests.ops.{module.name}")).items():
@@ -98,7 +98,7 @@ def run_case(case: str, failed: Callable[[Exception], None]) -> None:
 
 
 class _Recorder:
-    """A backend whose kernels do nothing but say that they were launched."""
+    """A backend that records launches and runs nothing."""
 
     def __init__(self) -> None:
         self.files = {source.text: name_of(source) for source in sources}
@@ -138,7 +138,7 @@ def survey(whole: bool) -> dict[str, list[tuple[str, str]]]:
 
 
 class _Launch:
-    """A kernel that ends the process where a launch takes too long."""
+    """A kernel with a time limit for each launch, after which the process ends."""
 
     def __init__(self, kernel: Any, cache: str, seconds: float) -> None:
         self.kernel, self.cache, self.seconds = kernel, cache, seconds
@@ -150,7 +150,7 @@ class _Launch:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _compile(self) -> None:
-        """Compile it, and leave nothing in the cache of kernels that are as they should be."""
+        """Compile it without an entry in the cache, which is for unchanged kernels."""
         before = os.environ.get("FLUIDNB_CACHE")
         os.environ["FLUIDNB_CACHE"] = self.cache
         _ = self.kernel.signature
@@ -178,7 +178,7 @@ def _change(mutant: Mutant, within: str, cache: str, seconds: float) -> None:
 
 
 class _First:
-    """Keeps what the first test that fails raised."""
+    """A plugin that keeps the exception of the first failed test."""
 
     error: BaseException | None = None
 
@@ -188,7 +188,7 @@ class _First:
 
 
 def _run_test(test: str) -> None:
-    """Run a test, and raise what it raises."""
+    """Run a test; its exception goes on to the caller."""
     first = _First()
     pytest.main([*_QUIETLY, test], plugins=[first])
     if first.error is not None:

@@ -33,7 +33,7 @@ class Direct:
         self.events.put(event)
 
     def try_(self, command: str, **arguments: Any) -> Message:
-        """The response to a request, whatever it is."""
+        """The response to a request, also where it fails."""
         self._seq += 1
         request = {"seq": self._seq, "type": "request", "command": command, "arguments": arguments}
         assert problems(request) == []
@@ -62,12 +62,12 @@ class Direct:
                 return event.get("body", {})
 
     def start(self) -> Message:
-        """Be ready, and see the first stop."""
+        """Send ``configurationDone`` and give the first ``stopped`` event."""
         self.ask("configurationDone")
         return self.event("stopped")
 
     def move(self, command: str, **arguments: Any) -> Message:
-        """Move, and see where it stops."""
+        """Send a request that moves and give the ``stopped`` event."""
         self.ask(command, threadId=self.thread, **arguments)
         return self.event("stopped")
 
@@ -87,7 +87,7 @@ class Direct:
         return self.ask("variables", variablesReference=found["variablesReference"])["variables"]
 
     def quiet(self) -> list[str]:
-        """The names of events that nobody has asked for so far."""
+        """Names of the events that no call of `event` has taken."""
         names = []
         while not self.events.empty():
             names.append(self.events.get()["event"])

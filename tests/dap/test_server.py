@@ -1,4 +1,4 @@
-"""The debug adapter on a socket: tokens, one client at a time, bytes that mean nothing, runs that wait."""
+"""The debug adapter on a socket: tokens, a single client, malformed bytes, runs that wait for it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.dap.sockets import OPENED, TOKEN, Wire
 
 @pytest.fixture(autouse=True)
 def all_closed() -> Iterator[None]:
-    """Every client of a test is gone when it ends."""
+    """Close the clients of a test at its end."""
     yield
     while OPENED:
         OPENED.pop().close()
@@ -259,7 +259,7 @@ class Running:
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    """A program that is about to run twice."""
+    """A program before its two runs."""
     made = Running(runs=2)
     yield made
     made.session.close()
@@ -339,7 +339,7 @@ def test_a_run_that_fails_raises_when_it_is_tried_again() -> None:
 
 
 def _free_port() -> int:
-    """A port that no other test can be given meanwhile: not one of those that the system hands out by itself."""
+    """A free port outside the system's ephemeral range, so that no other test gets it meanwhile."""
     for port in random.sample(range(20_000, 30_000), 100):
         with contextlib.suppress(OSError), socket.create_server((LOOPBACK, port)):
             return port
@@ -347,7 +347,7 @@ def _free_port() -> int:
 
 
 def _until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     rest = threading.Event()
     for _ in range(PATIENCE * 100):
         if holds():

@@ -1,4 +1,4 @@
-"""Debug sessions: forwards, backwards, breakpoints, edits, several runs on one tape."""
+"""Debug sessions: steps forwards and backwards, breakpoints, edits, several runs on one tape."""
 
 from __future__ import annotations
 
@@ -389,7 +389,7 @@ def endless():
 
 
 def interrupt_main() -> None:
-    """Ctrl-C, once the main thread waits for the session's."""
+    """Press Ctrl-C when the main thread waits for the session's thread."""
     main = threading.main_thread().ident
     assert main is not None
     while sys._current_frames()[main].f_code.co_filename != threading.__file__:
@@ -507,7 +507,7 @@ def test_closing_leaves_no_thread_and_no_scope():
     before = set(threading.enumerate())  # some of them may end meanwhile
 
     def left() -> set[threading.Thread]:
-        """Threads of sessions that are still there after a while."""
+        """Threads of sessions that still live after a minute."""
         deadline = time.monotonic() + 60
         while set(threading.enumerate()) - before and time.monotonic() < deadline:
             time.sleep(0.01)

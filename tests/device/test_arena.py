@@ -36,7 +36,7 @@ MODELS = ["lenet", "lstm", "views", "recurrent", "small"]
 
 @pytest.fixture
 def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New memory is full of NaN and 0xAA."""
+    """Fill new memory with NaN and 0xAA."""
     monkeypatch.setitem(flags.values, "init_allocated_mem", True)
 
 
@@ -56,7 +56,7 @@ def nodes(plan: LoweredProgram) -> Iterator[Segment]:
 
 
 def strangers(plan: LoweredProgram) -> list[str]:
-    """Arrays of the device that have no memory of its pool, in calls and in variables."""
+    """Device arrays outside of the pool, in calls and in variables."""
     found = []
     for node in nodes(plan):
         held = [("a call", x) for function, args in node.calls for x in _arrays(function, args)]
@@ -66,7 +66,7 @@ def strangers(plan: LoweredProgram) -> list[str]:
 
 
 def used(place: Any) -> int:
-    """Bytes that somebody holds."""
+    """Number of bytes in use."""
     gc.collect()
     return memory.used(place)
 
@@ -88,7 +88,7 @@ def ran(model: str, place: Any) -> tuple[MemoryPicture, float]:
 
 
 def through_the_arena(case: Case) -> tuple[fluid.Program, list[str]]:
-    """A recorded program between copies of its feeds and fetches, which keep blocks of their own; what to fetch."""
+    """A recorded program with copies of its feeds and fetches around it, and the names to fetch."""
     program = fluid.Program.parse_from_string(case.program)
     block, names = program.global_block(), []
     inside = {row["var"]: row["var"] + ".inside" for row in case.feeds}

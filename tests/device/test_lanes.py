@@ -1,4 +1,4 @@
-"""Runs of two threads go on at the same time on a device, and do not disturb each other."""
+"""Runs of two threads at the same time on one device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Counter:
         self.exe.run(startup, scope=self.scope)
 
     def add(self, number: float) -> None:
-        """Run without waiting for anything."""
+        """Start a run; it is not awaited."""
         self.exe.run(self.main, feed={"x": np.full(4, number, "float32")}, scope=self.scope, fetch_list=[])
 
     def value(self) -> float:
@@ -47,7 +47,7 @@ class Counter:
 
 
 def waiting() -> list[Stream]:
-    """Streams with work that waits."""
+    """Streams with pending work."""
     return [s for s in list(runtime.streams.values()) if not s.done]
 
 

@@ -1,4 +1,4 @@
-"""A device that does not take a kernel, a copy or a graph, or fails at its work: at any point of a run."""
+"""Failures of launches, copies and graphs at any point of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = {"first": 0, "capturing": 1, "with graphs": 2}
 
 
 def refuse(*_: Any, **__: Any) -> None:
-    """The error of a device that has not enough of something."""
+    """The error of a device that is out of a resource."""
     raise device_memory.CUDARuntimeError("cudaErrorLaunchOutOfResources: too many resources requested for launch")
 
 
@@ -92,7 +92,7 @@ def test_graphs_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace) 
 
 @contextmanager
 def lost(at: int) -> Iterator[list[int]]:
-    """While the body runs, the device is lost at a certain kernel: nothing goes any more, as on a GPU.
+    """For a ``with``: from a certain kernel on the device is lost, and every call fails, as on a GPU.
 
     Args:
         at: which one, from 0; -1 counts them only.

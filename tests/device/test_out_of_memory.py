@@ -1,4 +1,4 @@
-"""Out of memory at any allocation of a run: what is left behind, what is said, and the run after it."""
+"""Out of memory at any allocation of a run: its error, the state after it, the next run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _operator(text: str) -> int:
 
 
 def _refused(job: Job, at: int, step: Any) -> str:
-    """The error; a run whose copies find their place ready needs less than the one that was counted."""
+    """The error of a run; a text without an operator where it succeeds, with memory of earlier copies."""
     with no_memory(at) as count:
         try:
             step(job)
@@ -50,7 +50,7 @@ def _refused(job: Job, at: int, step: Any) -> str:
 
 
 def _is_between(job: Job, before: Values, after: Values, failed: int) -> None:
-    """What operators before the one that failed write may be new, all else is as it was."""
+    """Check the state: outputs of operators before the failed one may be new, the rest is unchanged."""
     new = {n for op in job.model.main.global_block().ops[: max(failed, 0)] for n in op.output_arg_names}
     now = job.values()
     assert {n for n, value in now.items() if value not in (before[n], after[n])} == set()

@@ -109,7 +109,7 @@ def _is_shown(name: str) -> bool:
 
 
 def _module(name: str) -> str:
-    """The module that an example stands in."""
+    """The module of an example."""
     while True:
         try:
             importlib.import_module(name)
@@ -260,7 +260,7 @@ def _bytes(main: Any, startup: Any) -> tuple[bytes, bytes]:
 
 
 def smaller(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Cases with less in them."""
+    """Smaller cases."""
     for i in range(len(one["changes"])):
         if len(one["changes"]) > 1:
             yield one | {"changes": one["changes"][:i] + one["changes"][i + 1 :]}

@@ -1,4 +1,4 @@
-"""Runs cases of a target in processes of their own, with limits, and gathers what they found.
+"""Cases of a target in processes with limits, and their findings.
 
 A target is a module of this package with ``case(dice)``, ``run(case)`` → `Outcome`, ``smaller(case)`` and
 ``show(case)``. A case is named by its target and a seed; it is data that JSON can carry.
@@ -41,7 +41,7 @@ BATCH = 2000
 
 @dataclass
 class Finding:
-    """A defect: the smallest case that shows it, and how often it came."""
+    """A defect: its smallest case, and how often it occurred."""
 
     outcome: Outcome
     case: dict[str, Any] | None
@@ -96,7 +96,7 @@ def case_of(target: Any, seed: int) -> dict[str, Any]:
 
 
 def timed(target: Any, case: dict[str, Any]) -> Outcome:
-    """Run a case under its limit of time, and look at the memory that it took."""
+    """Run a case under its time limit and measure its memory."""
     before = _peak(reset=True)
     signal.signal(signal.SIGVTALRM, _interrupt)
     signal.setitimer(signal.ITIMER_VIRTUAL, CASE_SECONDS)
@@ -114,7 +114,7 @@ def timed(target: Any, case: dict[str, Any]) -> Outcome:
 
 
 def _peak(reset: bool = False) -> int:
-    """Bytes that the process held at most since the last reset."""
+    """The peak of the process's memory since the last reset, in bytes."""
     if reset:
         with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
             file.write("5")

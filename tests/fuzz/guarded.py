@@ -1,4 +1,4 @@
-"""Memory in which a read or a write outside shows: poison in what nobody wrote, canaries around each buffer.
+"""Memory that shows reads and writes outside of buffers: poison where nothing was written, canaries around each.
 
 Two runs with two poisons give the same results unless something read what nobody had written. For a process that does
 nothing else: `install` cannot be undone.
@@ -74,7 +74,7 @@ GUARDS = Guards()
 
 
 def _place(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
-    """Every buffer of an arena apart, with a gap around it."""
+    """Places of an arena's buffers, with a gap around each."""
     offsets: dict[int, int] = {}
     at, GUARDS.gaps = GAP, [(0, GAP)]
     for _, _, size, key in lives:
@@ -87,7 +87,7 @@ def _place(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
 
 
 def _tag(array: Any, text: str) -> None:
-    """An arena gets its canaries when it is named."""
+    """Write the canaries of an arena when it is named."""
     if text.startswith("arena of") and isinstance(array, np.ndarray):
         for start, end in GUARDS.gaps:
             array[start:end] = CANARY

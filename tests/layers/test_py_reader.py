@@ -1,4 +1,4 @@
-"""Programs that read their batches by themselves: the same numbers as with feeds, and what else a pass may bring."""
+"""Programs with py_reader: the same numbers as with feeds, the end of a pass, errors in readers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def reader_threads() -> list[threading.Thread]:
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    """Each test ends with its threads."""
+    """Check that no thread of a reader outlives its test."""
     before = set(reader_threads())
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""Values of parameters: kept while name and shape stay, first values for the rest at the next run."""
+"""Values of parameters: kept while name and shape stay, initialized at the next run otherwise."""
 
 from __future__ import annotations
 

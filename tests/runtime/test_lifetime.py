@@ -1,4 +1,4 @@
-"""Lifetime of memory: what nobody holds is freed, and what runs again needs no more than before."""
+"""Lifetime of memory: unused memory is freed, and repeated runs need no more."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def python_of(environment: str) -> Path:
 
 
 class LiveKernel:
-    """A kernel that runs.
+    """A running kernel.
 
     Args:
         client: speaks with it.
@@ -154,7 +154,7 @@ class LiveKernel:
         return [event for event in found if event["event"] == name]
 
     def after(self, name: str, act: Callable[[], Any]) -> dict[str, Any]:
-        """Do something, and wait for the next event of a kind.
+        """Call a function and wait for the next event of a kind.
 
         Args:
             name: the event.
@@ -171,7 +171,7 @@ class LiveKernel:
     # ---- waiting
 
     def until(self, over: Callable[[], bool]) -> None:
-        """Listen until something is so.
+        """Read messages until a condition holds.
 
         Args:
             over: whether it is.

@@ -1,4 +1,4 @@
-"""The tests' own plugin: what it refuses, what it repeats, how it resumes."""
+"""The tests' own plugins: refused skips, repeated tests, resumed runs."""
 
 from __future__ import annotations
 
