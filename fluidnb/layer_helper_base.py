@@ -69,9 +69,12 @@ class LayerHelperBase:
         return self.main_program.current_block()
 
     def append_op(
-        self, type: str, inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None,
-        attrs: Mapping[str, Any] | None = None,
-    ) -> Operator:  # fmt: skip
+        self,
+        type: str,
+        inputs: Any = None,  # `Block.append_op` checks these three
+        outputs: Any = None,
+        attrs: Any = None,
+    ) -> Operator:
         """Append an operator to the current block; arguments as for ``Block.append_op``."""
         return self.block.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
 

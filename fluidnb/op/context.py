@@ -135,12 +135,13 @@ class Context(ABC):
                     continue  # no tensor
                 kind = np.dtype(dtype).kind
                 fitting = [spec for spec in specs if kind in DTYPE_KINDS.get(spec.dtype_class, kind)]
-                self.require(
-                    fitting, message + f"hold {'booleans' if specs[0].dtype_class == 'bool' else 'integers'}.",
-                    expected="bool" if specs[0].dtype_class == "bool" else "int32 or int64",
-                    received=np.dtype(dtype).name, late=late,
-                    hint=f'layers.cast({self.name(name, i)}, "{want}") converts it.',
-                )  # fmt: skip
+                if not fitting:
+                    self.require(
+                        False, message + f"hold {'booleans' if specs[0].dtype_class == 'bool' else 'integers'}.",
+                        expected="bool" if specs[0].dtype_class == "bool" else "int32 or int64",
+                        received=np.dtype(dtype).name, late=late,
+                        hint=f'layers.cast({self.name(name, i)}, "{want}") converts it.',
+                    )  # fmt: skip
                 known = {axis: n for axis, (n, _) in sizes.items()}
                 found = next((f for spec in fitting if (f := spec.sizes(shape, known)) is not None), None)
                 if found is None:

@@ -12,6 +12,7 @@ from fluidnb.program import origin
 from fluidnb.program import unique_name as names
 from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.stale_handles import block_lives, ensure_live, gone
+from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.utils.source_location import SourceLocation, capture
@@ -64,8 +65,6 @@ def describe(
 
 def _refuse_foreign(block: Block, type: str, op: str, inputs: Mapping[str, Any] | None) -> None:
     """Refuse a variable of another program whose name this one does not have."""
-    from fluidnb.program.variable import Variable
-
     free = _free(type)
     for slot, value in (inputs or {}).items():
         for item in () if slot in free else value if isinstance(value, list | tuple) else (value,):
@@ -120,8 +119,6 @@ def _slots(op: str, side: str, slots: Mapping[str, Any] | None) -> dict[str, lis
 
 
 def _names(op: str, slot: str, value: Any) -> list[str]:
-    from fluidnb.program.variable import Variable
-
     out = []
     for item in value if isinstance(value, list | tuple) else (value,):
         if isinstance(item, Variable):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.op import has_op, kernels_of
+from fluidnb.program import append_op as append
 from fluidnb.program import origin
 from fluidnb.program.stale_handles import gone, op_lives
 from fluidnb.program.sub_blocks import forward_op
@@ -54,8 +55,6 @@ class Operator:
         *,
         desc: OpDesc | None = None,
     ) -> None:
-        from fluidnb.program import append_op as append
-
         self.block, self.origin, self.where = block, origin.current(), capture()
         if desc is None:
             self.desc = append.describe(block, type, inputs, outputs, attrs)

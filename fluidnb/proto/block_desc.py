@@ -192,13 +192,16 @@ class BlockDesc:
 
         A gradient block sees the variables of its forward block before those around it: so do the scopes when it runs.
         """
-        name = text_of(name)
+        text: str = text_of(name)
+        own = self.vars.get(text)
+        if own is not None:
+            return own
         for block in self.chain():
-            if name in block.vars:
-                return block.vars[name]
+            if text in block.vars:
+                return block.vars[text]
             forward = block.pb.forward_block_idx
-            if 0 <= forward < block.pb.idx and name in self.program.blocks[forward].vars:
-                return self.program.blocks[forward].vars[name]
+            if 0 <= forward < block.pb.idx and text in self.program.blocks[forward].vars:
+                return self.program.blocks[forward].vars[text]
         return None
 
     def has_var(self, name: str | bytes) -> bool:

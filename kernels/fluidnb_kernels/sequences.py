@@ -59,11 +59,12 @@ def one_dtype(c: Context, *slots: str) -> None:
     dtypes = {slot: c[slot].dtype for slot in slots if c.has(slot) and c[slot] is not None}
     first = next(iter(dtypes.values()), None)
     for dtype in dtypes.values():
-        c.require(
-            dtype == first, f"DataType of Paddle Op {c.definition.type} must be the same. Get ({first}) != ({dtype})",
-            expected=f"{', '.join(dtypes)} of one dtype", received=", ".join(map(str, dtypes.values())),
-            hint="cast one of them with layers.cast.",
-        )  # fmt: skip
+        if dtype != first:
+            c.fail(
+                f"DataType of Paddle Op {c.definition.type} must be the same. Get ({first}) != ({dtype})",
+                expected=f"{', '.join(dtypes)} of one dtype", received=", ".join(map(str, dtypes.values())),
+                hint="cast one of them with layers.cast.",
+            )  # fmt: skip
 
 
 def all_given(b: Context, *slots: str) -> bool:

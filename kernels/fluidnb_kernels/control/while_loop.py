@@ -11,10 +11,11 @@ from fluidnb.values.copies import on_host
 def require_bool(c: Context, slot: str, hint: str) -> None:
     """Require that a condition is a bool of one element, as far as it is known."""
     x = c[slot]
-    c.require(
-        x.dtype == bool and x.size in (1, -1), f"The condition of {c.definition.type} must be a bool of one element.",
-        expected="bool[1]", received=f"{x.dtype}{list(x.shape)}", hint=hint,
-    )  # fmt: skip
+    if x.dtype != bool or x.size not in (1, -1):
+        c.fail(
+            f"The condition of {c.definition.type} must be a bool of one element.",
+            expected="bool[1]", received=f"{x.dtype}{list(x.shape)}", hint=hint,
+        )  # fmt: skip
 
 
 def block_grad(*reads: str) -> GradMaker:

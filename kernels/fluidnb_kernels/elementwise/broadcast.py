@@ -36,14 +36,22 @@ def _axis_hint(x: Shape, y: Shape) -> str:
 
 def joined(c: Context) -> tuple[Shape, Shape, Shape]:
     """The aligned shapes of X and Y, and the shape of what comes of them."""
-    x, y = aligned(c["X"].shape, c["Y"].shape, c.attr("axis", -1))
+    return _joined(c, c["X"].shape, c["Y"].shape)
+
+
+def _joined(c: Context, of_x: Shape, of_y: Shape) -> tuple[Shape, Shape, Shape]:
+    """The same for their shapes."""
+    axis = c.attr("axis", -1)
+    if of_x == of_y and axis <= 0:
+        return of_x, of_y, of_x
+    x, y = aligned(of_x, of_y, axis)
     out = tuple(broadcast_dim(i, j) for i, j in zip(x, y, strict=False))
     if len(x) != len(y) or -2 in out:
         c.fail(
             f"Broadcast dimension mismatch: the operands of {c.definition.type} do not fit.",
-            expected=f"Y broadcastable to X {list(c['X'].shape)} from dimension {c.attr('axis', -1)} on",
-            received=f"Y {list(c['Y'].shape)}",
-            hint=_axis_hint(c["X"].shape, c["Y"].shape),
+            expected=f"Y broadcastable to X {list(of_x)} from dimension {axis} on",
+            received=f"Y {list(of_y)}",
+            hint=_axis_hint(of_x, of_y),
         )  # fmt: skip
     return x, y, out
 
@@ -51,13 +59,13 @@ def joined(c: Context) -> tuple[Shape, Shape, Shape]:
 def broadcast(c: Context) -> None:
     """Rule: Out has the shape of X and Y together, the dtype and the LoD of X."""
     x, y = c["X"], c["Y"]
-    out = joined(c)[2]
-    c.require(
-        x.dtype == y.dtype,
-        f"DataType of Paddle Op {c.definition.type} must be the same. Get ({x.dtype}) != ({y.dtype})",
-        expected=f"X and Y of one dtype, for example {x.dtype}", received=f"{x.dtype} and {y.dtype}",
-        hint="cast one of them with layers.cast.",
-    )  # fmt: skip
+    out = _joined(c, x.shape, y.shape)[2]
+    if x.dtype != y.dtype:  # numpy takes microseconds to write a dtype: only for a message
+        c.fail(
+            f"DataType of Paddle Op {c.definition.type} must be the same. Get ({x.dtype}) != ({y.dtype})",
+            expected=f"X and Y of one dtype, for example {x.dtype}", received=f"{x.dtype} and {y.dtype}",
+            hint="cast one of them with layers.cast.",
+        )  # fmt: skip
     c.set("Out", out, x.dtype, c.lod("X"))
 
 

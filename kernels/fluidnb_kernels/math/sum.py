@@ -21,16 +21,16 @@ def _infer(c: Context) -> None:
         return  # the elements have shapes, the array has none
     dtype, shape = dtype_of(xs[0]), shape_of(xs[0])
     for i, x in enumerate(xs[1:], 1):
-        c.require(
-            agree(shape, shape_of(x)), "Inputs of sum must have the same shape.",
-            expected=f"{list(shape)}, the shape of {c.name('X')}",
-            received=f"{list(shape_of(x))}, the shape of {c.name('X', i)}",
-        )  # fmt: skip
-        c.require(
-            dtype_of(x) == dtype,
-            f"DataType of Paddle Op sum must be the same. Get ({dtype}) != ({dtype_of(x)})",
-            expected=dtype, received=dtype_of(x), hint="cast one of them with layers.cast.",
-        )  # fmt: skip
+        if not agree(shape, shape_of(x)):
+            c.fail(
+                "Inputs of sum must have the same shape.", expected=f"{list(shape)}, the shape of {c.name('X')}",
+                received=f"{list(shape_of(x))}, the shape of {c.name('X', i)}",
+            )  # fmt: skip
+        if dtype_of(x) != dtype:
+            c.fail(
+                f"DataType of Paddle Op sum must be the same. Get ({dtype}) != ({dtype_of(x)})",
+                expected=dtype, received=dtype_of(x), hint="cast one of them with layers.cast.",
+            )  # fmt: skip
         shape = joint(shape, shape_of(x))
     c.set("Out", shape, dtype, c.lod("X"))
 
