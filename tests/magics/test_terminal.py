@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.tools.terminals import end
+
 ROOT = Path(__file__).resolve().parents[2]
 pexpect = pytest.importorskip("pexpect")
 
@@ -59,7 +61,7 @@ def simple(tmp_path: Path) -> Iterator[Typed]:
     """IPython with its simple prompt, as in a dumb terminal."""
     typed = Typed(tmp_path, "--simple-prompt")
     yield typed
-    typed.child.close(force=True)
+    end(typed.child)
 
 
 @pytest.mark.slow
@@ -134,7 +136,7 @@ def test_tab_in_the_terminal(tmp_path: Path) -> None:
     )  # fmt: skip
 
     def wait_for(text: str) -> None:
-        for _ in range(300):
+        for _ in range(900):
             try:
                 stream.feed(child.read_nonblocking(65536, 0.1))
             except pexpect.TIMEOUT:
@@ -150,7 +152,7 @@ def test_tab_in_the_terminal(tmp_path: Path) -> None:
     wait_for("%fluid programs")
     child.send("\r")
     wait_for("In [3]:")
-    child.close(force=True)
+    end(child)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.magics.test_terminal import environment
+from tests.tools.terminals import end
 
 pexpect = pytest.importorskip("pexpect")
 pyte = pytest.importorskip("pyte")
@@ -102,7 +103,7 @@ def ipython(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     screen.type("%load_ext fluidnb", "In [2]:")
     screen.type("from programs import *", "In [3]:")
     yield screen
-    screen.child.close(force=True)
+    end(screen.child)
 
 
 @pytest.mark.slow
