@@ -1,4 +1,4 @@
-"""Tests run with a change in the text of kernels, each change in a process of its own: it may loop or crash.
+"""Tests with changed texts of kernels, each change in a new process, since it may loop or crash.
 
 ``python -m tests.cuda.changed survey FILE`` writes which kernels the cases of operators launch, and with ``all`` behind
 it the tests of this folder too; ``... run`` reads a change and cases as JSON and ends with 0 when no case noticed it.
@@ -188,7 +188,7 @@ class _First:
 
 
 def _run_test(test: str) -> None:
-    """Run a test; its exception goes on to the caller."""
+    """Run a test and let its exception pass to the caller."""
     first = _First()
     pytest.main([*_QUIETLY, test], plugins=[first])
     if first.error is not None:

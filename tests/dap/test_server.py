@@ -226,7 +226,7 @@ def test_what_it_prints_is_a_launch_json(server: Server) -> None:
 
 
 class Running:
-    """``exe.run`` of the counting program in a thread of its own, attached to a session."""
+    """A thread with ``exe.run`` of the counting program, attached to a session."""
 
     def __init__(self, runs: int = 1) -> None:
         self.loss = programs.counting()

@@ -378,7 +378,7 @@ def test_pausing_at_random_places_changes_nothing(request):
 
 
 def endless():
-    """A loop that goes on for ever; gives its counter."""
+    """Build an endless loop and give its counter."""
     i = layers.fill_constant([1], "int64", 0)
     n = layers.fill_constant([1], "int64", 1 << 40)
     more = layers.less_than(i, n)

@@ -175,7 +175,7 @@ def test_loops_and_branches_give_the_numbers_of_the_host(number: int, cuda: flui
 
 
 def test_an_arena_that_was_too_small_serves_who_is_bound_to_it(cuda: fluid.CUDAPlace, poisoned: None) -> None:
-    """What follows the guard needs more and more; what came before it, and earlier answers, stay as they are bound."""
+    """The arena grows when segments behind the guard need more; segments and results bound before stay valid."""
     x, mask = layers.data("x", shape=[64]), layers.data("mask", shape=[1], dtype="bool")
     before = layers.scale(layers.tanh(layers.scale(x, scale=0.5)), scale=2.0)
     yes, no = layers.split_lod_tensor(before, mask)

@@ -17,7 +17,7 @@ from fluidnb_kernels.cuda_emulator_backend.streams import Stream, get_current_st
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
-    """The result of a function in a thread of its own, which has ended."""
+    """The result of a function that a new thread has run to its end."""
     got: list[Any] = []
     thread = threading.Thread(target=lambda: got.append(work()))
     thread.start()
@@ -120,7 +120,7 @@ def test_memory_that_one_has_given_back_is_not_written_before_it_has_done_its_wo
 
 
 def test_a_turn_that_is_under_way_is_waited_for_again(cuda: fluid.CUDAPlace) -> None:
-    """What the other thread is given after one has waited for it counts too, in that same turn."""
+    """Work that arrives while a thread waits is part of the same turn."""
     context, waited, over = DeviceContext.get(cuda), threading.Event(), threading.Event()
     with context.turn():
         kept, zeros = context.empty((4,), "float32"), np.zeros(4, "float32")

@@ -130,7 +130,7 @@ def lost(at: int) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS], 4))
 def test_a_device_that_is_lost(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
-    """Whoever waits is told; whoever goes on is told again, and nobody crashes; another device would do."""
+    """Waiting and later calls raise the error of the lost device, without a crash."""
     story = Story(name, cuda, KINDS[kind])
     job = story.told()
     with lost(-1) as seen:

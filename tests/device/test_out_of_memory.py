@@ -109,7 +109,7 @@ def test_first_runs(name: str, cuda: fluid.CUDAPlace) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_later_runs(name: str, cuda: fluid.CUDAPlace) -> None:
-    """What a run needs is there already, but for what depends on values, and what is fetched; graphs are there too."""
+    """Memory and graphs are from earlier runs, except for sizes that depend on values and for fetches."""
     twin = Job(name, cuda)
     twin.start()
     want = [twin.step(number) for number in range(3)]

@@ -216,7 +216,7 @@ def script(one: dict[str, Any]) -> str:
 
 
 def run(one: dict[str, Any]) -> Outcome:
-    """Run a case, statement by statement, in programs and a folder of its own."""
+    """Run a case, statement by statement, in new programs and a new folder."""
     try:
         text = script(one)
     except (SyntaxError, UnicodeError):

@@ -190,7 +190,7 @@ def ending(name: str, case: dict[str, Any]) -> tuple[int, str]:
 
 
 def shrink_crash(name: str, found: Finding, seconds: float = 120.0) -> None:
-    """Make the case of a process that died smaller, each attempt in a process of its own."""
+    """Shrink a case that ended its process, with a new process for each attempt."""
     target, end = importlib.import_module(f"tests.fuzz.{name}"), time.monotonic() + seconds
     assert found.case is not None
     code, said = ending(name, found.case)

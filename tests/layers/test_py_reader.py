@@ -77,7 +77,7 @@ def fed_losses(count: int = 3) -> list[float]:
 
 
 def scope() -> Any:
-    """A guard with a scope of its own."""
+    """A guard with a new scope."""
     return fluid.scope_guard(fluid.Scope())
 
 

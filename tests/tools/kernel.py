@@ -1,4 +1,4 @@
-"""A real kernel in a process of its own, spoken to as a front end does: cells, debug requests, comm messages."""
+"""A real kernel in its process, driven as by a front end: cells, debug requests, comm messages."""
 
 from __future__ import annotations
 

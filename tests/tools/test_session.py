@@ -83,7 +83,7 @@ WORKERS = pytest.mark.parametrize("how", [(), ("-n", "1")], ids=["alone", "a wor
 
 
 def run(folder: Path, plugin: str, *options: str, paths: Sequence[str] = (".",), **env: str) -> list[str]:
-    """The output of a pytest in a process of its own, for the tests in a folder, with one plugin of this project."""
+    """The output of pytest in a new process, for the tests in a folder, with one plugin of this project."""
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "xdist",
                "-p", f"tests.tools.{plugin}", *options, *paths]  # fmt: skip
     env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | env
