@@ -39,5 +39,9 @@ def _package() -> ModuleType:
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"No module named {__name__!r}", name=__name__)
     package = sys.modules[__name__] = module_from_spec(spec)
-    spec.loader.exec_module(package)
+    try:
+        spec.loader.exec_module(package)
+    except BaseException:  # Ctrl-C in its 2.8 s: the next use begins anew
+        sys.modules[__name__] = loaded
+        raise
     return package
