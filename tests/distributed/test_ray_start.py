@@ -120,6 +120,12 @@ def test_processes_of_ray_import_the_grammar_of_iris_when_they_use_it(ray: Any) 
     assert ray.get(ray.remote(formats).options(num_cpus=0).remote()) == ([], True, grammar)
 
 
+def test_as_a_module_of_fluidnb_the_later_import_needs_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])  # as where JupyterLab is not installed
+    module = importlib.import_module("fluidnb.distributed.import_later.rfc3987_syntax")
+    assert not hasattr(module, "setup_module")  # pytest looks for it, since the file may have examples
+
+
 def test_the_later_import_has_all_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("rfc3987_syntax", reason="no rfc3987_syntax: pip install jupyterlab")
     monkeypatch.delitem(sys.modules, "rfc3987_syntax")

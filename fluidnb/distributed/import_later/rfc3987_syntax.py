@@ -23,9 +23,13 @@ def is_valid_syntax(term: str, value: str) -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    """Any other name from the package; none with two underscores, since an import reads ``__path__``."""
-    if name.startswith("__"):
-        raise AttributeError(name)
+    """Any other name from the package; none with two underscores, since an import reads ``__path__``.
+
+    As a module of fluidnb, which pytest and documentation tools import, it has no other names: the package may be
+    absent.
+    """
+    if name.startswith("__") or __name__ != "rfc3987_syntax":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_package(), name)
 
 
