@@ -38,13 +38,23 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="package")
+def free_pages(running_lab: lab.Lab) -> list[Any]:
+    """Pages of the lab that tests have left as they found them."""
+    return []
+
+
 @pytest.fixture
 def notebook(
-    running_lab: lab.Lab, browser: Any, request: pytest.FixtureRequest, shots: Path
+    running_lab: lab.Lab, browser: Any, free_pages: list[Any], request: pytest.FixtureRequest, shots: Path
 ) -> Iterator[Callable[[list[str] | Path], lab.Notebook]]:
-    """Opens a notebook with the given cells, or a file; each test leaves a picture of its page."""
+    """Opens a notebook with the given cells, or a file; each test leaves a picture of its page.
+
+    A page shows one notebook after another until a test in it fails or the page's scripts raise something.
+    """
     opened: list[lab.Notebook] = []
-    open_named = lab.opener(running_lab, browser)
+    open_named = lab.opener(running_lab, browser, free_pages)
+    failed = request.session.testsfailed
 
     def open_content(content: list[str] | Path) -> lab.Notebook:
         opened.append(open_named(f"{request.path.stem}__{request.node.name}", content))  # a name of its own
@@ -53,5 +63,8 @@ def notebook(
     yield open_content
     for nb in opened:
         nb.page.screenshot(path=shots / f"{request.node.name}.png")
-        nb.page.context.close()
+        if nb.errors or request.session.testsfailed != failed:
+            nb.page.context.close()
+        else:
+            free_pages.append(nb.leave())
     lab.end_kernels(running_lab)

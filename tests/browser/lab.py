@@ -30,9 +30,21 @@ _SETTINGS = {
     "apputils-extension/notification.jupyterlab-settings": '{"fetchNews": "false", "checkForUpdates": false}',
     "completer-extension/manager.jupyterlab-settings": '{"providerTimeout": 30000}',
 }
-_IDLE = """() => window.jupyterapp && window.jupyterapp.shell.currentWidget
-    && window.jupyterapp.shell.currentWidget.sessionContext
-    && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
+#: Whether a notebook is shown and its kernel waits.
+_IDLE = """file => { const shown = window.jupyterapp?.shell.currentWidget;
+    return shown?.context?.path === file && shown.sessionContext?.session?.kernel?.status === 'idle'; }"""
+#: Closes what is not there when JupyterLab starts, and ends the kernels: what waits for their answers is canceled now.
+_CLOSE = """async () => { const { shell, commands, serviceManager } = window.jupyterapp;
+    for (const area of ['main', 'down']) for (const widget of [...shell.widgets(area)]) widget.dispose();
+    shell.collapseRight();
+    await commands.execute('filebrowser:activate');
+    await serviceManager.sessions.shutdownAll();
+    await serviceManager.kernels.refreshRunning(); }"""
+#: Opens a notebook, and closes the launcher, which stands where nothing else does.
+_OPEN = """async path => { const { shell, commands } = window.jupyterapp;
+    const shown = await commands.execute('docmanager:open', {path});
+    for (const widget of [...shell.widgets('main')]) if (widget !== shown) widget.dispose(); }"""
+_SIZE = {"width": 1300, "height": 1000}
 WIDGET = "window.jupyterapp.shell.currentWidget"
 
 
@@ -164,7 +176,16 @@ class Notebook:
     def __init__(self, page: Any) -> None:
         self.page = page
         self.errors: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._keep)
+
+    def leave(self) -> Any:
+        """The page, for another notebook."""
+        self.page.evaluate(_CLOSE)
+        self.page.remove_listener("pageerror", self._keep)
+        return self.page
+
+    def _keep(self, error: Any) -> None:
+        self.errors.append(str(error))
 
     def run(self, index: int) -> str:
         """Run a cell as Shift-Enter does, and wait for it.
@@ -236,30 +257,36 @@ def _joined(text: str | list[str]) -> str:
     return text if isinstance(text, str) else "".join(text)
 
 
-def opener(lab: Lab, browser: Any) -> Callable[[str, list[str] | Path], Notebook]:
+def opener(lab: Lab, browser: Any, pages: list[Any] | None = None) -> Callable[[str, list[str] | Path], Notebook]:
     """A function that opens notebooks.
 
     Args:
         lab: the lab.
         browser: Playwright's Browser.
+        pages: pages of this lab that are free: one of them is taken before a new one. JupyterLab's start takes 9 of the
+            12 s of CPU until a notebook is open.
 
     Returns:
         ``open_notebook(name, cells or file)``.
     """
 
     def open_notebook(name: str, content: list[str] | Path) -> Notebook:
+        file = f"{name}.ipynb"
         if isinstance(content, Path):
-            shutil.copy(content, lab.root / f"{name}.ipynb")
+            shutil.copy(content, lab.root / file)
         else:
             nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in content])
             nb.metadata["kernelspec"] = {"name": "python3", "display_name": "python3", "language": "python"}
-            nbformat.write(nb, lab.root / f"{name}.ipynb")
-        context = browser.new_context(viewport={"width": 1300, "height": 1000})
-        page = context.new_page()
-        page.set_default_timeout(60_000)  # two tests at a time share the cores
-        opened = Notebook(page)
-        page.goto(f"{lab.url}/lab/tree/{name}.ipynb?token={_TOKEN}&reset")
-        page.wait_for_function(_IDLE, timeout=90_000)
+            nbformat.write(nb, lab.root / file)
+        if pages:
+            opened = Notebook(pages.pop())
+            opened.page.set_viewport_size(_SIZE)
+            opened.page.evaluate(_OPEN, file)
+        else:
+            opened = Notebook(browser.new_context(viewport=_SIZE).new_page())
+            opened.page.set_default_timeout(60_000)  # two tests at a time share the cores
+            opened.page.goto(f"{lab.url}/lab/tree/{file}?token={_TOKEN}&reset")
+        opened.page.wait_for_function(_IDLE, arg=file, timeout=90_000)
         return opened
 
     return open_notebook

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,16 @@ pytestmark = pytest.mark.skipif(bool(nvrtc.missing()), reason=nvrtc.missing())
 UNUSED = re.compile(r"warning #177-D: variable .* was declared but never referenced|^Remark: ")
 
 
-@pytest.mark.parametrize("architecture", sample(ARCHITECTURES, 2))
-@pytest.mark.parametrize("source", sources, ids=lambda source: source.path.stem)
+def cases() -> list[Any]:
+    """Each file with each architecture; in a sampled run, with one of them."""
+    return [
+        pytest.param(source, architecture, id=f"{name}-{architecture}")
+        for source in sources
+        for name, architecture in sample([(source.path.stem, each) for each in ARCHITECTURES], 1)
+    ]
+
+
+@pytest.mark.parametrize(("source", "architecture"), cases())
 def test_a_file_compiles(source: Source, architecture: int) -> None:
     names = sample(list(source.kernels), 8)
     made = compile_for(architecture, source.text, source.path.name, names)
