@@ -272,6 +272,17 @@ def test_changed_files_name_their_operators(monkeypatch: pytest.MonkeyPatch) -> 
     changes.operators.cache_clear()
 
 
+@WORKERS
+@pytest.mark.parametrize(("options", "limit"), [((), None), (("--full",), 3600), (("--full", "--timeout=60"), 60)])
+def test_a_test_of_a_full_run_may_take_an_hour(
+    tmp_path: Path, options: tuple[str, ...], limit: int | None, how: tuple[str, ...]
+) -> None:
+    (tmp_path / "test_it.py").write_text(f"def test_limit(request):\n    assert request.config._env_timeout == {limit}")
+    plugins = ["-p", "tests.tools.sampling", "-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout"]
+    lines = run(tmp_path, "properties", *plugins, *options, *how)
+    assert outcome(lines).split(",")[0] == "1 passed"
+
+
 def test_a_file_stays_together_and_so_does_the_folder_of_the_browser() -> None:
     files = ["tests/op/test_rng.py", "tests/browser", "tests/browser"]
     names = ["op/test_rng.py::TestA::test", "browser/test_a.py::test", "browser/test_b.py::test[a::b]"]
