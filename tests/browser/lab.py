@@ -1,4 +1,4 @@
-"""JupyterLab on a free port with a home of its own, and notebooks in it driven through a headless Chromium."""
+"""JupyterLab on a free port with a home folder of the test, and notebooks in it driven through a headless Chromium."""
 
 from __future__ import annotations
 

@@ -196,7 +196,12 @@ def test_a_tensor_beside_the_program(notebook: Open, shots: Path) -> None:
     upright = value.locator(".fp-cells tr").nth(1).locator("td").all_inner_texts()
     value.get_by_label("axis of the rows").select_option("1")
     panel.cell_of(1, 0, upright[1])
-    panel.value("x").dblclick()
+    panel.value("x").hover()
+    nb.page.mouse.down()
+    nb.page.mouse.up()
+    nb.page.mouse.down(click_count=2)  # the row may be drawn anew before the button is released
+    value.locator(".fp-add input:focus").wait_for()
+    nb.page.mouse.up(click_count=2)
     value.locator(".fp-add input:focus").wait_for()
     nb.page.keyboard.type("7")
     nb.page.keyboard.press("Enter")

@@ -196,8 +196,7 @@ function render({ model, el }) {
     around.hidden = !lines.length;
     values.replaceChildren(...lines.map(([what, line]) => {
       const row = tag("button", { type: "button", class: `fp-value fp-${what}` }, ...valueCells(line, what));
-      row.onclick = () => request("open", { name: line.name });
-      row.ondblclick = () => edit(line.name, -1);
+      onClicks(row, () => request("open", { name: line.name }), () => edit(line.name, -1));
       return row;
     }));
   };

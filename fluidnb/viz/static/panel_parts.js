@@ -1,5 +1,18 @@
 // Parts of the debugger panel: the listing of the program, bars, lines of values, lists with a box to add to them.
 
+/**
+ * Call `once` at a click, and `twice` at the second press of a double click: there is no dblclick where the answer to
+ * the first click draws the row anew before the button is released.
+ */
+function onClicks(element, once, twice) {
+  element.onclick = (event) => event.detail > 1 || once();
+  element.onmousedown = (event) => {
+    if (event.detail !== 2) return;
+    event.preventDefault(); // the element does not take the focus
+    twice();
+  };
+}
+
 /** A histogram as bars. */
 function bars(counts) {
   const top = Math.max(...counts, 1);

@@ -19,8 +19,7 @@ function scopeList(act) {
     if (!line) return tag("div", { class: "fp-value fp-dim" }, "…");
     const marks = `${wrote.has(line.name) ? " fp-wrote" : ""}${line.name === opened ? " fp-cursor" : ""}`;
     const row = tag("button", { class: "fp-value" + marks, type: "button" }, ...valueCells(line));
-    row.onclick = () => act.open(line.name);
-    row.ondblclick = () => act.edit(line.name);
+    onClicks(row, () => act.open(line.name), () => act.edit(line.name));
     return row;
   };
   const view = virtualRows(high, draw);
