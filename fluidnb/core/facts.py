@@ -92,17 +92,29 @@ def is_float16_supported(place: Place) -> bool:
 
 
 def is_compiled_with_mkldnn() -> bool:
-    """Whether operators have kernels of the MKL-DNN library: they do not, numpy computes.
+    """Whether convolutions have kernels of oneDNN, formerly MKL-DNN: where the extra ``onednn`` is installed.
+
+    ``FLAGS_use_mkldnn`` lets them compute.
 
     Example:
-        >>> is_compiled_with_mkldnn(), is_compiled_with_dist(), is_compiled_with_brpc(), is_compiled_with_ngraph()
-        (False, False, False, False)
+        >>> is_compiled_with_mkldnn() in (True, False)
+        True
+    """
+    return any(key.library_type == "MKLDNN" for key in kernels_of("conv2d"))
+
+
+def is_compiled_with_dist() -> bool:
+    """Whether there are Paddle's own distributed programs; there are not.
+
+    Example:
+        >>> is_compiled_with_dist(), is_compiled_with_brpc(), is_compiled_with_ngraph()
+        (False, False, False)
     """
     return False
 
 
-#: Neither are there distributed programs, nor the libraries bRPC and nGraph.
-is_compiled_with_dist = is_compiled_with_brpc = is_compiled_with_ngraph = is_compiled_with_mkldnn
+#: Neither are there the libraries bRPC and nGraph.
+is_compiled_with_brpc = is_compiled_with_ngraph = is_compiled_with_dist
 
 
 def get_mem_usage(device: int) -> int:

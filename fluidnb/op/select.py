@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.memory import flags
 from fluidnb.op.define import OpDef, registry
 from fluidnb.op.kernel_type import Kernel
 
@@ -22,7 +23,7 @@ _choices: dict[tuple[str, str, str, bool, bool], tuple[int, Choice]] = {}
 
 def select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> Choice:
     """The kernel for an operator's inputs on a place; a place without one falls back to the CPU's."""
-    key = definition.type, dtype, place, bool(attrs.get("use_cudnn")), bool(attrs.get("use_mkldnn"))
+    key = definition.type, dtype, place, bool(attrs.get("use_cudnn")), _uses_mkldnn(attrs)
     version, choice = _choices.get(key, (-1, None))
     if choice is None or version != registry.version:
         choice = _select(definition, dtype, place, attrs)
@@ -35,8 +36,7 @@ def _select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) ->
         raise EnforceNotMet(f"There are no kernels which are registered in the {definition.type} operator.")
     wish = registry.preferences.get(definition.type, {})
     wanted = wish.get("place", place)
-    libraries = {k.library for k in definition.kernels}
-    library = wish.get("library") or _library(attrs, libraries)
+    library = wish.get("library") or library_of(definition, dtype, attrs)
     cast = wish.get("data_type")
     need = cast or dtype
     for where in (wanted, "cpu"):
@@ -56,8 +56,13 @@ def _select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) ->
     )
 
 
-def _library(attrs: dict[str, Any], libraries: set[str]) -> str:
-    for switch, library in (("use_cudnn", "CUDNN"), ("use_mkldnn", "MKLDNN")):
-        if attrs.get(switch) and library in libraries:
+def library_of(definition: OpDef, dtype: str, attrs: dict[str, Any]) -> str:
+    """The library that an operator's switches or FLAGS_use_mkldnn choose; PLAIN where it has no kernel for a dtype."""
+    for switched, library in ((bool(attrs.get("use_cudnn")), "CUDNN"), (_uses_mkldnn(attrs), "MKLDNN")):
+        if switched and any(k.library == library and k.takes(dtype) for k in definition.kernels):
             return library
     return "PLAIN"
+
+
+def _uses_mkldnn(attrs: dict[str, Any]) -> bool:
+    return flags.values["use_mkldnn"] or bool(attrs.get("use_mkldnn"))

@@ -1,4 +1,4 @@
-"""FLAGS_num_threads: the threads of BLAS, whose pool is the only one. All else computes in the thread that calls.
+"""FLAGS_num_threads: the threads of BLAS and of oneDNN. All else computes in the thread that calls.
 
 Threads that share the work of native code were tried: beside two threads of BLAS, a training step of three layers took
 0.99 to 1.11 times as long with them on two cores, for a worker of OpenBLAS waits for its next product without sleeping.
@@ -23,7 +23,7 @@ def follow_flag() -> None:
 
 
 def _limit() -> None:
-    """Let BLAS use as many threads as the flag says; where it is 0, as many as before."""
+    """Let BLAS and oneDNN use as many threads as the flag says; where it is 0, as many as before."""
     number = flags.values["num_threads"]
     try:
         from threadpoolctl import threadpool_limits
@@ -37,4 +37,4 @@ def _limit() -> None:
     if _before:
         _before.pop().restore_original_limits()
     if number:
-        _before.append(threadpool_limits(number, "blas"))
+        _before.append(threadpool_limits(number))

@@ -154,6 +154,7 @@ class Executor:
             and hot.epoch == epoch.value
             and hot.registry_version == registry.version
             and hot.lowered.check_nan is flags.values["check_nan_inf"]
+            and hot.lowered.use_mkldnn is flags.values["use_mkldnn"]
             and type(program) is Program
             and hot.desc is program.desc
             and hot.version == hot.desc.version
@@ -166,7 +167,7 @@ class Executor:
                 if type(value) is not np.ndarray or lod or value.shape != buffer.shape or value.dtype != buffer.dtype:
                     break
                 if self._on_host:
-                    np.copyto(buffer, value)
+                    buffer[...] = value  # a third of what np.copyto takes for few elements
             else:
                 if hot.lowered.lock.acquire(False):
                     try:
@@ -352,6 +353,8 @@ class Executor:
         lowered_programs = program_state(desc).lowered_programs
         key = (feeds, fetches, rows, self.place, flags.values["check_nan_inf"])
         lowered = lowered_programs.get(key)
+        if lowered is not None and lowered.use_mkldnn is not flags.values["use_mkldnn"]:
+            lowered = None
         if lowered is None or lowered.version != desc.version or lowered.registry_version != registry.version:
             for old in [k for k, p in lowered_programs.items() if p.version != desc.version]:
                 del lowered_programs[old]

@@ -116,14 +116,24 @@ def batch_inner(x: Array) -> bool:
     return x.ndim > 2 and x.shape[0] > 1 and not x.flags.c_contiguous and np.moveaxis(x, 0, -1).flags.c_contiguous
 
 
-def image(b: Binder, shape: Sequence[int], dtype: Any, inner: bool) -> Array:
-    """A workspace [n, c, …] with the batch innermost in memory, or in C order."""
-    if not inner:
+def innermost(x: Array) -> int | None:
+    """The axis that is innermost in memory of images [n, c, …]: 0 for the batch, 1 for channels, None for C order."""
+    if batch_inner(x):
+        return 0
+    channels = x.ndim > 2 and not x.flags.c_contiguous and np.moveaxis(x, 1, -1).flags.c_contiguous
+    return 1 if channels else None
+
+
+def image(b: Binder, shape: Sequence[int], dtype: Any, inner: int | None) -> Array:
+    """A workspace [n, c, …] with an axis innermost in memory, or in C order."""
+    if inner is None:
         return b.tmp(shape, dtype)
-    return np.moveaxis(b.tmp((*shape[1:], shape[0]), dtype), -1, 0)
+    return np.moveaxis(b.tmp((*shape[:inner], *shape[inner + 1 :], shape[inner]), dtype), -1, inner)
 
 
-def padded(b: Binder, x: Array, axes: Sequence[Axis], fill: float | None, inner: bool) -> tuple[Array, Array | None]:
+def padded(
+    b: Binder, x: Array, axes: Sequence[Axis], fill: float | None, inner: int | None
+) -> tuple[Array, Array | None]:
     """An image [n, c, …] with padding: itself and None without, else a workspace and its part for the image."""
     shape = (*x.shape[:2], *(axis.reach for axis in axes))
     if shape == x.shape:

@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.memory import flags
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks import generated_code
+from tests.benchmarks import generated_code, inference
 from tests.benchmarks.driver import ROOT, Result, measure
 from tests.benchmarks.page import write_page
 from tests.benchmarks.peers import fluidnb_peer
 from tests.benchmarks.report import history, record, slower, table, verdict
 from tests.benchmarks.scaling import SCALES, measure_scale, scale_table
 from tests.benchmarks.works import WORKS
+from tests.paddle.harness import require_paddle
 
 Step = Callable[[int], None]
 
@@ -161,3 +163,15 @@ def test_generated_code_beside_executors(capsys: pytest.CaptureFixture[str]) -> 
     assert [line[16:34].strip() for line in lines[1:3]] == ["executor", "C"]
     size, memory = map(float, lines[2].split()[-2:])
     assert 10 < size < 200 and 1 < memory < 20
+
+
+def test_an_exported_model_beside_paddle_inference(capsys: pytest.CaptureFixture[str]) -> None:
+    require_paddle()
+    before = dict(flags.values)
+    try:
+        assert inference.main(["mobilenet_v3_small", "--batches", "1", "--rounds", "1"]) == 0
+    finally:
+        fluid.set_flags({name: before[name] for name in ("use_mkldnn", "num_threads")})
+    model, mean = capsys.readouterr().out.splitlines()[1:]
+    assert model.split()[0] == "mobilenet_v3_small" and mean.split()[:2] == ["geometric", "mean"]
+    assert all(0.01 < float(word) < 100 for word in model.split()[2:])

@@ -33,6 +33,8 @@ ALLOWED = {
     "kernels/fluidnb_kernels/tensor/strided_copy.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/cuda/libcublas.py": {"c_void_p"},
     "kernels/fluidnb_kernels/emulator/raw.py": {"c_void_p"},
+    # Addresses of arrays whose sizes are compared with what oneDNN is told.
+    "kernels/fluidnb_kernels/onednn/library.py": {"__array_interface__", "c_void_p"},
     "kernels/fluidnb_kernels/cuda_emulator_backend/array.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/cuda_emulator_backend/cublas.py": {"from_address"},
     "kernels/fluidnb_kernels/cuda_emulator_backend/memory.py": {"c_void_p", "memset"},

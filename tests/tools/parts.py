@@ -45,6 +45,7 @@ MORE: dict[str, str] = {
     "tests/magics/test_lab_debugger.py": "kernels of Jupyter in processes",
     "tests/magics/test_terminal.py": "processes in terminals",
     "tests/notebooks": "g++, minutes",
+    "tests/onednn": "oneDNN",
     "tests/onnx/test_arrays.py": "onnxruntime",
     "tests/onnx/test_models.py": "onnxruntime",
     "tests/onnx/test_sequences.py": "onnxruntime",

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fluidnb.op.select import library_of
 from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.values.dtypes import dtype_name
 
 if TYPE_CHECKING:
     from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
@@ -69,13 +71,16 @@ def batch_innermost(lowered: LoweredProgram) -> dict[str, Order]:
             if other not in rank_of and ranks.get(other, 0) in (0, rank_of[name]):
                 rank_of[other] = rank_of[name]
                 waiting.append(other)
-    return {name: (*range(1, rank), 0) for name, rank in rank_of.items()}
+    last = any(_is_by_onednn(op, lowered) for op in ops)
+    return {name: (0, *range(2, rank), 1) if last else (*range(1, rank), 0) for name, rank in rank_of.items()}
 
 
 def order_of(layout: dict[str, Order], name: str | None, shape: tuple[int, ...]) -> Order | None:
     """The memory order of a variable's array: axes from outermost to innermost, or None for C order."""
     order = layout.get(name) if layout and name is not None else None
-    return order if order is not None and len(order) == len(shape) and shape[0] >= SMALLEST else None
+    if order is None or len(order) != len(shape) or (order[-1] == 0 and shape[0] < SMALLEST):
+        return None
+    return order
 
 
 def has_order(array: np.ndarray[Any, Any], order: Order | None) -> bool:
@@ -90,6 +95,15 @@ def _ranks(lowered: LoweredProgram) -> dict[str, int]:
         for block in lowered.desc.blocks
         for name, var in block.vars.items()
     }
+
+
+def _is_by_onednn(op: LoweredOp, lowered: LoweredProgram) -> bool:
+    """Whether a convolution will be computed by oneDNN, which wants the channels innermost."""
+    if "Filter" not in op.inputs or op.desc.optype not in _SOURCES:
+        return False
+    var = lowered.desc.blocks[op.block].find_var_recursive(op.inputs["Filter"][0])
+    dtype = "float32" if var is None else dtype_name(var.dtype())
+    return library_of(op.definition, dtype, op.desc.attrs) == "MKLDNN"
 
 
 def _passes_on(op: LoweredOp) -> bool:

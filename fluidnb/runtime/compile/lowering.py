@@ -157,7 +157,7 @@ class LoweredProgram:
     ) -> None:  # fmt: skip
         self.desc, self.feeds, self.fetches, self.place, self.seed = desc, tuple(feeds), tuple(fetches), place, seed
         self.version, self.registry_version = desc.version, registry.version
-        self.check_nan = flags.values["check_nan_inf"]
+        self.check_nan, self.use_mkldnn = flags.values["check_nan_inf"], flags.values["use_mkldnn"]
         self.missing_ops()
         self._check_blocks()
         self.fed_rows, self.changed = frozenset(fed_rows), dict(changed or {})

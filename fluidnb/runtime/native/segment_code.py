@@ -77,6 +77,7 @@ class SegmentCode:
 
     Args:
         plain: the calls that kernels emitted.
+        joined: the same with those that are one call of a library; at the same places.
         lives: gives the buffers of the segment's own arrays; see `fluidnb.runtime.replay.buffer_placement.placed`.
         condition: the array of the condition, where the segment is the whole body of a loop.
 
@@ -87,11 +88,16 @@ class SegmentCode:
         native: the calls of native code among them.
     """
 
-    __slots__ = ("_calls", "_condition", "_lives", "_runs", "_seconds", "best", "loop", "native", "plain", "waiting")
+    __slots__ = (
+        "_calls", "_condition", "_lives", "_runs", "_seconds", "best", "joined", "loop", "native", "plain", "waiting",
+    )  # fmt: skip
 
-    def __init__(self, plain: Calls, lives: Callable[[], dict[int, Any]], condition: Any = None) -> None:
-        self.plain = self.best = plain
-        self._calls = tuple(plain.calls)  # Ctrl-C replaces one in the list until it is handled
+    def __init__(
+        self, plain: Calls, joined: Calls, lives: Callable[[], dict[int, Any]], condition: Any = None
+    ) -> None:
+        self.plain, self.joined = plain, joined
+        self.best = joined
+        self._calls = tuple(joined.calls)  # Ctrl-C replaces one in the list until it is handled
         self._lives, self._runs, self._condition, self._seconds = lives, 0, condition, 0.0
         self.loop: NativeLoop | None = None
         self.waiting = True
@@ -114,8 +120,8 @@ class SegmentCode:
     def build(self) -> None:
         """Compile it and use it from the next run on."""
         try:
-            plain = self.plain._replace(calls=list(self._calls))
-            self.best, self.native, self.loop = with_native(plain, self._lives(), self._condition)
+            joined = self.joined._replace(calls=list(self._calls))
+            self.best, self.native, self.loop = with_native(joined, self._lives(), self._condition)
         except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
                 "Native code cannot be kept or cannot be loaded.", received=str(error),
@@ -145,7 +151,7 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
     paths: dict[str, Path] = {}
     for texts in _files([*(f.text for f in functions), *([loop.text] if loop else [])]):
         paths.update(dict.fromkeys(texts, library(HEAD + "".join(texts))))
-    units = _units(plain.ops, groups)
+    units = _units(plain.units, groups)
     whole: list[Any] = []
     ops: list[Any] = []
     of: list[Any] = []
@@ -197,13 +203,13 @@ def _groups(statements: Sequence[Statement], ops: list[Any]) -> list[list[Statem
     return groups
 
 
-def _units(ops: list[Any], groups: Sequence[Sequence[Any]]) -> list[Any]:
-    """For each call its operator, or the first of the operators that a native call joins with it."""
+def _units(before: list[Any], groups: Sequence[Sequence[Any]]) -> list[Any]:
+    """For each call its unit before, or the first of the units that a native call joins with it."""
     units: list[Any] = []
     joined = {i for group in groups for i in range(group[0].call + 1, group[-1].call + 1)}
-    for i, op in enumerate(ops):
-        same = i > 0 and (op is ops[i - 1] or i in joined)
-        units.append(units[-1] if same else op)
+    for i, unit in enumerate(before):
+        same = i > 0 and (unit is before[i - 1] or i in joined)
+        units.append(units[-1] if same else unit)
     return units
 
 

@@ -12,6 +12,7 @@ from fluidnb import memory
 from fluidnb.memory.arena import fullest, place
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.kernel_errors import failed
+from fluidnb.runtime.replay.joined_calls import extend, groups_of
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, root
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -32,16 +33,19 @@ class Life(NamedTuple):
 
 def placed(
     calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope
-) -> tuple[list[Any], Callable[[], dict[int, Life]]]:
+) -> tuple[list[Any], Callable[[], dict[int, Life]], list[list[int]]]:
     """The calls of a segment with their buffers in the arena of its block.
 
     Returns:
-        The calls; a function that gives the buffers: identity of each array of the calls in the arena -> its buffer.
+        The calls; a function that gives the buffers: identity of each array of the calls in the arena -> its buffer;
+        and the numbers of calls that may be made as one.
     """
     buffers, kind = bound.buffers, bound.kind
     # a variable that no call has written has memory on a device too
     lives = {} if kind is np.ndarray else dict.fromkeys(buffers, (0, len(calls)))
     lives.update(_lives(calls, bound))
+    groups = groups_of(calls, lives) if kind is np.ndarray else []
+    extend(lives, calls, groups)
     rows = [(first, last, buffers[k][1], k) for k, (first, last) in lives.items()]
     offsets, size = place(rows)
     arena = bound.arenas.get(block)
@@ -61,7 +65,7 @@ def placed(
         if type(variable.value) is LoDTensor and isinstance(variable.value.array, kind):
             variable.value.array = mover(variable.value.array)
     bound.buffers = {}
-    return moved, partial(mover.lives, lives, buffers)
+    return moved, partial(mover.lives, lives, buffers), groups
 
 
 def no_lives() -> dict[int, Life]:

@@ -16,6 +16,7 @@ from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.native.segment_code import Calls, NativeCall, SegmentCode
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
 from fluidnb.runtime.replay.buffer_placement import Life, no_lives, placed
+from fluidnb.runtime.replay.joined_calls import joined
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext, Joined
@@ -71,13 +72,15 @@ class Segment:
         run.at = -1
         try:
             calls = self._bind(before)
-            lives = no_lives
+            lives: Callable[[], dict[int, Life]] = no_lives
+            groups: list[list[int]] = []
             if self.bound.buffers:
-                calls, lives = placed(calls, self.ops, self.bound, self.block.index, self.scope)
+                calls, lives, groups = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
             if self.bound.place_kind == "cpu":
                 condition = None if self.guard else self.condition
-                self.code = SegmentCode(Calls(self.calls, self.ops, self.ops), lives, condition)
+                plain = Calls(self.calls, self.ops, self.ops)
+                self.code = SegmentCode(plain, joined(plain, calls, groups), lives, condition)
                 if not self.bound.lowered.check_nan:
                     self.code.first()
                 self.run = flat(self.code, self.bound, self.scope)
@@ -152,8 +155,10 @@ def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., 
 
     def replay(at: int = 0) -> None:
         begun = 0.0
-        if off or at or observers or values["native"] == "off":
+        if off or at or observers:
             calls, ops, units = plain
+        elif values["native"] == "off":
+            calls, ops, units = code.joined
         else:
             if code.waiting:
                 code.first()

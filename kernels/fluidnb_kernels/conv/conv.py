@@ -8,16 +8,18 @@ convolution's images.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, op, second_grad
+from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, second_grad
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.conv import device_products, host_products
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of, transposed_axes, transposed_infer
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.onednn import library as onednn
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first, split_shape, steps_in
 
 #: Emits a product of a convolution: ``product(one, other, out)``.
@@ -85,9 +87,9 @@ def _writing(b: Binder, slot: str) -> Iterator[Array]:
         verbs.copy(b, out, first, of=lambda v: np.moveaxis(v, 1, -1))
 
 
-def _products(b: Binder, transposed: bool) -> tuple[Product, Product, Product]:
+def _products(b: Binder, transposed: bool, host: Any) -> tuple[Product, Product, Product]:
     """Products of images with the filter, of a gradient with the filter, and of images with a gradient."""
-    on: Any = device_products if b.on_cuda else host_products
+    on: Any = device_products if b.on_cuda else host
     axes = (transposed_axes if transposed else conv_axes)(
         b, split_shape(b["Input"].shape, layout_of(b))[2], b["Filter"].shape[2:]
     )
@@ -146,10 +148,10 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
             sum=6**rank,
         ),
     )  # fmt: skip
-    def conv(b: Binder) -> None:
+    def conv(b: Binder, host: Any = host_products) -> None:
         x = _read(b, "Input")
         with _writing(b, "Output") as out:
-            _products(b, transposed)[0](x, b["Filter"], out)
+            _products(b, transposed, host)[0](x, b["Filter"], out)
 
     second = second_grad(
         type + "_grad_grad", {"Input": "Input", "Filter": "Filter", "grad_out": "Output@GRAD"},
@@ -158,9 +160,9 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
     )  # fmt: skip
 
     @grad_op(type + "_grad", grad=second, cuda=FLOATS)
-    def conv_grad(b: Binder) -> None:
+    def conv_grad(b: Binder, host: Any = host_products) -> None:
         """dInput = dOutput with Filter by the other kind of convolution; dFilter = Input · dOutput over all windows."""
-        _, image_gradient, filter_gradient = _products(b, transposed)
+        _, image_gradient, filter_gradient = _products(b, transposed, host)
         x, g = _read(b, "Input"), _read(b, "Output@GRAD")
         if b.wants("Filter@GRAD"):
             filter_gradient(x, g, b["Filter@GRAD"])
@@ -171,9 +173,9 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
     like = aliases({"grad_out@GRAD": "grad_out", "Input@GRAD": "Input", "Filter@GRAD": "Filter"})
 
     @grad_op(type + "_grad_grad", infer=like, dtype_slot="Input", cuda=FLOATS)
-    def conv_grad_grad(b: Binder) -> None:
+    def conv_grad_grad(b: Binder, host: Any = host_products) -> None:
         """d(dOutput) = ddInput with Filter + Input with ddFilter; dInput is of ddFilter, and dFilter of ddInput."""
-        forward, image_gradient, filter_gradient = _products(b, transposed)
+        forward, image_gradient, filter_gradient = _products(b, transposed, host)
         x, g, ddx = (_read(b, slot) for slot in ("Input", "grad_out", "grad_input@GRAD"))
         w, ddw = b["Filter"], b["grad_filter@GRAD"]
         if b.wants("grad_out@GRAD"):
@@ -184,6 +186,13 @@ def _define(type: str, transposed: bool, rank: int, layout: str, special: str) -
                 _sum_of(b, image_gradient, [(g, ddw)], dx)
         if b.wants("Filter@GRAD"):
             _sum_of(b, filter_gradient, [(ddx, g)], b["Filter@GRAD"])
+
+    if onednn.path() is not None:
+        from fluidnb_kernels.onednn import convolution
+
+        kernels: dict[str, Any] = {type: conv, type + "_grad": conv_grad, type + "_grad_grad": conv_grad_grad}
+        for name, function in kernels.items():
+            kernel(name, dtypes=["float32"], library="MKLDNN")(partial(function, host=convolution))
 
 
 for _type, _row in ROWS.items():

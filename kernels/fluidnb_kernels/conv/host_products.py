@@ -133,14 +133,14 @@ class Unrolled:
         """An image in the order of columns: itself, or a workspace (into which it is copied)."""
         if (np.moveaxis(y, 0, -1) if self.inner else y).flags.c_contiguous:
             return y
-        whole = image(self.b, y.shape, y.dtype, self.inner)
+        whole = image(self.b, y.shape, y.dtype, 0 if self.inner else None)
         if copied:
             self.b(np.copyto, whole, y)
         return whole
 
     def padded(self, x: Array) -> Array:
         """Images with their padding, dense where columns are views of them."""
-        whole, inside = padded(self.b, x, self.axes, 0, self.inner)
+        whole, inside = padded(self.b, x, self.axes, 0, 0 if self.inner else None)
         if inside is not None:
             self.b(np.copyto, inside, x)
             return whole
@@ -203,7 +203,7 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
     if part.is_image:
         total, inside = part.dense(dx, False), None
     else:
-        total, inside = padded(b, dx, axes, None, part.inner)
+        total, inside = padded(b, dx, axes, None, 0 if part.inner else None)
         b(np.copyto, total, b.const(0, dx.dtype))
     for images, rows in part.chunks():
         slope = part.matrix(slopes, images, rows)
@@ -248,7 +248,7 @@ def _row_by_row(b: Binder, part: Unrolled, g: Array, w: Array, dx: Array) -> Non
     weights = b.tmp((groups, rows.window, filters, channels, *part.window[1:]), w.dtype)
     b(np.copyto, weights, np.moveaxis(w.reshape(groups, filters, channels, *part.window), 3, 1)[:, ::-1])
     around = (Axis(rows.size, 1, 1, 1, 0, rows.size), *others)
-    total, inside = padded(b, dx, around, None, True)
+    total, inside = padded(b, dx, around, None, 0)
     b(np.copyto, total, b.const(0, dx.dtype))
     sums = b.tmp((part.c, *part.window[1:], *part.out[1:], part.n), dx.dtype)
     matrix = sums.reshape(groups, channels * prod(part.window[1:]), -1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.pool.rules import Bins, adaptive_bins, clipped_bins, divisors, lowest, pool_axes, shares_out
-from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
+from fluidnb_kernels.sliding import Axis, image, innermost, padded
 
 
 def in_turn(axes: Sequence[Axis]) -> bool:
@@ -31,7 +31,7 @@ def axes_and_bins(b: Binder, x: Array, largest: bool) -> tuple[Sequence[Axis], l
 
 def emit_pool(b: Binder, x: Array, out: Array, axes: Sequence[Axis], largest: bool) -> None:
     """Emit a pooling, axis after axis."""
-    inner, combine = batch_inner(x), np.maximum if largest else np.add
+    inner, combine = innermost(x), np.maximum if largest else np.add
     whole, inside = padded(b, x, axes, lowest(x.dtype) if largest else 0, inner)
     if inside is not None:
         b(np.copyto, inside, x)
@@ -66,7 +66,7 @@ def _taps(whole: Array, axes: Sequence[Axis]) -> Iterator[Array]:
 
 def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: Sequence[Axis], largest: bool) -> None:
     """Emit the gradient of a pooling; the first of several largest elements takes it all."""
-    inner = batch_inner(x)
+    inner = innermost(x)
     total, inside = padded(b, dx, axes, None, inner)
     apart = all(a.stride >= a.window for a in axes)  # each element is in one window at most
     if not (apart and all(a.stride == a.window and a.reach == a.out * a.stride for a in axes)):
@@ -85,7 +85,7 @@ def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: S
 
 def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) -> None:
     """Emit for each window the element of y at the first maximum of x."""
-    inner = batch_inner(x)
+    inner = innermost(x)
     (xs, room), (ys, other) = padded(b, x, axes, lowest(x.dtype), inner), padded(b, y, axes, 0, inner)
     for target, given in ((room, x), (other, y)):
         if target is not None:
@@ -101,7 +101,7 @@ def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) 
             b(np.copyto, out, value)
 
 
-def _mean_shares(b: Binder, g: Array, axes: Sequence[Axis], inner: bool) -> Iterator[Any]:
+def _mean_shares(b: Binder, g: Array, axes: Sequence[Axis], inner: int | None) -> Iterator[Any]:
     """For each element of a window, what emits its share of the gradient into an array."""
     share = image(b, g.shape, g.dtype, inner)
     parts = np.float32(1) / divisors(b, axes, np.float32)  # of this precision in Paddle, whatever the dtype of g
@@ -111,7 +111,7 @@ def _mean_shares(b: Binder, g: Array, axes: Sequence[Axis], inner: bool) -> Iter
         yield lambda target: b(np.copyto, target, share)
 
 
-def _first_shares(b: Binder, x: Array, out: Array, g: Array, axes: Sequence[Axis], inner: bool) -> Iterator[Any]:
+def _first_shares(b: Binder, x: Array, out: Array, g: Array, axes: Sequence[Axis], inner: int | None) -> Iterator[Any]:
     """The same for the largest element: an element takes the gradient that no element before it has taken."""
     whole, inside = padded(b, x, axes, lowest(x.dtype), inner)
     if inside is not None:
@@ -141,14 +141,18 @@ def _first_shares(b: Binder, x: Array, out: Array, g: Array, axes: Sequence[Axis
 def takes_all(x: Array, bins: Sequence[Bins]) -> bool:
     """Whether the mean of each whole image is a product of matrices: five times as fast as numpy's sums."""
     whole = [(one.starts, one.ends) for one in bins] == [((0,), (size,)) for size in x.shape[2:]]
-    return whole and x.dtype.char in "fd" and x.size > 0 and (x.flags.c_contiguous or batch_inner(x))
+    return whole and x.dtype.char in "fd" and x.size > 0 and (x.flags.c_contiguous or innermost(x) is not None)
 
 
 def emit_mean(b: Binder, x: Array, out: Array) -> None:
     """Emit the mean of each whole image."""
     n, c, *sizes = x.shape
-    size = prod(sizes)
-    if batch_inner(x):
+    size, inner = prod(sizes), innermost(x)
+    if inner == 1:
+        sums, ones = b.tmp((n, 1, c), x.dtype), np.ones((1, size), x.dtype)
+        b(np.matmul, ones, np.moveaxis(x, 1, -1).reshape(n, size, c), out=sums)
+        sums = sums.reshape(n, c, *[1] * len(sizes))
+    elif inner == 0:
         sums, ones = b.tmp((c, 1, n), x.dtype), np.ones((1, size), x.dtype)
         b(np.matmul, ones, np.moveaxis(x, 0, -1).reshape(c, size, n), out=sums)
         sums = np.moveaxis(sums, -1, 0)[(..., *[None] * (len(sizes) - 1))]

@@ -9,6 +9,7 @@ from fluidnb.op import Array, Attr, Binder, Context, aliases, default_grad, grad
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.onednn import library as onednn
 from fluidnb_kernels.pool import emit
 from fluidnb_kernels.pool.emit import emit_pool, emit_pool_grad
 from fluidnb_kernels.pool.launch import ADD, ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared, taken
@@ -100,6 +101,19 @@ def _define(type: str, rank: int, layout: str) -> None:
         if largest:
             return b(emit.pool_bins_taken, x, ddx, out, bins) if bins else emit.emit_taken(b, x, ddx, out, axes)
         return b(emit.pool_bins, ddx, out, bins, False) if bins else emit.emit_pool(b, ddx, out, axes, False)
+
+    if onednn.path() is not None:
+        from fluidnb_kernels.onednn import pooling
+
+        @kernel(type, dtypes=["float32"], library="MKLDNN")
+        def pool_by_onednn(b: Binder) -> None:
+            layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
+            x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
+            axes = pool_axes(b, x.shape[2:])
+            inside = all(a.low == 0 and a.reach == a.size for a in axes)  # windows that are part of the image
+            simple = not shares_out(b) and (largest or b.attr("exclusive", True) or inside)
+            if not simple or not pooling.pool(b, x, out, axes, largest):
+                pool(b)
 
     _define_on_cuda(type)
 

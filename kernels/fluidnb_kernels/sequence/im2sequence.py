@@ -144,7 +144,7 @@ def im2sequence(b: Binder) -> None:
         name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
         return by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))
     x = b["X"]
-    whole, inside = padded(b, x, _widest(b, *x.shape[2:]), 0, False)
+    whole, inside = padded(b, x, _widest(b, *x.shape[2:]), 0, None)
     if inside is not None:
         b(np.copyto, inside, x)
     b(copy_all, _each(b, b["Out"], whole))
@@ -161,7 +161,7 @@ def im2sequence_grad(b: Binder) -> None:
         numbers = numbers_of(_windows(b, *dx.shape[2:]))[6:]
         name = f"rows_as_windows<{ctype(dx.dtype)}>"
         return each(b, CUDA, name, dx.size, g, b.table(table), dx, *numbers, np.int64(dx.shape[1]))
-    whole, inside = padded(b, dx, _widest(b, *dx.shape[2:]), None, False)
+    whole, inside = padded(b, dx, _widest(b, *dx.shape[2:]), None, None)
     zeros(b, whole)
     b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
     if inside is not None:

@@ -71,7 +71,7 @@ def unfold(b: Binder) -> None:
     axes = _axes(b, x.shape[2:])
     if b.on_cuda:
         return to_columns(b, x, b["Y"], axes)
-    whole, inside = padded(b, x, axes, 0, False)
+    whole, inside = padded(b, x, axes, 0, None)
     if inside is not None:
         b(np.copyto, inside, x)
     columns = writing(b, b["Y"], b["Y"].shape)
@@ -87,7 +87,7 @@ def unfold_grad(b: Binder) -> None:
     axes = _axes(b, dx.shape[2:])
     if b.on_cuda:
         return to_images(b, g, dx, axes)
-    whole, inside = padded(b, dx, axes, None, False)
+    whole, inside = padded(b, dx, axes, None, None)
     zeros(b, whole)
     for source, target in _pairs(b, reading(b, g, (g.size,)), whole, axes):
         b(np.add, target, source, out=target)

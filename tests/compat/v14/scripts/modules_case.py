@@ -66,7 +66,7 @@ class TestModules(unittest.TestCase):
         for name in "Tensor LoDTensor CPUPlace CUDAPlace CUDAPinnedPlace Scope ParamAttr DataFeeder Executor".split():
             self.assertTrue(callable(getattr(fluid, name)), name)
         self.assertIs(core._Scope, core.Scope)
-        self.assertFalse(core.is_compiled_with_mkldnn() or core.is_compiled_with_dist())
+        self.assertFalse(core.is_compiled_with_ngraph() or core.is_compiled_with_dist())
         core.print_mem_usage()
         fluid.install_check.run_check()
 

@@ -1,0 +1,113 @@
+"""Calls that take in those that follow them: a library's product, with what is computed of it element by element.
+
+A joined call stands where the last of its calls was; the others become calls of nothing, so that places in the list
+stay what they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from fluidnb.op.binder import Call
+from fluidnb.runtime.native.segment_code import Calls
+from fluidnb.runtime.replay.replay_memory import root
+
+Array = Any
+#: Calls after a product among which those are searched that it can take in.
+_REACH = 64
+
+
+class Joining(Protocol):
+    """A callable that can take in calls; it has ``takes_in``."""
+
+    #: The position of the argument that it writes.
+    target: int
+
+    def takes_in(self, array: Array, call: Call) -> Array | None:
+        """The array that a call writes, if this callable can make it of ``array``, its result until then; else None."""
+
+    def joined(self, args: Sequence[Array], calls: Sequence[Call]) -> tuple[Any, tuple[Any, ...]] | None:
+        """One call in place of this one and of calls that it takes in; None where that cannot be."""
+
+
+def groups_of(calls: Sequence[Call], lives: dict[int, tuple[int, int]]) -> list[list[int]]:
+    """The numbers of calls that can be one: each time a product and what it takes in.
+
+    Args:
+        lives: identity of the owner of a buffer in the arena -> the first and the last call that touches it.
+    """
+    groups: list[list[int]] = []
+    taken: set[int] = set()
+    for first, call in enumerate(calls):
+        if hasattr(call[0], "takes_in"):
+            group = _group(calls, first, lives, taken)
+            if len(group) > 1:
+                groups.append(group)
+                taken.update(group)
+    return groups
+
+
+def _group(calls: Sequence[Call], first: int, lives: dict[int, tuple[int, int]], taken: set[int]) -> list[int]:
+    """A product and the calls that it can take in: nothing between them may touch what they read or write."""
+    product, args, _ = calls[first]
+    array, group, used = args[product.target], [first], _owners(calls[first])
+    for k in range(first + 1, min(first + _REACH, len(calls))):
+        touched, own = _owners(calls[k]), id(root(array))
+        if own not in touched:
+            if touched & used or not touched:  # a call without arrays may do anything
+                break
+            continue
+        result = None if k in taken else product.takes_in(array, calls[k])
+        if result is None:
+            break
+        if id(root(result)) != own and (own not in lives or lives[own][1] != k):  # somebody reads it later
+            break
+        group.append(k)
+        used |= touched
+        array = result
+    return group
+
+
+def extend(lives: dict[int, tuple[int, int]], calls: Sequence[Call], groups: Sequence[Sequence[int]]) -> None:
+    """Let the buffers of each group live as long as the group, so that its calls may be one or many."""
+    for group in groups:
+        for owner in set().union(*(_owners(calls[k]) for k in group)) & lives.keys():
+            first, last = lives[owner]
+            lives[owner] = min(first, group[0]), max(last, group[-1])
+
+
+def joined(plain: Calls, calls: Sequence[Call], groups: Sequence[Sequence[int]]) -> Calls:
+    """The calls of a segment with one in place of each group."""
+    if not groups:
+        return plain
+    new, ops, units = list(plain.calls), list(plain.ops), list(plain.units)
+    together: set[int] = set()
+    for group in groups:
+        first, last = group[0], group[-1]
+        one = calls[first][0].joined(calls[first][1], [calls[k] for k in group[1:]])
+        if one is not None:
+            for k in group:
+                new[k] = nothing, ()
+            new[last], ops[last] = one, ops[first]
+            together.update(range(first + 1, last + 1))
+    for k in sorted(together):
+        units[k] = units[k - 1]
+    return Calls(new, ops, units)
+
+
+def nothing() -> None:
+    """A call whose work another one does."""
+
+
+def _owners(call: Call) -> set[int]:
+    """The identities of the owners of all arrays of a call."""
+    return {id(root(array)) for array in _arrays([getattr(call[0], "__self__", None), call[1], *call[2].values()])}
+
+
+def _arrays(x: Any) -> Iterator[Array]:
+    if isinstance(x, np.ndarray):
+        yield x
+    elif type(x) in (tuple, list):
+        for y in x:
+            yield from _arrays(y)

@@ -1,0 +1,1 @@
+"""Convolutions by oneDNN, a library for processors, where it is installed: library MKLDNN of Fluid."""

@@ -1,0 +1,104 @@
+"""``python -m tests.benchmarks.inference [resnet18 ...] [--batches 1,8]``: exported models beside Paddle Inference.
+
+The models are those of paddle.vision, with images of 224 x 224 and one thread. Who runs them takes turns, and the least
+CPU time of each counts. Paddle Inference computes with oneDNN; fluidnb with numpy, and with FLAGS_use_mkldnn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fluidnb as fluid
+from fluidnb.runtime import wait_for_native_code
+from tests.paddle import harness
+
+MODELS = (
+    "resnet18", "resnet50", "resnext50_32x4d", "wide_resnet50_2", "vgg11", "alexnet", "squeezenet1_1", "mobilenet_v1",
+    "mobilenet_v2", "mobilenet_v3_small", "mobilenet_v3_large", "densenet121", "googlenet", "inception_v3",
+    "shufflenet_v2_x1_0", "shufflenet_v2_x0_5",
+)  # fmt: skip
+#: Runs in a turn.
+TIMES = 3
+#: Runs before the first turn: what is compiled in the background is in use afterwards.
+_BEFORE = 17
+
+
+def _contestant(folder: Path, name: str, images: Any, onednn: bool) -> Callable[[], float]:
+    """A function that runs a model some times and gives the least milliseconds, after a check of its results."""
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    with fluid.scope_guard(scope):
+        program, feeds, fetches = fluid.io.load_inference_model(
+            str(folder), exe, model_filename=f"{name}.pdmodel", params_filename=f"{name}.pdiparams"
+        )
+
+    def once() -> Any:
+        return exe.run(program, feed={feeds[0]: images}, fetch_list=fetches, scope=scope)[0]
+
+    def turn() -> float:
+        fluid.set_flags({"FLAGS_use_mkldnn": onednn})
+        least = float("inf")
+        for _ in range(TIMES):
+            start = time.process_time()
+            once()
+            least = min(least, time.process_time() - start)
+        return least * 1e3
+
+    fluid.set_flags({"FLAGS_use_mkldnn": onednn})
+    expected = np.load(folder / f"{name}.{len(images)}.npy")
+    np.testing.assert_allclose(once(), expected, rtol=1e-3, atol=1e-4 * float(np.abs(expected).max()))
+    for _ in range(_BEFORE):
+        once()
+    wait_for_native_code()
+    return turn
+
+
+def measure(folder: Path, name: str, batch: int, rounds: int) -> dict[str, float]:
+    """The milliseconds of a run, by who runs the model."""
+    images = np.random.RandomState(0).rand(batch, 3, 224, 224).astype("float32")
+
+    def paddle() -> float:
+        return float(harness.in_paddle("paddle_vision_time", folder, name, batch, TIMES))
+
+    best = {"Paddle": paddle()}  # which exports the model
+    contestants = {
+        "Paddle": paddle, "numpy": _contestant(folder, name, images, False),
+        "oneDNN": _contestant(folder, name, images, True),
+    }  # fmt: skip
+    for _ in range(rounds):
+        for label, turn in contestants.items():
+            best[label] = min(best.get(label, float("inf")), turn())
+    return best
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure models, and print a table with the geometric means."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.inference")
+    parser.add_argument("models", nargs="*", metavar="MODEL", default=list(MODELS), help=f"of {', '.join(MODELS)}")
+    parser.add_argument("--batches", default="1,8", help="sizes of a batch (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=4, help="how many turns each has (%(default)s)")
+    options = parser.parse_args(argv)
+    fluid.set_flags({"FLAGS_num_threads": 1})
+    print(f"{'model':20}{'batch':>6}{'Paddle ms':>11}{'numpy':>8}{'oneDNN':>8}   times Paddle's")
+    with tempfile.TemporaryDirectory() as folder:
+        for batch in map(int, options.batches.split(",")):
+            rows = []
+            for name in options.models:
+                found = measure(Path(folder), name, batch, options.rounds)
+                rows.append([found[label] / found["Paddle"] for label in ("numpy", "oneDNN")])
+                print(f"{name:20}{batch:6}{found['Paddle']:11.1f}{rows[-1][0]:8.2f}{rows[-1][1]:8.2f}", flush=True)
+            means = [prod(column) ** (1 / len(rows)) for column in zip(*rows, strict=True)]
+            print(f"{'geometric mean':20}{batch:6}{'':11}{means[0]:8.2f}{means[1]:8.2f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""A convolution takes in what is computed of its result element by element; whoever looks sees each operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.errors import EnforceNotMet
+from fluidnb.runtime.replay.joined_calls import nothing
+from tests.onednn.test_convolution import agree, by_both, small
+
+
+def joined(exe: fluid.Executor) -> list[str]:
+    """The types of the operators that are left to calls of their own."""
+    hot: Any = exe._hot
+    calls, ops, _ = hot.root.code.joined
+    left = [op.desc.optype for (function, _), op in zip(calls, ops, strict=True) if function is not nothing]
+    return list(dict.fromkeys(left))
+
+
+def run(fetches: list[Any], feed: dict[str, Any]) -> tuple[fluid.Executor, list[Any]]:
+    """Two runs: the executor and the results of the second."""
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    return exe, [exe.run(feed=feed, fetch_list=fetches) for _ in range(2)][1]
+
+
+def test_bias_and_activation_are_steps() -> None:
+    out = layers.pool2d(layers.conv2d(layers.data("x", [8, 9, 9]), 16, 3, act="relu6"), 2)
+    exe, _ = run([out], {"x": small(2, 8, 9, 9)})
+    assert joined(exe) == ["conv2d", "pool2d"]
+    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+
+
+def test_a_block_of_a_residual_network() -> None:
+    x = layers.data("x", [8, 9, 9])
+    main = layers.batch_norm(layers.conv2d(x, 8, 3, padding=1, bias_attr=False), act="relu", is_test=True)
+    main = layers.batch_norm(layers.conv2d(main, 8, 3, padding=1, bias_attr=False), is_test=True)
+    short = layers.batch_norm(layers.conv2d(x, 8, 1, bias_attr=False), is_test=True)
+    out = layers.pool2d(layers.elementwise_add(main, short, act="relu"), 3)
+    exe, _ = run([out], {"x": small(2, 8, 9, 9)})
+    assert not {"elementwise_add", "relu"} & set(joined(exe))
+    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+
+
+def test_what_is_fetched_or_read_later_is_kept() -> None:
+    middle = layers.conv2d(layers.data("x", [8, 9, 9]), 8, 3, bias_attr=False)
+    out = layers.relu(middle)
+    exe, (_, values) = run([out, middle], {"x": small(2, 8, 9, 9)})
+    assert values.min() < 0
+    again = layers.elementwise_add(layers.scale(out, 2.0), middle)
+    agree(*by_both([out, middle, again], {"x": small(2, 8, 9, 9)}))
+
+
+def test_the_debugger_and_a_profile_see_each_operator(capsys: pytest.CaptureFixture[str]) -> None:
+    x = layers.data("x", [8, 9, 9])
+    hidden = layers.conv2d(x, 8, 3, bias_attr=False)
+    out = layers.relu(layers.scale(hidden, 3.0))
+    exe, (plain,) = run([out], {"x": small(2, 8, 9, 9)})
+    stepped = exe.interpret(feed={"x": small(2, 8, 9, 9)}, fetch_list=[out])
+    stepped.step()
+    assert stepped.value(hidden.name).array.min() < 0
+    np.testing.assert_allclose(stepped.run().fetch()[0], plain, rtol=1e-5, atol=1e-6)
+    with fluid.profiler.profiler("CPU"):
+        (watched,) = exe.run(feed={"x": small(2, 8, 9, 9)}, fetch_list=[out])
+    np.testing.assert_allclose(watched, plain, rtol=1e-5, atol=1e-6)
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("conv2d", "scale", "relu"))
+
+
+def test_the_check_for_nan_names_the_operator() -> None:
+    hidden = layers.conv2d(layers.data("x", [1, 5, 5]), 4, 3, bias_attr=False)
+    out = layers.relu(layers.elementwise_div(hidden, layers.fill_constant([4], "float32", 0.0), axis=1))
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    with pytest.raises(EnforceNotMet, match="elementwise_div"):
+        exe.run(feed={"x": small(1, 1, 5, 5)}, fetch_list=[out])
+
+
+@pytest.mark.parametrize("native", ["off", "require"])
+def test_beside_native_code(native: str) -> None:
+    fluid.set_flags({"FLAGS_native": native})
+    hidden = layers.conv2d(layers.data("x", [8, 9, 9]), 8, 3, act="relu")
+    out = layers.elementwise_mul(layers.sigmoid(hidden), layers.tanh(hidden))
+    fluid.Executor().run(fluid.default_startup_program())
+    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+
+
+_STEPS = ("relu", "relu6", "scale", "bias", "bn", "add", "mul", "conv", "other", "pool", "sub", "max", "same")
+
+
+@given(st.lists(st.tuples(st.sampled_from(_STEPS), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_random_networks(steps: list[tuple[str, int, int]]) -> None:
+    with fluid.fresh():
+        fluid.default_startup_program().random_seed = 2
+        x = layers.data("x", [4, 6, 6])
+        values = [layers.conv2d(x, 4, 3, padding=1, bias_attr=False), x]
+        for kind, i, j in steps:
+            a, b = values[i % len(values)], values[j % len(values)]
+            values.insert(0, _applied(kind, a, b))
+        del values[6:]
+        out = layers.reduce_sum(layers.concat([layers.tanh(v) for v in values], axis=1), dim=[2, 3])
+        fluid.Executor().run(fluid.default_startup_program())
+        agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
+
+
+def _applied(kind: str, a: Any, b: Any) -> Any:
+    if kind == "conv":
+        return layers.conv2d(a, 4, 3, padding=1, bias_attr=False)
+    if kind == "other":
+        return layers.conv2d(layers.elementwise_add(a, b), 4, 1)
+    if kind == "pool":
+        return layers.pool2d(a, 3, pool_padding=1, pool_type="avg")
+    if kind == "bn":
+        return layers.batch_norm(a, is_test=True)
+    if kind == "bias":
+        return layers.elementwise_add(a, layers.fill_constant([4], "float32", 0.5), axis=1)
+    if kind == "scale":
+        return layers.scale(a, -0.5, bias=0.25)
+    if kind == "same":
+        return layers.elementwise_add(a, a)
+    two = {"add": layers.elementwise_add, "mul": layers.elementwise_mul, "sub": layers.elementwise_sub}
+    if kind in two or kind == "max":
+        return two.get(kind, layers.elementwise_max)(a, b)
+    return layers.relu6(a) if kind == "relu6" else layers.relu(a)
