@@ -335,6 +335,22 @@ def test_deleted_cells_go(session: Session) -> None:
     assert session.ops() == []
 
 
+@pytest.mark.parametrize("again", ["", "two"])
+def test_a_deletion_that_was_interrupted_waits_for_the_next_cell(session: Session, again: str) -> None:
+    session.names["interrupt"] = False
+    session.run("%%fluid\nx = layers.data('x', shape=[4])", "one")
+    session.run("%%fluid\nx = layers.relu(x)", "two")
+    session.run("%%fluid\nif interrupt: raise KeyboardInterrupt\ny = layers.tanh(x)", "three")
+    session.names["interrupt"] = True
+    with pytest.raises(KeyboardInterrupt):
+        session.bench.follow("three", ["two"])
+    assert session.ops() == ["relu", "tanh"]
+    session.names["interrupt"] = False
+    removed = session.bench.follow(again or "three", []).removed  # a cell that runs is not deleted
+    assert (removed, session.ops()) == (([], ["relu", "tanh"]) if again else (["In[3]"], ["tanh"]))
+    assert session.bench.follow("three", []).removed == []
+
+
 def test_without_id_and_name_a_cell_appends(session: Session) -> None:
     session.run("%%fluid data\nx = layers.data('x', shape=[4])")
     shown = session.run("%%fluid\nlayers.relu(x)")

@@ -62,6 +62,7 @@ class Workbench:
         self._failed: Group | None = None
         self._tried: dict[Hashable, Any] = {}
         self._first_runs: dict[Hashable, int] = {}  # so that a part that failed gets its position among others again
+        self._deleted: set[str | None] = set()  # ids of the cells that are to be removed from the program
         self._restored: set[tuple[Hashable, str | None]] = set()  # keys and ids of the cells that `undo` restored
 
     # Programs.
@@ -193,8 +194,11 @@ class Workbench:
 
     def follow(self, cell_id: str | None, deleted: Iterable[str]) -> Report:
         """Follow the notebook: remove cells that were deleted, move those that were moved."""
-        gone = {*deleted, *self.notebook.update(cell_id)}
-        return self._drop([p for p in self.cells if p.cell.cell_id in gone])
+        self._deleted |= {*deleted, *self.notebook.update(cell_id)}
+        self._deleted -= {cell_id, *self.notebook.positions}  # a deleted cell may come back
+        report = self._drop([p for p in self.cells if p.cell.cell_id in self._deleted])
+        self._deleted.clear()  # after an interrupt they wait for the next cell: the front end names each once
+        return report
 
     @property
     def ghosts(self) -> list[Placed]:
