@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -169,6 +172,27 @@ def test_threads_compute_side_by_side() -> None:
     for thread in threads:
         thread.join()
     assert not problems
+
+
+_FORK = """
+import os, signal, numpy as np, fluidnb as fluid
+out = fluid.layers.pool2d(fluid.layers.conv2d(fluid.layers.data("x", [16, 32, 32]), 32, 3, act="relu"), 3)
+exe, x = fluid.Executor(), np.ones((4, 16, 32, 32), "float32")
+exe.run(fluid.default_startup_program())
+run = lambda: exe.run(feed={"x": x}, fetch_list=[out])[0]
+before = [run() for _ in range(2)][1]
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    os._exit(0 if np.allclose(run(), before, rtol=1e-5) else 1)
+print(os.waitpid(child, 0)[1], np.array_equal(run(), before))
+"""
+
+
+def test_a_forked_process_computes_too() -> None:
+    env = {**os.environ, "OMP_NUM_THREADS": "2", "FLAGS_use_mkldnn": "1"}
+    done = subprocess.run([sys.executable, "-c", _FORK], env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("0 True\n", 0), done.stderr
 
 
 def test_nan_and_infinity_pass_through() -> None:

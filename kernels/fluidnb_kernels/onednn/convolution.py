@@ -1,7 +1,6 @@
 """The products of convolutions by oneDNN, which wants filters in a special order."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -25,6 +24,7 @@ from fluidnb_kernels.onednn.library import (
     Primitive,
     Step,
     address,
+    cached,
     operand_of,
 )
 from fluidnb_kernels.onednn.steps import step_of
@@ -49,7 +49,7 @@ class Product(NamedTuple):
     conversion: Conversion | None
 
 
-@lru_cache(512)
+@cached
 def _product(
     kind: str, images: Shape, windows: Shape, filters: Shape, axes: tuple[Axis, ...], steps: tuple[Step, ...] = ()
 ) -> Product | None:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import site
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import command
 from fluidnb.memory import flags
 from fluidnb.op import Array
+from fluidnb.op.define import registry
 
 #: Arguments of a primitive, as in ``dnnl_types.h``.
 SOURCE, TARGET, WEIGHTS, SOURCE_GRADIENT, TARGET_GRADIENT, WEIGHTS_GRADIENT = 1, 17, 33, 129, 145, 161
@@ -31,6 +33,16 @@ _IMPLEMENTATION = 8
 _FLOAT32, _ANY_LAYOUT, _ON_CPU, _IN_ORDER, _WORKSPACE_OF_CALLER = 3, 1, 1, 1, 1
 
 _Handle = ctypes.c_void_p
+_Made = TypeVar("_Made")
+#: Functions that empty the caches of primitives.
+_forget: list[Callable[[], None]] = []
+
+
+def cached(make: Callable[..., _Made]) -> Callable[..., _Made]:
+    """A function that makes a primitive, with a cache of the last 512."""
+    with_cache = lru_cache(512)(make)
+    _forget.append(with_cache.cache_clear)
+    return with_cache
 
 
 @cache
@@ -72,9 +84,19 @@ def _api() -> Any:
     api.device, api.stream = _Handle(), _Handle()
     _check(api.dnnl_engine_create(ctypes.byref(api.device), _ON_CPU, ctypes.c_size_t(0)))
     _check(api.dnnl_stream_create(ctypes.byref(api.stream), api.device, _IN_ORDER))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_alone)
     if flags.values["num_threads"]:
         flags.when_set.get("num_threads", int)()  # now its threads can be counted too
     return api
+
+
+def _alone() -> None:
+    """In a forked process, use one thread, and new primitives: the threads of before, for which they wait, are gone."""
+    _api().omp_set_num_threads(1)
+    for forget in _forget:
+        forget()
+    registry.version += 1  # what is bound has primitives of before
 
 
 def _check(status: int) -> None:

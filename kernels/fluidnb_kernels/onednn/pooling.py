@@ -1,19 +1,18 @@
 """Pooling by oneDNN."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.onednn.images import channels_last, dense, run, windows_of
-from fluidnb_kernels.onednn.library import SOURCE, TARGET, Layout, Primitive, integers
+from fluidnb_kernels.onednn.library import SOURCE, TARGET, Layout, Primitive, cached, integers
 from fluidnb_kernels.sliding import Axis
 
 _INFERENCE, _LARGEST, _MEAN_OF_IMAGE = 96, 0x1FF, 0x3FF
 
 
-@lru_cache(512)
+@cached
 def _primitive(
     largest: bool, images: tuple[int, ...], windows: tuple[int, ...], axes: tuple[Axis, ...]
 ) -> Primitive | None:
