@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
-from xxhash import xxh3_128_digest
 
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.conv import host_products
@@ -143,11 +142,13 @@ class _Converted:
     """
 
     def __init__(self, b: Binder, conversion: Conversion, layout: Layout) -> None:
-        self.layout, self._call, self._digest = layout, conversion.call(), b""
+        from xxhash import xxh3_128_digest  # all modules are imported also where the extra is not installed
+
+        self.layout, self._call, self._digest, self._digest_of = layout, conversion.call(), b"", xxh3_128_digest
         self.buffers = b.keep((layout.size,), np.uint8), b.keep((max(conversion.workspace, 1),), np.uint8)
 
     def __call__(self, w: Array, converted: Array, workspace: Array) -> None:
-        digest = xxh3_128_digest(w)
+        digest = self._digest_of(w)
         if digest != self._digest:
             self._call(w, converted, workspace)
             self._digest = digest
