@@ -48,7 +48,7 @@ def bare_a(n: int) -> None:
 
 
 def bare_f(n: int) -> None:
-    """Work f by numpy's functions of arrays, each result in a buffer of its own."""
+    """Work f by numpy's functions, each of which writes into a separate buffer."""
     x, take = np.arange(1000, dtype="float32"), np.ndarray.take
     i, j, end, one = np.zeros(1, "int64"), np.zeros(1, "int64"), np.full(1, 1000), np.ones(1, "int64")
     item, total, next_total, more = (np.zeros(1, t) for t in ("float32", "float32", "float32", "bool"))

@@ -351,6 +351,14 @@ def test_a_deletion_that_was_interrupted_waits_for_the_next_cell(session: Sessio
     assert session.bench.follow("three", []).removed == []
 
 
+def test_a_deleted_cell_that_the_saved_file_still_has_goes(session: Session) -> None:
+    session.run("%%fluid\nx = layers.data('x', shape=[4])", "one")
+    session.run("%%fluid\nh = layers.relu(x)", "two")
+    session.bench.notebook.positions = {"one": 0, "two": 1}
+    assert session.bench.follow("one", ["two"]).removed == ["In[3]"]
+    assert session.ops() == []
+
+
 def test_without_id_and_name_a_cell_appends(session: Session) -> None:
     session.run("%%fluid data\nx = layers.data('x', shape=[4])")
     shown = session.run("%%fluid\nlayers.relu(x)")

@@ -25,7 +25,7 @@ from fluidnb_kernels.onednn import convolution, library
 
 
 def by_both(fetches: list[Any], feed: dict[str, Any], **how: Any) -> tuple[list[Any], list[Any]]:
-    """What oneDNN gives, and what numpy gives."""
+    """The results of oneDNN, and those of numpy."""
     exe = fluid.Executor()
     found = [exe.run(feed=feed, fetch_list=fetches, **how) for _ in range(2)][1]
     assert uses_onednn(exe)

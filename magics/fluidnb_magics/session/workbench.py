@@ -194,8 +194,9 @@ class Workbench:
 
     def follow(self, cell_id: str | None, deleted: Iterable[str]) -> Report:
         """Follow the notebook: remove cells that were deleted, move those that were moved."""
-        self._deleted |= {*deleted, *self.notebook.update(cell_id)}
-        self._deleted -= {cell_id, *self.notebook.positions}  # a deleted cell may come back
+        gone = {*deleted, *self.notebook.update(cell_id)}
+        here = self.notebook.positions if self.notebook.reported else ()  # the file may be older than what is deleted
+        self._deleted = self._deleted - {cell_id, *here} | gone  # a cell that waits to be removed may come back
         report = self._drop([p for p in self.cells if p.cell.cell_id in self._deleted])
         self._deleted.clear()  # after an interrupt they wait for the next cell: the front end names each once
         return report
