@@ -214,11 +214,12 @@ def _bring(op: LoweredOp, scope: Scope, place: Place) -> None:
 def _needed(block: Block, names: tuple[str, ...]) -> Block:
     """The pruned block, cached while the program is unchanged, so that random streams continue across runs."""
     version, known = block.desc.program.version, _pruned.setdefault(block.desc, {})
-    if names not in known or known[names][0] != version:
-        for old in [n for n, (v, _) in known.items() if v != version]:
-            del known[old]
-        known[names] = (version, Block(prune_block(block.desc, names)))
-    pruned = known[names][1]
+    found, pruned = known.get(names, (None, block))
+    if found != version:
+        for old, (other, _) in known.copy().items():  # a copy: other threads may add blocks now
+            if other != version:
+                known.pop(old, None)
+        known[names] = (version, pruned := Block(prune_block(block.desc, names)))
     pruned.program._random_seed = block.program._random_seed
     return pruned
 

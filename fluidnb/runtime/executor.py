@@ -356,8 +356,10 @@ class Executor:
         if lowered is not None and lowered.use_mkldnn is not flags.values["use_mkldnn"]:
             lowered = None
         if lowered is None or lowered.version != desc.version or lowered.registry_version != registry.version:
-            for old in [k for k, p in lowered_programs.items() if p.version != desc.version]:
-                del lowered_programs[old]
+            # A copy, in one step of the interpreter's lock: another thread may lower the same program now.
+            for old, other in lowered_programs.copy().items():
+                if other.version != desc.version:
+                    lowered_programs.pop(old, None)
             lowered = LoweredProgram(desc, feeds, fetches, self.place, seed, rows)
             refuse_dropped(desc.blocks[0], fetches, "fetched")
             lowered_programs[key] = lowered

@@ -14,12 +14,9 @@ from fluidnb.values.tensor import array_of
 
 
 def remember(program: Any, lowered: LoweredProgram) -> None:
-    """Record that a lowered program has run."""
-    lowered_programs = program_state(program.desc).recent
-    if lowered in lowered_programs:
-        lowered_programs.remove(lowered)
-    lowered_programs.append(lowered)
-    del lowered_programs[:-4]
+    """Record that a lowered program has run. The list is replaced, not changed: other threads may read it."""
+    state = program_state(program.desc)
+    state.recent = [*(p for p in state.recent if p is not lowered), lowered][-4:]
 
 
 def latest_array(variable: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -83,6 +84,34 @@ def test_inference_in_one_scope() -> None:
 
     given = together(work)
     assert given == [[expected[(i + k) % 5] for k in range(50)] for i in range(THREADS)]
+
+
+@pytest.mark.parametrize("how", ["executor", "eval"])
+def test_all_threads_are_the_first_to_run_a_program(how: str) -> None:
+    """Each with fetches of its own, after each change of the program; threads take turns often."""
+    interval = sys.getswitchinterval()
+    main, exe, scope = fluid.Program(), fluid.Executor(), fluid.Scope()
+    with fluid.program_guard(main):
+        totals = [layers.fill_constant([1], "float32", 1.0) for _ in range(THREADS)]
+
+    names, block = [total.name for total in totals], main.global_block()
+
+    def work(i: int) -> list[float]:
+        if how == "eval":
+            return [block.eval([n, names[i]], fluid.Scope(), fluid.CPUPlace())[-1].item() for n in names]
+        values = [exe.run(main, fetch_list=[names[i], n], scope=scope)[0].item() for n in names]
+        assert "last value" in repr(totals[i])
+        return values
+
+    sys.setswitchinterval(1e-5)
+    try:
+        for count in range(1, 5):
+            assert together(work) == [[float(count)] * THREADS] * THREADS
+            with fluid.program_guard(main):
+                for total in totals:
+                    layers.increment(total, 1.0)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_an_error_in_one_thread_does_not_reach_another() -> None:
