@@ -1,7 +1,8 @@
 """``python -m tests.benchmarks.inference [resnet18 ...] [--batches 1,8]``: exported models beside Paddle Inference.
 
 The models are those of paddle.vision, with images of 224 x 224 and one thread. Who runs them takes turns, and the least
-CPU time of each counts. Paddle Inference computes with oneDNN; fluidnb with numpy, and with FLAGS_use_mkldnn.
+CPU time of each counts. Paddle Inference computes with oneDNN; fluidnb with numpy, and with FLAGS_use_mkldnn;
+onnxruntime runs the model as fluidnb converts it to ONNX.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ TIMES = 3
 _BEFORE = 17
 
 
-def _contestant(folder: Path, name: str, images: Any, onednn: bool) -> Callable[[], float]:
-    """A function that runs a model some times and gives the least milliseconds, after a check of its results."""
+def _fluidnb(folder: Path, name: str, images: Any, onednn: bool) -> Callable[[], Any]:
+    """A function that runs a model by our executor."""
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     with fluid.scope_guard(scope):
         program, feeds, fetches = fluid.io.load_inference_model(
@@ -41,10 +42,32 @@ def _contestant(folder: Path, name: str, images: Any, onednn: bool) -> Callable[
         )
 
     def once() -> Any:
+        fluid.set_flags({"FLAGS_use_mkldnn": onednn})
         return exe.run(program, feed={feeds[0]: images}, fetch_list=fetches, scope=scope)[0]
 
+    for _ in range(_BEFORE):
+        once()
+    wait_for_native_code()
+    return once
+
+
+def _onnxruntime(folder: Path, name: str, images: Any) -> Callable[[], Any]:
+    """A function that runs a model by onnxruntime, after our conversion."""
+    import onnxruntime
+
+    (path,) = fluid.open(str(folder / f"{name}.pdmodel")).save(str(folder), to="onnx", name=name)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {session.get_inputs()[0].name: images}
+    return lambda: session.run(None, feed)[0]
+
+
+def _turn(once: Callable[[], Any], expected: Any) -> Callable[[], float]:
+    """A function that runs a model some times and gives the least milliseconds, after a check of its results."""
+    np.testing.assert_allclose(once(), expected, rtol=1e-3, atol=1e-4 * float(np.abs(expected).max()))
+
     def turn() -> float:
-        fluid.set_flags({"FLAGS_use_mkldnn": onednn})
         least = float("inf")
         for _ in range(TIMES):
             start = time.process_time()
@@ -52,12 +75,6 @@ def _contestant(folder: Path, name: str, images: Any, onednn: bool) -> Callable[
             least = min(least, time.process_time() - start)
         return least * 1e3
 
-    fluid.set_flags({"FLAGS_use_mkldnn": onednn})
-    expected = np.load(folder / f"{name}.{len(images)}.npy")
-    np.testing.assert_allclose(once(), expected, rtol=1e-3, atol=1e-4 * float(np.abs(expected).max()))
-    for _ in range(_BEFORE):
-        once()
-    wait_for_native_code()
     return turn
 
 
@@ -69,14 +86,22 @@ def measure(folder: Path, name: str, batch: int, rounds: int) -> dict[str, float
         return float(harness.in_paddle("paddle_vision_time", folder, name, batch, TIMES))
 
     best = {"Paddle": paddle()}  # which exports the model
-    contestants = {
-        "Paddle": paddle, "numpy": _contestant(folder, name, images, False),
-        "oneDNN": _contestant(folder, name, images, True),
+    expected = np.load(folder / f"{name}.{batch}.npy")
+    contestants = {"Paddle": paddle} | {
+        label: _turn(once, expected)
+        for label, once in {
+            "numpy": _fluidnb(folder, name, images, False), "oneDNN": _fluidnb(folder, name, images, True),
+            "onnxruntime": _onnxruntime(folder, name, images),
+        }.items()
     }  # fmt: skip
     for _ in range(rounds):
         for label, turn in contestants.items():
             best[label] = min(best.get(label, float("inf")), turn())
     return best
+
+
+def _row(ratios: list[float]) -> str:
+    return "{:8.2f}{:8.2f}{:13.2f}".format(*ratios)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -87,16 +112,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=4, help="how many turns each has (%(default)s)")
     options = parser.parse_args(argv)
     fluid.set_flags({"FLAGS_num_threads": 1})
-    print(f"{'model':20}{'batch':>6}{'Paddle ms':>11}{'numpy':>8}{'oneDNN':>8}   times Paddle's")
+    print(f"{'model':20}{'batch':>6}{'Paddle ms':>11}{'numpy':>8}{'oneDNN':>8}{'onnxruntime':>13}   times Paddle's")
     with tempfile.TemporaryDirectory() as folder:
         for batch in map(int, options.batches.split(",")):
             rows = []
             for name in options.models:
                 found = measure(Path(folder), name, batch, options.rounds)
-                rows.append([found[label] / found["Paddle"] for label in ("numpy", "oneDNN")])
-                print(f"{name:20}{batch:6}{found['Paddle']:11.1f}{rows[-1][0]:8.2f}{rows[-1][1]:8.2f}", flush=True)
+                rows.append([found[label] / found["Paddle"] for label in ("numpy", "oneDNN", "onnxruntime")])
+                print(f"{name:20}{batch:6}{found['Paddle']:11.1f}{_row(rows[-1])}", flush=True)
             means = [prod(column) ** (1 / len(rows)) for column in zip(*rows, strict=True)]
-            print(f"{'geometric mean':20}{batch:6}{'':11}{means[0]:8.2f}{means[1]:8.2f}", flush=True)
+            print(f"{'geometric mean':20}{batch:6}{'':11}{_row(means)}", flush=True)
     return 0
 
 
