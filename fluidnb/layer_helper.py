@@ -94,7 +94,7 @@ class LayerHelper(LayerHelperBase):
             dtype: its dtype; None takes that of the layer's ``input``.
             stop_gradient: whether gradients end here.
         """
-        return self.create_variable(
+        return self.block.create_var(
             name=unique_name.generate(f"{self.name}.tmp"),
             dtype=self.input_dtype() if dtype is None else dtype,
             stop_gradient=stop_gradient,

@@ -71,12 +71,12 @@ class LayerHelperBase:
     def append_op(
         self,
         type: str,
-        inputs: Any = None,  # `Block.append_op` checks these three
+        inputs: Any = None,  # append_op.describe checks these three
         outputs: Any = None,
         attrs: Any = None,
     ) -> Operator:
         """Append an operator to the current block; arguments as for ``Block.append_op``."""
-        return self.block.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
+        return Operator(self.block, type, inputs, outputs, attrs)
 
     @property
     def param_attr(self) -> ParamAttr | None:

@@ -11,7 +11,7 @@ from fluidnb.program import layer_calls as naming
 from fluidnb.program import origin
 from fluidnb.program import unique_name as names
 from fluidnb.program.constants import EMPTY_VAR_NAME
-from fluidnb.program.stale_handles import block_lives, ensure_live, gone
+from fluidnb.program.stale_handles import block_lives, gone, is_live
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
@@ -122,8 +122,9 @@ def _names(op: str, slot: str, value: Any) -> list[str]:
     out = []
     for item in value if isinstance(value, list | tuple) else (value,):
         if isinstance(item, Variable):
-            ensure_live(item, f"used in slot {slot} of {op}")
-            out.append(item.name)
+            if not is_live(item):
+                gone(f"variable {item.name}", item, f"used in slot {slot} of {op}")
+            out.append(item.desc.pb.name)
         elif isinstance(item, str):
             out.append(item)
         elif isinstance(item, bytes):

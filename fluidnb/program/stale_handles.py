@@ -22,14 +22,14 @@ def block_lives(block: BlockDesc | None) -> bool:
     """Whether a block is one of its program's blocks."""
     if block is None or block.program is None:
         return False
-    blocks = block.program.blocks
-    return block.idx < len(blocks) and blocks[block.idx] is block
+    blocks, idx = block.program.blocks, block.pb.idx
+    return idx < len(blocks) and blocks[idx] is block
 
 
 def var_lives(desc: VarDesc) -> bool:
     """Whether a variable is in a block of its program."""
     block = desc.block
-    return block is not None and block.vars.get(desc.name()) is desc and block_lives(block)
+    return block is not None and block.vars.get(desc.pb.name) is desc and block_lives(block)
 
 
 def op_lives(desc: OpDesc) -> bool:

@@ -189,4 +189,4 @@ def decode(entry: pb2.OpDesc.Attr) -> Any:
     value = getattr(entry, field)
     if kind in _SCALAR:
         return [_from_scalar(v) for v in value] if is_list else _from_scalar(value)
-    return list(value) if is_list else value
+    return value[:] if is_list else value

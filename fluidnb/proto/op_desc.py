@@ -111,14 +111,14 @@ class OpDesc:
     def ins(self) -> dict[str, list[str]]:
         """Slot -> names of the variables read. To read only."""
         if self._ins is None:
-            self._ins = {var.parameter: list(var.arguments) for var in self.pb.inputs}
+            self._ins = {var.parameter: var.arguments[:] for var in self.pb.inputs}
         return self._ins
 
     @property
     def outs(self) -> dict[str, list[str]]:
         """Slot -> names of the variables written. To read only."""
         if self._outs is None:
-            self._outs = {var.parameter: list(var.arguments) for var in self.pb.outputs}
+            self._outs = {var.parameter: var.arguments[:] for var in self.pb.outputs}
         return self._outs
 
     def input(self, slot: str) -> list[str]:

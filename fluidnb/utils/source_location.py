@@ -13,6 +13,8 @@ _INTERNAL = (
     "concurrent", "cmd", "numpy",
 )  # fmt: skip
 
+#: Module -> whether it is of one of these packages.
+_modules: dict[str, bool] = {}
 #: Code that ``%time`` and its like run for a line of the user's; the line is further out.
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 #: Cell file name (as the interpreter knows it) -> the name under which users know the cell.
@@ -46,10 +48,13 @@ def user_frame(depth: int = 1) -> FrameType | None:
     while frame is not None:
         if frame.f_code.co_filename in cell_names:
             return frame
-        name = frame.f_globals.get("__name__", "").partition(".")[0]
-        if name == "doctest":  # an example in our own documentation
+        module = frame.f_globals.get("__name__", "")
+        if module == "doctest":  # an example in our own documentation
             return None
-        if name not in _INTERNAL and frame.f_code.co_filename not in _TIMED:
+        internal = _modules.get(module)
+        if internal is None:
+            internal = _modules[module] = module.partition(".")[0] in _INTERNAL
+        if not internal and frame.f_code.co_filename not in _TIMED:
             return frame
         frame = frame.f_back
     return None
