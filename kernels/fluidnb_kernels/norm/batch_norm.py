@@ -106,21 +106,36 @@ def batch_norm(b: Binder) -> None:
     v, dtype = _view(b), mean.dtype
     saved = [b[s] if b[s] is not None else b.tmp(mean.shape, dtype) for s in ("SavedMean", "SavedVariance")]
     used, inverse = (a.reshape(v.moments) for a in saved)
-    centred = b.like(x, dtype)
+    scale, bias, centred = v.factor(b, "Scale"), v.factor(b, "Bias"), b.like(x, dtype)
     if v.fixed:
         b(np.copyto, saved[0], mean)
-        b(np.subtract, x, used, out=centred)
-        spread = variance.reshape(v.moments)
+        emit_inverse(b, variance.reshape(v.moments), b.attr("epsilon"), inverse)
         for slot, old in (("MeanOut", mean), ("VarianceOut", variance)):
             if b[slot] is not None:
                 b(np.copyto, b[slot], old)
-    else:
-        spread = b.tmp(v.moments, dtype)
-        emit_moments(b, x, v.axes, used, spread, centred)
-        _move(b, mean, saved[0], b["MeanOut"])
-        _move(b, variance, spread.reshape(mean.shape), b["VarianceOut"])
+        return _emit_fixed(b, x, used, inverse, scale, bias, y, centred)
+    spread = b.tmp(v.moments, dtype)
+    emit_moments(b, x, v.axes, used, spread, centred)
+    _move(b, mean, saved[0], b["MeanOut"])
+    _move(b, variance, spread.reshape(mean.shape), b["VarianceOut"])
     emit_inverse(b, spread, b.attr("epsilon"), inverse)
-    emit_affine(b, centred, inverse, v.factor(b, "Scale"), v.factor(b, "Bias"), y)
+    emit_affine(b, centred, inverse, scale, bias, y)
+
+
+def _emit_fixed(
+    b: Binder, x: Array, mean: Array, inverse: Array, scale: Array | None, bias: Array | None, y: Array, scaled: Array
+) -> None:
+    """Emit y = x · factor + shift, with both of each channel: two functions of an image where others take three.
+
+    Real Paddle computes it so on CPUs.
+    """
+    factor = inverse if scale is None else apply(b, np.multiply, inverse, scale)
+    shift = apply(b, np.multiply, mean, factor)
+    b(np.multiply, x, factor, out=scaled)
+    if bias is None:
+        b(np.subtract, scaled, shift, out=y)
+    else:
+        b(np.add, scaled, apply(b, np.subtract, bias, shift), out=y)
 
 
 def _move(b: Binder, old: Array, new: Array, out: Array | None) -> None:
