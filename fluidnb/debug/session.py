@@ -127,11 +127,14 @@ class Session:
 
     def post(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Post a method of `Debugger`, or a function of one, without waiting for it; safe in any callback."""
+        return self._posted(request, *args, **kwargs).future
+
+    def _posted(self, request: Callable[Concatenate[Debugger, P], Any], *args: P.args, **kwargs: P.kwargs) -> Request:
         self._require_open()
         posted = Request(partial(request, self._debugger, *args, **kwargs), self._pause)
         self._pause.put(posted, self._worker.put)
         self._worker.work()
-        return posted.future
+        return posted
 
     def do(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Post a request and wait; Ctrl-C pauses the program, it does not stop it."""
@@ -141,15 +144,13 @@ class Session:
                 received=getattr(request, "__name__", None), hint="session.post does it afterwards.",
             )  # fmt: skip
         try:
-            future = self.post(request, *args, **kwargs)
+            posted = self._posted(request, *args, **kwargs)
             while True:
                 try:
-                    return future.result(timeout=0.2)
-                except TimeoutError:
-                    if future.done():
-                        raise
+                    if posted.wait(0.2):
+                        return cast(T, posted.future.result())
                 except KeyboardInterrupt:
-                    if future.done() and isinstance(future.exception(), KeyboardInterrupt):
+                    if posted.done and isinstance(posted.future.exception(), KeyboardInterrupt):
                         raise  # of the request itself
                     self.pause()
         except KeyboardInterrupt:  # before it waits, or between two waits: nothing may run on unseen
@@ -166,27 +167,32 @@ class Session:
         self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
         """Post a request that need not wait until the program pauses; one that runs continues afterwards."""
+        return self._posted_between_steps(request, *args, **kwargs).future
+
+    def _posted_between_steps(
+        self, request: Callable[Concatenate[Debugger, P], Any], *args: P.args, **kwargs: P.kwargs
+    ) -> Request:
         self._require_open()
         posted = Request(partial(request, self._debugger, *args, **kwargs))
         self._debugger.between_steps.put(posted.run)
         self._worker.put(Request(self._debugger.run_between_steps))
         self._worker.work()
-        return posted.future
+        return posted
 
     def do_between_steps(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same as `post_between_steps`, and wait."""
-        future = self.post_between_steps(request, *args, **kwargs)
+        posted = self._posted_between_steps(request, *args, **kwargs)
         interrupted = False
-        while not future.done():
+        while not posted.done:
             try:
-                wait([future], timeout=0.2)
+                posted.wait(0.2)
             except KeyboardInterrupt:  # half of what is done in here would be worse than a moment
                 interrupted = True
-            if not future.done() and not self._finish.alive:
+            if not posted.done and not self._finish.alive:
                 raise EnforceNotMet("This session is closed.")
         if interrupted:
             raise KeyboardInterrupt
-        return future.result()
+        return cast(T, posted.future.result())
 
     def settle(self, seconds: float) -> bool:
         """Wait until what was posted so far is done, at most so many seconds; whether it is."""

@@ -16,11 +16,30 @@ from fluidnb.runtime.interrupt import pausing_instead
 
 
 class Request:
-    """A call, and a future of its result."""
+    """A call, and a future of its result.
+
+    Attributes:
+        done: whether the future has its result.
+    """
 
     def __init__(self, call: Callable[[], Any], pause: Pause | None = None) -> None:
         self.future: Future[Any] = Future()
+        self.done, self._going = False, threading.Lock()
+        self._going.acquire()
+        self.future.add_done_callback(self._end)
         self._call, self._pause = call, pause
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is done within some seconds.
+
+        Ctrl-C may come at any moment in here: a lock is taken in one call of C. In `Future.result` it comes between
+        two lines of a Condition now and then, which then releases a lock that it does not hold: a RuntimeError.
+        """
+        return self.done or self._going.acquire(timeout=seconds)
+
+    def _end(self, _: Future[Any]) -> None:
+        self.done = True
+        self._going.release()
 
     def run(self) -> None:
         """Make the call, and set the future."""
