@@ -501,6 +501,43 @@ def test_what_cannot_be_is_refused_and_nothing_changes(looked):
     idle.close()
 
 
+@pytest.mark.parametrize("way", ("do", "do_between_steps"))
+def test_an_interrupt_at_any_line_of_waiting_is_an_interrupt(way, looked):
+    d, _, _ = looked
+
+    def slow(_: Debugger) -> int:
+        """Takes longer than a wait needs to begin."""
+        time.sleep(0.03)
+        return 7
+
+    def interrupt_at(line: int) -> bool:
+        """Wait with a KeyboardInterrupt at that line of the wait and of what it calls; whether there is such a line."""
+        left = line
+
+        def trace(frame, event, _):
+            nonlocal left
+            if event == "call" and frame.f_code.co_name not in ("wait", "result"):
+                return trace if frame.f_back.f_trace is trace else None
+            if event == "line":
+                left -= 1
+                if left == -1:
+                    raise KeyboardInterrupt
+            return trace
+
+        outer = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            assert getattr(d, way)(slow) == 7
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(outer)
+        return left < 0
+
+    lines = next(line for line in range(200) if not interrupt_at(line))
+    assert lines > 1
+
+
 def test_closing_leaves_no_thread_and_no_scope():
     main, startup, loss, _ = looping()
     scope = started(startup)
