@@ -76,6 +76,25 @@ def view_of(
     return np.ndarray(shape, dtype, buffer, offset, strides)
 
 
+def root(array: Any) -> Any:
+    """The owner of an array's memory: the end of its chain of bases; of a device array, the memory object.
+
+    Example:
+        >>> x = np.arange(4)
+        >>> root(x[1:].reshape(3, 1)) is x
+        True
+    """
+    if not isinstance(array, np.ndarray):
+        return array.data.mem
+    while True:
+        base: Any = array.base
+        if type(base).__name__ == "DummyArray":  # as_strided hides the owner behind one
+            base = base.base
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
 class Reserve:
     """Address space for arrays of which only shape, strides and identity are used, never elements.
 

@@ -17,6 +17,7 @@ from fluidnb import layers
 from fluidnb.debug import Session, Stopped
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.view import View
+from fluidnb.debug.worker import Request
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
 from fluidnb.runtime.replay import specialization
 from fluidnb.terminal.commands import run_command
@@ -392,7 +393,7 @@ def interrupt_main() -> None:
     """Press Ctrl-C when the main thread waits for the session's thread."""
     main = threading.main_thread().ident
     assert main is not None
-    while sys._current_frames()[main].f_code.co_filename != threading.__file__:
+    while sys._current_frames()[main].f_code is not Request.wait.__code__:
         time.sleep(0.001)
     signal.pthread_kill(main, signal.SIGINT)
 
@@ -416,13 +417,13 @@ def test_ctrl_c_pauses_and_the_program_goes_on_from_there():
 def test_ctrl_c_before_the_wait_begins_pauses_too(monkeypatch):
     endless()
     d = fluid.debug(feed={}, budget=1 << 20)
-    post = d.post
+    post = d._posted
 
     def posted(command, *args):
         post(command, *args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(d, "post", posted)
+    monkeypatch.setattr(d, "_posted", posted)
     with pytest.raises(KeyboardInterrupt):
         d.continue_()
     monkeypatch.undo()

@@ -12,11 +12,10 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers, memory, viz
 from fluidnb.backward import append_backward
-from fluidnb.memory import flags
+from fluidnb.memory import flags, root
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.replay.buffer_placement import _Mover
-from fluidnb.runtime.replay.replay_memory import root
 from fluidnb.runtime.replay.segment import Segment
 from fluidnb.values import DeviceContext, LoDTensor, VarType
 from fluidnb.values.copies import is_on_device

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
+from fluidnb.layer_helper import LayerHelper
 from fluidnb.runtime.replay.joined_calls import nothing
 from tests.onednn.test_convolution import agree, by_both, small
+
+_TWO = {
+    "add": layers.elementwise_add, "mul": layers.elementwise_mul, "sub": layers.elementwise_sub,
+    "div": layers.elementwise_div, "max": layers.elementwise_max,
+}  # fmt: skip
 
 
 def joined(exe: fluid.Executor) -> list[str]:
@@ -58,6 +64,18 @@ def test_what_is_fetched_or_read_later_is_kept() -> None:
     agree(*by_both([out, middle, again], {"x": small(2, 8, 9, 9)}))
 
 
+@pytest.mark.parametrize("order", ["first", "last", "both"])
+@pytest.mark.parametrize("kind", ["add", "mul", "sub", "div", "max"])
+def test_functions_of_two(kind: str, order: str) -> None:
+    x = layers.data("x", [4, 6, 6])
+    doubled = layers.scale(x, 2.0)
+    middle = layers.conv2d(x, 4, 3, padding=1, bias_attr=False)
+    two = {"first": (middle, doubled), "last": (doubled, middle), "both": (middle, middle)}[order]
+    out = layers.tanh(_TWO[kind](*two))
+    fluid.Executor().run(fluid.default_startup_program())
+    agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
+
+
 def test_the_debugger_and_a_profile_see_each_operator(capsys: pytest.CaptureFixture[str]) -> None:
     x = layers.data("x", [8, 9, 9])
     hidden = layers.conv2d(x, 8, 3, bias_attr=False)
@@ -93,7 +111,26 @@ def test_beside_native_code(native: str) -> None:
     agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
 
 
-_STEPS = ("relu", "relu6", "scale", "bias", "bn", "add", "mul", "conv", "other", "pool", "sub", "max", "same")
+def hard_swish(x: Any) -> Any:
+    """The operator, which has no layer."""
+    helper = LayerHelper("hard_swish")
+    out = helper.create_variable_for_type_inference("float32")
+    helper.append_op("hard_swish", {"X": [x]}, {"Out": [out]})
+    return out
+
+
+def test_hard_swish_reads_the_result_twice() -> None:
+    x = layers.data("x", [8, 9, 9])
+    hidden = layers.batch_norm(layers.conv2d(x, 8, 3, padding=1, bias_attr=False), is_test=True)
+    out = layers.pool2d(layers.elementwise_add(hard_swish(hidden), x), 2)
+    exe, _ = run([out], {"x": 8 * small(2, 8, 9, 9)})
+    assert not {"hard_swish", "elementwise_add"} & set(joined(exe))
+    agree(*by_both([out], {"x": 8 * small(2, 8, 9, 9)}))
+
+
+_STEPS = (
+    "relu", "relu6", "hard_swish", "scale", "bias", "bn", "add", "mul", "conv", "other", "pool", "sub", "max", "same",
+)  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.sampled_from(_STEPS), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
@@ -101,7 +138,8 @@ def test_random_networks(steps: list[tuple[str, int, int]]) -> None:
     with fluid.fresh():
         fluid.default_startup_program().random_seed = 2
         x = layers.data("x", [4, 6, 6])
-        values = [layers.conv2d(x, 4, 3, padding=1, bias_attr=False), x]
+        before = layers.scale(x, 2.0)
+        values = [layers.conv2d(x, 4, 3, padding=1, bias_attr=False), before, x]
         for kind, i, j in steps:
             a, b = values[i % len(values)], values[j % len(values)]
             values.insert(0, _applied(kind, a, b))
@@ -120,13 +158,14 @@ def _applied(kind: str, a: Any, b: Any) -> Any:
         return layers.pool2d(a, 3, pool_padding=1, pool_type="avg")
     if kind == "bn":
         return layers.batch_norm(a, is_test=True)
+    if kind == "hard_swish":
+        return hard_swish(a)
     if kind == "bias":
         return layers.elementwise_add(a, layers.fill_constant([4], "float32", 0.5), axis=1)
     if kind == "scale":
         return layers.scale(a, -0.5, bias=0.25)
     if kind == "same":
         return layers.elementwise_add(a, a)
-    two = {"add": layers.elementwise_add, "mul": layers.elementwise_mul, "sub": layers.elementwise_sub}
-    if kind in two or kind == "max":
-        return two.get(kind, layers.elementwise_max)(a, b)
+    if kind in _TWO:
+        return _TWO[kind](a, b)
     return layers.relu6(a) if kind == "relu6" else layers.relu(a)

@@ -17,7 +17,10 @@ _FIXED, _ALL = 3, 8
 
 
 class Doubled:
-    """Writes twice a number and adds to it what the calls that it takes in add."""
+    """Writes twice a number, and what the calls that it takes in make of that.
+
+    These are sums with something else, and pairs that compute x * (x - something else).
+    """
 
     target = 1
 
@@ -25,22 +28,32 @@ class Doubled:
         """Two times x."""
         np.multiply(x, 2, out)
 
-    def takes_in(self, array: Array, call: Any) -> Array | None:
-        """Sums of the result and of something else."""
-        function, args, _ = call
-        return args[2] if function is np.add and args[0] is array and args[1] is not array else None
+    def takes_in(self, array: Array, calls: Sequence[Any]) -> tuple[Array, int] | None:
+        """A sum, or a pair."""
+        function, args, _ = calls[0]
+        if args[0] is not array or args[1] is array:
+            return None
+        if function is np.add:
+            return args[2], 1
+        second, factors, _ = calls[1] if len(calls) > 1 else (None, (), {})
+        pair = function is np.subtract and second is np.multiply and args[2] is not array
+        return (factors[2], 2) if pair and factors[0] is args[2] and factors[1] is array else None
 
     def joined(self, args: Sequence[Array], calls: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-        """All of it at once."""
+        """All of it at once: what it reads must not be what it writes."""
+        steps = [(function, args[1]) for function, args, _ in calls if function is not np.multiply]
 
         def all_at_once(x: Array, out: Array, *others: Array) -> None:
-            out[...] = 2 * x + sum(others)
+            np.multiply(x, 2, out)
+            for (function, _), other in zip(steps, others, strict=True):
+                out[...] = out + other if function is np.add else out * (out - other)
 
-        return all_at_once, (args[0], calls[-1][1][2], *(call[1][1] for call in calls))
+        return all_at_once, (args[0], calls[-1][1][2], *(other for _, other in steps))
 
 
 _NUMBERS = st.integers(0, _ALL - 1)
-_CALLS = st.lists(st.tuples(st.sampled_from(["double", "add", "copy"]), _NUMBERS, _NUMBERS, _NUMBERS), max_size=20)
+_KINDS = st.sampled_from(["double", "add", "copy", "pair"])
+_CALLS = st.lists(st.tuples(_KINDS, _NUMBERS, _NUMBERS, _NUMBERS), max_size=20)
 
 
 def _made(rows: list[tuple[str, int, int, int]], arrays: list[Array]) -> list[Any]:
@@ -50,6 +63,9 @@ def _made(rows: list[tuple[str, int, int, int]], arrays: list[Array]) -> list[An
             calls.append((Doubled(), (arrays[i], arrays[k]), {}))
         elif kind == "add":
             calls.append((np.add, (arrays[i], arrays[j], arrays[k]), {}))
+        elif kind == "pair" and len({i, j, k}) == 3:
+            other = arrays[j]  # also what is written between
+            calls += [(np.subtract, (arrays[i], other, other), {}), (np.multiply, (other, arrays[i], arrays[k]), {})]
         elif kind == "copy":
             calls.append((np.copyto, (arrays[k], arrays[i]), {}))
     return calls

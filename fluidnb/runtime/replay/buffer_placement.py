@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb import memory
+from fluidnb.memory import root
 from fluidnb.memory.arena import fullest, place
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.kernel_errors import failed
 from fluidnb.runtime.replay.joined_calls import extend, groups_of
-from fluidnb.runtime.replay.replay_memory import ReplayMemory, root
+from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.tensor import LoDTensor

@@ -4,18 +4,23 @@ A joined call stands where the last of its calls was; the others become calls of
 stay what they are.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from fluidnb.memory import root
 from fluidnb.op.binder import Call
 from fluidnb.runtime.native.segment_code import Calls
-from fluidnb.runtime.replay.replay_memory import root
 
 Array = Any
 #: Calls after a product among which those are searched that it can take in.
 _REACH = 64
+#: The most calls that are one step of a product.
+_STEP = 5
+#: The first and the last call of memory that is not in the arena.
+_FOR_EVER = 0, sys.maxsize
 
 
 class Joining(Protocol):
@@ -24,8 +29,12 @@ class Joining(Protocol):
     #: The position of the argument that it writes.
     target: int
 
-    def takes_in(self, array: Array, call: Call) -> Array | None:
-        """The array that a call writes, if this callable can make it of ``array``, its result until then; else None."""
+    def takes_in(self, array: Array, calls: Sequence[Call]) -> tuple[Array, int] | None:
+        """The array that the first of some calls write, and how many they are; None where this callable cannot.
+
+        Args:
+            array: the result of this callable until then; the calls follow each other, and the first reads it.
+        """
 
     def joined(self, args: Sequence[Array], calls: Sequence[Call]) -> tuple[Any, tuple[Any, ...]] | None:
         """One call in place of this one and of calls that it takes in; None where that cannot be."""
@@ -52,20 +61,27 @@ def _group(calls: Sequence[Call], first: int, lives: dict[int, tuple[int, int]],
     """A product and the calls that it can take in: nothing between them may touch what they read or write."""
     product, args, _ = calls[first]
     array, group, used = args[product.target], [first], _owners(calls[first])
-    for k in range(first + 1, min(first + _REACH, len(calls))):
+    k, end = first + 1, min(first + _REACH, len(calls))
+    while k < end:
         touched, own = _owners(calls[k]), id(root(array))
         if own not in touched:
             if touched & used or not touched:  # a call without arrays may do anything
                 break
+            k += 1
             continue
-        result = None if k in taken else product.takes_in(array, calls[k])
+        result = product.takes_in(array, calls[k : k + _STEP])
         if result is None:
             break
-        if id(root(result)) != own and (own not in lives or lives[own][1] != k):  # somebody reads it later
+        after = k + result[1]
+        step, new = range(k, after), id(root(result[0]))
+        if new != own and new in used:  # an array that a step reads would be written too early
             break
-        group.append(k)
-        used |= touched
-        array = result
+        gone = {own}.union(*(_written(calls[i]) for i in step)) - {new}
+        if not taken.isdisjoint(step) or any(lives.get(one, _FOR_EVER)[1] >= after for one in gone):
+            break  # somebody reads it later
+        group += step
+        used = used.union(*map(_owners, calls[k:after]))
+        array, k = result[0], after
     return group
 
 
@@ -103,6 +119,11 @@ def nothing() -> None:
 def _owners(call: Call) -> set[int]:
     """The identities of the owners of all arrays of a call."""
     return {id(root(array)) for array in _arrays([getattr(call[0], "__self__", None), call[1], *call[2].values()])}
+
+
+def _written(call: Call) -> set[int]:
+    """The identities of the owners of what a function of numpy writes: its last argument."""
+    return {id(root(array)) for array in [*call[1], *call[2].values()][-1:] if isinstance(array, np.ndarray)}
 
 
 def _arrays(x: Any) -> Iterator[Array]:

@@ -16,19 +16,6 @@ from fluidnb.values.tensor import LoDTensorArray
 Array = Any
 
 
-def root(array: Array) -> Array:
-    """The owner of an array's memory: the end of its chain of bases; of a device array, the memory object."""
-    if not isinstance(array, np.ndarray):
-        return array.data.mem
-    while True:
-        base: Any = array.base
-        if type(base).__name__ == "DummyArray":  # as_strided hides the owner behind one
-            base = base.base
-        if not isinstance(base, np.ndarray):
-            return array
-        array = base
-
-
 def ordered(make: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None) -> Array:
     """An array by ``make(shape, dtype)`` with its axes ``order``ed in memory, outermost first; None is C order."""
     if order is None:
@@ -97,7 +84,7 @@ class ReplayMemory:
         if not (self.pin or outer or name in lowered.pinned or name in lowered.persistable):
             array = ordered(self.sketch, shape, dtype, order)
             if array is not None:  # not every device has placeholders
-                owner = root(array)
+                owner = memory.root(array)
                 self.buffers[id(owner)] = owner, array.nbytes
                 return array
         kept = ordered(self.real, shape, dtype, order)
@@ -111,16 +98,17 @@ class ReplayMemory:
 
     def is_shared(self, array: Array) -> bool:
         """Whether several variables share an array's memory."""
-        return id(root(array)) in self.shared if isinstance(array, self.kind) else True
+        return id(memory.root(array)) in self.shared if isinstance(array, self.kind) else True
 
     def share(self, array: Array) -> None:
         """Record that several variables share an array's memory."""
         if isinstance(array, self.kind):
-            self.shared.add(id(root(array)))
+            self.shared.add(id(memory.root(array)))
 
     def may_alias(self, array: Array, name: str) -> bool:
         """Whether a variable may use an array's memory: a buffer of this segment, in the variable's memory order."""
-        if not isinstance(array, self.kind) or id(root(array)) not in self.buffers or name in self.lowered.pinned:
+        mine = isinstance(array, self.kind) and id(memory.root(array)) in self.buffers
+        if not mine or name in self.lowered.pinned:
             return False
         return has_order(array, order_of(self.lowered.layout, name, array.shape))
 

@@ -100,20 +100,22 @@ class Convolution(Call):
         super().__init__(primitive, primitive.layouts(SOURCE, WEIGHTS, TARGET))
         self._key = key
 
-    def takes_in(self, array: Array, call: Any) -> Array | None:
-        """The array that a call writes, if it is a step of this convolution; see `Joining` in `joined_calls`."""
-        found = step_of(array, call)
-        return None if found is None else found.out
+    def takes_in(self, array: Array, calls: Sequence[Any]) -> tuple[Array, int] | None:
+        """The result of a step, and how many calls it stands for; see `Joining` in `joined_calls`."""
+        found = step_of(array, calls)
+        return None if found is None else (found.out, found.calls)
 
     def joined(self, args: Sequence[Array], calls: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """One call for the convolution and its steps; None where oneDNN has none that is fast."""
         source, filters, result, workspace = args
         steps: list[Step] = []
         layouts, operands = {}, []
-        for call in calls:
-            found = step_of(result, call)
+        at = 0
+        while at < len(calls):
+            found = step_of(result, calls[at:])
             assert found is not None
-            step, operand, result = found
+            step, operand, result, taken = found
+            at += taken
             if operand is not None:
                 layouts[operand_of(len(steps))] = Layout.of(step.shape, step.strides)
                 operands.append(operand)

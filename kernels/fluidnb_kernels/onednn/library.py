@@ -161,8 +161,9 @@ class Step(NamedTuple):
     strides: tuple[int, ...] = ()
 
 
-#: Functions of an element and of two numbers: the larger of it and 0, a · x + b, x limited to [a, b].
-RELU, LINEAR, CLIP = 0x20, 0x26, 0x2E
+#: Functions of an element and of two numbers: the larger of it and 0, a · x + b, x limited to [a, b], and x times
+#: a · x + b limited to [0, 1].
+RELU, LINEAR, CLIP, HARD_SWISH = 0x20, 0x26, 0x2E, 0x34
 #: Functions of two elements.
 ADD, MULTIPLY, LARGER, SMALLER, DIVIDE, SUBTRACT = range(0x1FFF0, 0x1FFF6)
 
