@@ -76,6 +76,29 @@ def view_of(
     return np.ndarray(shape, dtype, buffer, offset, strides)
 
 
+def moved(array: Array, owner: Array, buffer: Array, start: int) -> Array:
+    """The same view of other memory.
+
+    Args:
+        array: a view of ``owner``, or that itself.
+        buffer: bytes.
+        start: byte of the buffer at which the memory of the owner begins there.
+
+    Example:
+        >>> x = np.zeros((2, 3), "int32")
+        >>> moved(x[:, 1], x, np.arange(64, dtype="uint8"), 8).strides
+        (12,)
+    """
+    if start < 0 or start + owner.nbytes > buffer.nbytes:
+        raise OpValueError(
+            f"An array of {owner.nbytes} bytes would reach outside its buffer.",
+            expected=f"bytes 0 to {buffer.nbytes}", received=f"{start} to {start + owner.nbytes}",
+        )  # fmt: skip
+    if array is not owner:
+        start += array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, buffer, start, array.strides)
+
+
 def root(array: Any) -> Any:
     """The owner of an array's memory: the end of its chain of bases; of a device array, the memory object.
 
@@ -110,7 +133,10 @@ class Reserve:
 
     def __call__(self, shape: Sequence[int], dtype: Any) -> Array:
         """An array of this shape and dtype in C order; several share the same addresses."""
-        size = prod(shape) * np.dtype(dtype).itemsize
+        dtype = np.dtype(dtype)
+        size = prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0:
+            return view_of(self._pages, shape, dtype)  # refuses it
         if size > len(self._pages):
             try:
                 self._pages = map_pages(2 * size)
@@ -120,4 +146,4 @@ class Reserve:
                     received=f"an array of shape {list(shape)}, {np.dtype(dtype)}",
                     hint="make the sizes smaller: one comes from an attribute, or from a value, that is too large.",
                 ) from None
-        return view_of(self._pages, shape, dtype)
+        return np.ndarray(shape, dtype, self._pages)

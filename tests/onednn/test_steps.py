@@ -13,7 +13,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.runtime.replay.joined_calls import nothing
+from fluidnb.runtime.native.segment_code import nothing
 from tests.onednn.test_convolution import agree, by_both, small
 
 _TWO = {
@@ -126,6 +126,22 @@ def test_hard_swish_reads_the_result_twice() -> None:
     exe, _ = run([out], {"x": 8 * small(2, 8, 9, 9)})
     assert not {"hard_swish", "elementwise_add"} & set(joined(exe))
     agree(*by_both([out], {"x": 8 * small(2, 8, 9, 9)}))
+
+
+def test_native_code_across_calls_that_are_gone() -> None:
+    fluid.set_flags({"FLAGS_native": "require"})
+    x = layers.data("x", [8, 9, 9])
+    for _ in range(4):
+        hidden = layers.batch_norm(layers.sigmoid(x), act="relu", is_test=True)
+        hidden = layers.batch_norm(layers.conv2d(hidden, 8, 1, bias_attr=False), act="relu", is_test=True)
+        x = layers.concat([x, layers.conv2d(hidden, 4, 3, padding=1, bias_attr=False)], axis=1)
+    out = layers.pool2d(layers.batch_norm(x, act="relu", is_test=True), pool_type="avg", global_pooling=True)
+    exe, _ = run([out], {"x": small(2, 8, 9, 9)})
+    hot: Any = exe._hot
+    code = hot.root.code
+    assert any(function is nothing for function, _ in code.joined.calls)
+    assert all(function is not nothing for function, _ in code.best.calls)
+    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
 
 
 _STEPS = (

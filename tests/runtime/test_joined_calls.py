@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidnb.runtime.native.segment_code import Calls
-from fluidnb.runtime.replay.joined_calls import extend, groups_of, joined, nothing
+from fluidnb.runtime.native.segment_code import Calls, nothing
+from fluidnb.runtime.replay.joined_calls import extend, groups_of, joined
 
 Array = Any
 _FIXED, _ALL = 3, 8

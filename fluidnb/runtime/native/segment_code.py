@@ -40,6 +40,10 @@ class Calls(NamedTuple):
     units: list[Any]
 
 
+def nothing() -> None:
+    """A call whose work another one does."""
+
+
 class NativeCall(NamedTuple):
     """One call of native code.
 
@@ -142,7 +146,7 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
     from fluidnb.runtime.native.statements import statement_of
 
     statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
-    groups = _groups([s for s in statements if s is not None and s.kind != "pick"], plain.ops)
+    groups = _groups([s for s in statements if s is not None and s.kind != "pick"], plain)
     if not groups:
         return Compiled(plain, [], None)
     every = [statement for statement in statements if statement is not None]
@@ -152,20 +156,13 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
     for texts in _files([*(f.text for f in functions), *([loop.text] if loop else [])]):
         paths.update(dict.fromkeys(texts, library(HEAD + "".join(texts))))
     units = _units(plain.units, groups)
-    whole: list[Any] = []
-    ops: list[Any] = []
-    of: list[Any] = []
-    at = 0
+    left = {i: call for i, call in enumerate(plain.calls) if call[0] is not nothing}
     for group, function in zip(groups, functions, strict=True):
         first, last = group[0].call, group[-1].call
-        call = bound_call(paths[function.text], function.name, function.table, function.kept)
-        whole += [*plain.calls[at:first], call]
-        ops += plain.ops[at : first + 1]
-        of += units[at : first + 1]
-        at = last + 1
-    whole += plain.calls[at:]
-    ops += plain.ops[at:]
-    of += units[at:]
+        left[first] = bound_call(paths[function.text], function.name, function.table, function.kept)
+        for i in range(first + 1, last + 1):
+            left.pop(i, None)
+    whole = Calls(list(left.values()), *([row[i] for i in left] for row in (plain.ops, units)))
     native = [
         NativeCall(
             list(dict.fromkeys(plain.ops[s.call] for s in group)), len(group), len(function.regions), function.text
@@ -173,9 +170,9 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
         for group, function in zip(groups, functions, strict=True)
     ]
     if loop is None:
-        return Compiled(Calls(whole, ops, of), native, None)
+        return Compiled(whole, native, None)
     native.append(NativeCall(list(dict.fromkeys(plain.ops)), len(every), loop.nests, loop.text, whole=True))
-    return Compiled(Calls(whole, ops, of), native, NativeLoop(paths[loop.text], loop, condition))
+    return Compiled(whole, native, NativeLoop(paths[loop.text], loop, condition))
 
 
 def _files(texts: Sequence[str]) -> list[list[str]]:
@@ -189,16 +186,19 @@ def _files(texts: Sequence[str]) -> list[list[str]]:
     return files
 
 
-def _groups(statements: Sequence[Statement], ops: list[Any]) -> list[list[Statement]]:
-    """Statements of consecutive calls, few enough for a compiler; calls of one operator stay together."""
+def _groups(statements: Sequence[Statement], plain: Calls) -> list[list[Statement]]:
+    """Statements of calls with nothing between, few enough for a compiler; calls of one operator stay together."""
     groups: list[list[Statement]] = []
+    ops = plain.ops
     for statement in statements:
         call = statement.call
-        if groups and groups[-1][-1].call == call - 1:
-            size = len(groups[-1])
-            if size < MOST or (ops[call] is ops[call - 1] and size < 4 * MOST):
-                groups[-1].append(statement)
-                continue
+        if groups:
+            last = groups[-1][-1].call
+            if all(function is nothing for function, _ in plain.calls[last + 1 : call]):
+                size = len(groups[-1])
+                if size < MOST or (ops[call] is ops[last] and size < 4 * MOST):
+                    groups[-1].append(statement)
+                    continue
         groups.append([statement])
     return groups
 

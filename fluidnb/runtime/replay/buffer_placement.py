@@ -1,7 +1,5 @@
 """Moves placeholders of a segment's buffers, and the calls that use them, into its block's arena."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -79,23 +77,17 @@ def _lives(calls: list[Any], bound: ReplayMemory) -> dict[int, tuple[int, int]]:
     buffers, kind = bound.buffers, bound.kind
     lives: dict[int, tuple[int, int]] = {}
     owners: dict[int, int] = {}
-
-    def meet(x: Any, t: int) -> None:
-        if isinstance(x, kind):
-            key = owners.get(id(x))
-            if key is None:
-                key = owners[id(x)] = id(root(x))
-            if key in buffers:
-                lives[key] = (lives[key][0] if key in lives else t, t)
-        elif type(x) in (tuple, list):
-            for y in x:
-                meet(y, t)
-
     for t, (function, args, kw) in enumerate(calls):
-        meet(getattr(function, "__self__", None), t)
-        meet(args, t)
-        if kw:
-            meet(list(kw.values()), t)
+        operands: list[Any] = [getattr(function, "__self__", None), *args, *kw.values()]
+        for x in operands:  # which grows
+            if isinstance(x, kind):
+                key = owners.get(id(x))
+                if key is None:
+                    key = owners[id(x)] = id(root(x))
+                if key in buffers:
+                    lives[key] = (lives[key][0] if key in lives else t, t)
+            elif type(x) is tuple or type(x) is list:
+                operands += x
     return lives
 
 
@@ -124,9 +116,9 @@ class _Mover:
 
     def _in_arena(self, x: Array, owner: Any, start: int) -> Array:
         """The array over the arena, where its owner begins at ``start``."""
-        start += _offset(x, owner)
         if isinstance(x, np.ndarray):
-            return memory.view_of(self._arena, x.shape, x.dtype, start, x.strides)
+            return memory.moved(x, owner, self._arena, start)
+        start += _offset(x, owner)
         return type(x)(x.shape, x.dtype, type(x.data)(self._arena.data.mem, start), x.strides)
 
     def lives(self, lives: dict[int, tuple[int, int]], buffers: dict[int, tuple[Any, int]]) -> dict[int, Life]:

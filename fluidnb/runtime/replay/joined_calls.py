@@ -12,7 +12,7 @@ import numpy as np
 
 from fluidnb.memory import root
 from fluidnb.op.binder import Call
-from fluidnb.runtime.native.segment_code import Calls
+from fluidnb.runtime.native.segment_code import Calls, nothing
 
 Array = Any
 #: Calls after a product among which those are searched that it can take in.
@@ -110,10 +110,6 @@ def joined(plain: Calls, calls: Sequence[Call], groups: Sequence[Sequence[int]])
     for k in sorted(together):
         units[k] = units[k - 1]
     return Calls(new, ops, units)
-
-
-def nothing() -> None:
-    """A call whose work another one does."""
 
 
 def _owners(call: Call) -> set[int]:
