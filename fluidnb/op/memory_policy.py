@@ -24,6 +24,9 @@ class Memory(Protocol):
     def fixed(self, name: str, outer: bool) -> bool:
         """Whether a variable must keep its buffer, which another block or the user reads."""
 
+    def is_constant(self, name: str) -> bool:
+        """Whether a variable is persistable and no operator of the program writes it."""
+
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
         """A new buffer; ``name`` None for workspace."""
 
@@ -57,6 +60,10 @@ class Memory(Protocol):
 
 class UnsharedMemory:
     """The part of a `Memory` in which no buffer has views and every operator is bound for each run."""
+
+    def is_constant(self, name: str) -> bool:
+        """See `Memory`: not known."""
+        return False
 
     def may_alias(self, array: Array, name: str) -> bool:
         """See `Memory`: never."""

@@ -1,8 +1,8 @@
 """``python -m tests.benchmarks.inference [resnet18 ...] [--batches 1,8]``: exported models beside Paddle Inference.
 
 The models are those of paddle.vision, with images of 224 x 224 and one thread. Who runs them takes turns, and the least
-CPU time of each counts. Paddle Inference computes with oneDNN; fluidnb with numpy, and with FLAGS_use_mkldnn;
-onnxruntime runs the model as fluidnb converts it to ONNX.
+CPU time of each counts. Paddle Inference computes with oneDNN; fluidnb with numpy, and with FLAGS_use_mkldnn and
+FLAGS_constant_filters, as the others keep filters too; onnxruntime runs the model as fluidnb converts it to ONNX.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _fluidnb(folder: Path, name: str, images: Any, onednn: bool) -> Callable[[],
         )
 
     def once() -> Any:
-        fluid.set_flags({"FLAGS_use_mkldnn": onednn})
+        fluid.set_flags({"FLAGS_use_mkldnn": onednn, "FLAGS_constant_filters": True})
         return exe.run(program, feed={feeds[0]: images}, fetch_list=fetches, scope=scope)[0]
 
     start, runs = time.perf_counter(), 0

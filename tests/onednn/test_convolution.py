@@ -142,6 +142,32 @@ def test_a_filter_that_is_changed_in_any_way_is_seen() -> None:
     assert sums() == 0
 
 
+def test_a_constant_filter_is_converted_once_for_each_binding() -> None:
+    fluid.set_flags({"FLAGS_constant_filters": True})
+    exe, out, tensor = _filter_of_ones()
+
+    def sums(n: int = 1) -> float:
+        return float(exe.run(feed={"x": np.ones((n, 1, 4, 4), "float32")}, fetch_list=[out])[0][0, 0, 0, 0])
+
+    assert sums() == 9
+    tensor.set(np.full((1, 1, 3, 3), 2, "float32"), fluid.CPUPlace())
+    assert [sums(), sums(3), sums()] == [9, 18, 18]
+    tensor.set(np.full((1, 1, 3, 3), 3, "float32"), fluid.CPUPlace())
+    fluid.set_flags({"FLAGS_constant_filters": False})
+    assert sums() == 27
+
+
+def test_a_filter_that_its_program_writes_is_not_constant() -> None:
+    fluid.set_flags({"FLAGS_constant_filters": True})
+    exe, out, tensor = _filter_of_ones()
+    fluid.optimizer.SGD(0.5).minimize(layers.reduce_sum(out))
+    exe.run(fluid.default_startup_program())
+    tensor.set(np.ones((1, 1, 3, 3), "float32"), fluid.CPUPlace())
+    feed = {"x": np.ones((1, 1, 4, 4), "float32")}
+    first, second = (float(exe.run(feed=feed, fetch_list=[out])[0][0, 0, 0, 0]) for _ in range(2))
+    assert (first, second) == (9.0, 9.0 - 9 * 4 * 0.5)
+
+
 def test_runs_with_any_batch_size_share_a_converted_filter() -> None:
     gc.collect()
     before = len(convolution._converted)

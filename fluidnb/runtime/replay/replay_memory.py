@@ -58,6 +58,10 @@ class ReplayMemory:
         """Whether a variable keeps its memory: it is persistable, or several blocks see it."""
         return outer or name in self.lowered.captured or name in self.lowered.persistable
 
+    def is_constant(self, name: str) -> bool:
+        """Whether a variable is persistable and no operator of the program writes it."""
+        return name in self.lowered.persistable and not self.lowered.writes[name]
+
     def check(self) -> None:
         """Raise KeyboardInterrupt if a stop was requested."""
         self.run.check()

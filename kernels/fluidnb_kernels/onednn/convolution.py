@@ -6,6 +6,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from fluidnb.memory import flags
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.conv import host_products
 from fluidnb_kernels.emit import reading, writing, written
@@ -24,6 +25,7 @@ from fluidnb_kernels.onednn.library import (
     Step,
     address,
     cached,
+    clear_caches,
     operand_of,
 )
 from fluidnb_kernels.onednn.steps import step_of
@@ -149,6 +151,15 @@ class _Converted:
         self.layout, self._call, self._digest, self._digest_of = layout, conversion.call(), b"", xxh3_128_digest
         self.buffers = b.keep((layout.size,), np.uint8), b.keep((max(conversion.workspace, 1),), np.uint8)
 
+    def once(self, w: Array, converted: Array, workspace: Array) -> None:
+        """Convert a filter that its program does not write; with FLAGS_constant_filters only the first time."""
+        if not (self._digest and flags.values["constant_filters"]):
+            self(w, converted, workspace)
+
+    def forget(self) -> None:
+        """Convert it at the next run: another program may have been given other values at the same address."""
+        self._digest = b""
+
     def __call__(self, w: Array, converted: Array, workspace: Array) -> None:
         digest = self._digest_of(w)
         if digest != self._digest:
@@ -158,6 +169,7 @@ class _Converted:
 
 #: Address and shape of a parameter -> what its filter was converted into, for runs with any batch size.
 _converted: WeakValueDictionary[tuple[int, Shape], _Converted] = WeakValueDictionary()
+clear_caches.append(_converted.clear)
 
 
 def _filter(b: Binder, product: Product, w: Array, shape: Shape) -> Array:
@@ -175,7 +187,9 @@ def _filter(b: Binder, product: Product, w: Array, shape: Shape) -> Array:
         kept = _Converted(b, conversion, layout)
         if _is_parameter(b, w):
             _converted[key] = kept
-    b(kept, plain, *kept.buffers)
+    kept.forget()
+    constant = w is b["Filter"] and b.memory.is_constant(b.inputs["Filter"][0])
+    b(kept.once if constant else kept, plain, *kept.buffers)
     return kept.buffers[0]
 
 

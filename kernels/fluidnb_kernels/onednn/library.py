@@ -35,13 +35,13 @@ _FLOAT32, _ANY_LAYOUT, _ON_CPU, _IN_ORDER, _WORKSPACE_OF_CALLER = 3, 1, 1, 1, 1
 _Handle = ctypes.c_void_p
 _Made = TypeVar("_Made")
 #: Functions that empty the caches of primitives.
-_forget: list[Callable[[], None]] = []
+clear_caches: list[Callable[[], None]] = []
 
 
 def cached(make: Callable[..., _Made]) -> Callable[..., _Made]:
     """A function that makes a primitive, with a cache of the last 512."""
     with_cache = lru_cache(512)(make)
-    _forget.append(with_cache.cache_clear)
+    clear_caches.append(with_cache.cache_clear)
     return with_cache
 
 
@@ -94,8 +94,8 @@ def _api() -> Any:
 def _alone() -> None:
     """In a forked process, use one thread, and new primitives: the threads of before, for which they wait, are gone."""
     _api().omp_set_num_threads(1)
-    for forget in _forget:
-        forget()
+    for clear in clear_caches:
+        clear()
     registry.version += 1  # what is bound has primitives of before
 
 
