@@ -168,6 +168,18 @@ def test_a_filter_that_its_program_writes_is_not_constant() -> None:
     assert (first, second) == (9.0, 9.0 - 9 * 4 * 0.5)
 
 
+def test_filters_in_another_order_of_memory_are_told_apart() -> None:
+    fluid.set_flags({"FLAGS_constant_filters": True})
+    image = layers.data("x", [16, 9, 9])
+    for _ in range(2):
+        image = layers.conv2d(image, 16, 3, bias_attr=False)
+    fluid.Executor().run(fluid.default_startup_program())
+    for parameter in fluid.default_main_program().all_parameters():
+        tensor = fluid.global_scope().find_var(parameter.name).get_tensor()
+        tensor.array = np.asfortranarray(tensor.array)
+    agree(*by_both([image], {"x": small(2, 16, 9, 9)}))
+
+
 def test_runs_with_any_batch_size_share_a_converted_filter() -> None:
     gc.collect()
     before = len(convolution._converted)

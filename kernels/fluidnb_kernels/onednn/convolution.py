@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from fluidnb.memory import flags
+from fluidnb.memory import flags, root
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.conv import host_products
 from fluidnb_kernels.emit import reading, writing, written
@@ -182,10 +182,11 @@ def _filter(b: Binder, product: Product, w: Array, shape: Shape) -> Array:
         return plain
     layout = product.primitive.layout(WEIGHTS)
     key = address(plain), shape
-    kept = _converted.get(key) if _is_parameter(b, w) else None
+    shared = _is_parameter(b, w) and root(plain) is root(w)  # a workspace has no address yet
+    kept = _converted.get(key) if shared else None
     if kept is None or kept.layout != layout:
         kept = _Converted(b, conversion, layout)
-        if _is_parameter(b, w):
+        if shared:
             _converted[key] = kept
     kept.forget()
     constant = w is b["Filter"] and b.memory.is_constant(b.inputs["Filter"][0])
