@@ -244,6 +244,16 @@ def test_nan_and_infinity_pass_through() -> None:
     assert uses_onednn(exe)
 
 
+def test_the_check_finds_a_nan_that_is_lost_later() -> None:
+    out = layers.pool2d(layers.conv2d(layers.data("x", [1, 3, 3]), 1, 1, act="relu", bias_attr=False), 3)
+    exe, image = fluid.Executor(), np.full((1, 1, 3, 3), np.nan, "float32")
+    exe.run(fluid.default_startup_program())
+    assert np.isfinite(exe.run(feed={"x": image}, fetch_list=[out])[0]).all()
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    with pytest.raises(EnforceNotMet, match="conv2d"):
+        exe.run(feed={"x": image}, fetch_list=[out])
+
+
 def test_absent_it_says_so_once_and_numpy_computes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
