@@ -76,6 +76,17 @@ def test_functions_of_two(kind: str, order: str) -> None:
     agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
 
 
+def test_a_sum_that_is_written_over_its_operand() -> None:
+    x = layers.data("x", [64, 9, 9])
+    total = layers.scale(x, 2.0)
+    middle = layers.conv2d(x, 64, 3, padding=1, bias_attr=False)
+    block = fluid.default_main_program().global_block()
+    block.append_op("elementwise_add", {"X": [middle], "Y": [total]}, {"Out": [total]})
+    out = layers.tanh(total)
+    fluid.Executor().run(fluid.default_startup_program())
+    agree(*by_both([out], {"x": small(2, 64, 9, 9)}))
+
+
 def test_the_debugger_and_a_profile_see_each_operator(capsys: pytest.CaptureFixture[str]) -> None:
     x = layers.data("x", [8, 9, 9])
     hidden = layers.conv2d(x, 8, 3, bias_attr=False)

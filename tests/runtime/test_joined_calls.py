@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidnb.runtime.native.segment_code import Calls, nothing
@@ -71,6 +71,7 @@ def _made(rows: list[tuple[str, int, int, int]], arrays: list[Array]) -> list[An
     return calls
 
 
+@example([("double", 0, 0, 3), ("add", 3, 1, 1)])
 @given(_CALLS)
 def test_results_stay(rows: list[tuple[str, int, int, int]]) -> None:
     arrays = [np.arange(3.0) + 10 * k for k in range(_ALL)]

@@ -74,9 +74,10 @@ def _group(calls: Sequence[Call], first: int, lives: dict[int, tuple[int, int]],
             break
         after = k + result[1]
         step, new = range(k, after), id(root(result[0]))
-        if new != own and new in used:  # an array that a step reads would be written too early
+        read, written = (set().union(*rows) for rows in zip(*(_read_and_written(calls[i]) for i in step), strict=True))
+        if new != own and new in used | read:  # an array that a step reads would be written too early
             break
-        gone = {own}.union(*(_written(calls[i]) for i in step)) - {new}
+        gone = (written | {own}) - {new}
         if not taken.isdisjoint(step) or any(lives.get(one, _FOR_EVER)[1] >= after for one in gone):
             break  # somebody reads it later
         group += step
@@ -117,9 +118,10 @@ def _owners(call: Call) -> set[int]:
     return {id(root(array)) for array in _arrays([getattr(call[0], "__self__", None), call[1], *call[2].values()])}
 
 
-def _written(call: Call) -> set[int]:
-    """The identities of the owners of what a function of numpy writes: its last argument."""
-    return {id(root(array)) for array in [*call[1], *call[2].values()][-1:] if isinstance(array, np.ndarray)}
+def _read_and_written(call: Call) -> tuple[set[int], set[int]]:
+    """The identities of the owners of what a function of numpy reads, and of what it writes: its last argument."""
+    *read, written = [*call[1], *call[2].values()]
+    return {id(root(array)) for array in _arrays(read)}, {id(root(array)) for array in _arrays([written])}
 
 
 def _arrays(x: Any) -> Iterator[Array]:
