@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +16,15 @@ from fluidnb.memory import pools, system_allocator
 from fluidnb.values import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 
 CPU = CPUPlace()
+
+
+@pytest.fixture(autouse=True)
+def no_garbage() -> Iterator[None]:
+    """Let no memory of earlier tests be collected, and so freed, while a test counts."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def test_used_rises_and_falls_with_alloc_and_free() -> None:
