@@ -24,7 +24,7 @@ class Request:
 
     def __init__(self, call: Callable[[], Any], pause: Pause | None = None) -> None:
         self.future: Future[Any] = Future()
-        self.done, self._going = False, threading.Lock()
+        self.done, self._going = False, threading.Lock()  # held until it is done
         self._going.acquire()
         self.future.add_done_callback(self._end)
         self._call, self._pause = call, pause

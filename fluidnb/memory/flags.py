@@ -118,7 +118,7 @@ for _name, _switch, _doc in (
     ("init_allocated_mem", False, "Fill new tensors with NaN, or 0xAA bytes where a dtype has no NaN."),
     ("strict_feeds", True, "Refuse feeds that differ from the declared shape or dtype; off, operators decide."),
     ("use_mkldnn", False, "Compute convolutions and poolings by oneDNN, where the extra onednn is installed."),
-    ("constant_filters", False, "Let oneDNN convert a filter once where its program does not write it."),
+    ("constant_filters", False, "Convert filters for oneDNN once; for inference, where no program trains them."),
     ("dataset_download", False, "Let data sets fetch files that are not in the cache; off, synthetic data are used."),
 ):
     define_flag(_name, _switch, _doc)

@@ -84,6 +84,9 @@ def moved(array: Array, owner: Array, buffer: Array, start: int) -> Array:
         buffer: bytes.
         start: byte of the buffer at which the memory of the owner begins there.
 
+    Raises:
+        OpValueError: the memory of the owner would reach outside the buffer.
+
     Example:
         >>> x = np.zeros((2, 3), "int32")
         >>> moved(x[:, 1], x, np.arange(64, dtype="uint8"), 8).strides

@@ -74,7 +74,7 @@ def test_stats_are_one_line_of_text() -> None:
 
 def test_a_place_without_allocator_says_so() -> None:
     class NoPlace(Place):
-        """A place that nobody supports."""
+        """A kind of place that no allocator is registered for."""
 
         kind = "none"
 
@@ -87,7 +87,7 @@ def test_a_place_without_allocator_says_so() -> None:
 
 def test_a_new_kind_of_place_brings_its_allocator(monkeypatch: pytest.MonkeyPatch) -> None:
     class ShelfPlace(Place):
-        """A place with memory of its own."""
+        """A kind of place whose allocator the test registers."""
 
         kind = "shelf"
 

@@ -41,7 +41,7 @@ def uses_onednn(exe: fluid.Executor) -> bool:
     return any(isinstance(function, library.Call) for function, _ in hot.root.code.plain.calls)
 
 
-def agree(found: list[Any], expected: list[Any]) -> None:
+def assert_agree(found: list[Any], expected: list[Any]) -> None:
     """Arrays differ by rounding only."""
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=2e-6 * max(np.abs(other).max(), 1e-3))
@@ -75,13 +75,13 @@ def test_a_convolution_and_its_gradients(
         fluid.Executor().run(fluid.default_startup_program())
         (w, *_) = fluid.default_main_program().all_parameters()
         fetches = [out, w.name + "@GRAD", "x@GRAD"]
-        agree(*by_both(fetches, {"x": small(n, inner * groups, size, size + 1)}))
+        assert_agree(*by_both(fetches, {"x": small(n, inner * groups, size, size + 1)}))
 
 
 def test_volumes() -> None:
     out = layers.conv3d(layers.data("x", [2, 4, 5, 6]), 3, 3, padding=1)
     fluid.Executor().run(fluid.default_startup_program())
-    agree(*by_both([out], {"x": small(2, 2, 4, 5, 6)}))
+    assert_agree(*by_both([out], {"x": small(2, 2, 4, 5, 6)}))
 
 
 def test_other_dtypes_are_numpys() -> None:
@@ -178,7 +178,7 @@ def test_filters_in_another_order_of_memory_are_told_apart() -> None:
     for parameter in fluid.default_main_program().all_parameters():
         tensor = fluid.global_scope().find_var(parameter.name).get_tensor()
         tensor.array = np.asfortranarray(tensor.array)
-    agree(*by_both([image], {"x": small(2, 16, 9, 9)}))
+    assert_agree(*by_both([image], {"x": small(2, 16, 9, 9)}))
 
 
 def test_runs_with_any_batch_size_share_a_converted_filter() -> None:

@@ -14,7 +14,7 @@ from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.runtime.native.segment_code import nothing
-from tests.onednn.test_convolution import agree, by_both, small
+from tests.onednn.test_convolution import assert_agree, by_both, small
 
 _TWO = {
     "add": layers.elementwise_add, "mul": layers.elementwise_mul, "sub": layers.elementwise_sub,
@@ -41,7 +41,7 @@ def test_bias_and_activation_are_steps() -> None:
     out = layers.pool2d(layers.conv2d(layers.data("x", [8, 9, 9]), 16, 3, act="relu6"), 2)
     exe, _ = run([out], {"x": small(2, 8, 9, 9)})
     assert joined(exe) == ["conv2d", "pool2d"]
-    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+    assert_agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
 
 
 def test_a_block_of_a_residual_network() -> None:
@@ -52,7 +52,7 @@ def test_a_block_of_a_residual_network() -> None:
     out = layers.pool2d(layers.elementwise_add(main, short, act="relu"), 3)
     exe, _ = run([out], {"x": small(2, 8, 9, 9)})
     assert not {"elementwise_add", "relu"} & set(joined(exe))
-    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+    assert_agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
 
 
 def test_what_is_fetched_or_read_later_is_kept() -> None:
@@ -61,7 +61,7 @@ def test_what_is_fetched_or_read_later_is_kept() -> None:
     exe, (_, values) = run([out, middle], {"x": small(2, 8, 9, 9)})
     assert values.min() < 0
     again = layers.elementwise_add(layers.scale(out, 2.0), middle)
-    agree(*by_both([out, middle, again], {"x": small(2, 8, 9, 9)}))
+    assert_agree(*by_both([out, middle, again], {"x": small(2, 8, 9, 9)}))
 
 
 @pytest.mark.parametrize("order", ["first", "last", "both"])
@@ -73,7 +73,7 @@ def test_functions_of_two(kind: str, order: str) -> None:
     two = {"first": (middle, doubled), "last": (doubled, middle), "both": (middle, middle)}[order]
     out = layers.tanh(_TWO[kind](*two))
     fluid.Executor().run(fluid.default_startup_program())
-    agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
+    assert_agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
 
 
 def test_a_sum_that_is_written_over_its_operand() -> None:
@@ -84,7 +84,7 @@ def test_a_sum_that_is_written_over_its_operand() -> None:
     block.append_op("elementwise_add", {"X": [middle], "Y": [total]}, {"Out": [total]})
     out = layers.tanh(total)
     fluid.Executor().run(fluid.default_startup_program())
-    agree(*by_both([out], {"x": small(2, 64, 9, 9)}))
+    assert_agree(*by_both([out], {"x": small(2, 64, 9, 9)}))
 
 
 def test_the_debugger_and_a_profile_see_each_operator(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +119,7 @@ def test_beside_native_code(native: str) -> None:
     hidden = layers.conv2d(layers.data("x", [8, 9, 9]), 8, 3, act="relu")
     out = layers.elementwise_mul(layers.sigmoid(hidden), layers.tanh(hidden))
     fluid.Executor().run(fluid.default_startup_program())
-    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+    assert_agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
 
 
 def hard_swish(x: Any) -> Any:
@@ -136,7 +136,7 @@ def test_hard_swish_reads_the_result_twice() -> None:
     out = layers.pool2d(layers.elementwise_add(hard_swish(hidden), x), 2)
     exe, _ = run([out], {"x": 8 * small(2, 8, 9, 9)})
     assert not {"hard_swish", "elementwise_add"} & set(joined(exe))
-    agree(*by_both([out], {"x": 8 * small(2, 8, 9, 9)}))
+    assert_agree(*by_both([out], {"x": 8 * small(2, 8, 9, 9)}))
 
 
 def test_native_code_across_calls_that_are_gone() -> None:
@@ -152,7 +152,7 @@ def test_native_code_across_calls_that_are_gone() -> None:
     code = hot.root.code
     assert any(function is nothing for function, _ in code.joined.calls)
     assert all(function is not nothing for function, _ in code.best.calls)
-    agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
+    assert_agree(*by_both([out], {"x": small(2, 8, 9, 9)}))
 
 
 _STEPS = (
@@ -173,7 +173,7 @@ def test_random_networks(steps: list[tuple[str, int, int]]) -> None:
         del values[6:]
         out = layers.reduce_sum(layers.concat([layers.tanh(v) for v in values], axis=1), dim=[2, 3])
         fluid.Executor().run(fluid.default_startup_program())
-        agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
+        assert_agree(*by_both([out], {"x": small(2, 4, 6, 6)}))
 
 
 def _applied(kind: str, a: Any, b: Any) -> Any:

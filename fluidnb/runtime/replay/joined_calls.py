@@ -74,7 +74,10 @@ def _group(calls: Sequence[Call], first: int, lives: dict[int, tuple[int, int]],
             break
         after = k + result[1]
         step, new = range(k, after), id(root(result[0]))
-        read, written = (set().union(*rows) for rows in zip(*(_read_and_written(calls[i]) for i in step), strict=True))
+        read, written = set[int](), set[int]()
+        for i in step:
+            for owners, more in zip((read, written), _read_and_written(calls[i]), strict=True):
+                owners |= more
         if new != own and new in used | read:  # an array that a step reads would be written too early
             break
         gone = (written | {own}) - {new}
