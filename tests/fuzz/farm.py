@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.fuzz.oracle import ROOT, Hang, Outcome, judge
@@ -139,6 +140,11 @@ def shrink(target: Any, case: dict[str, Any], outcome: Outcome, seconds: float =
         else:
             break
     return case
+
+
+def addressed() -> int:
+    """The bytes that this process addresses: gigabytes after tests that loaded other libraries."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def _limited(name: str) -> Any:

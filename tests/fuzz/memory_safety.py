@@ -32,7 +32,7 @@ from tests.fuzz.hostile import mutate
 from tests.fuzz.oracle import REFUSED, RESULT, Outcome
 from tests.fuzz.victims import Maker, Makers, makers
 
-#: Seconds of the processor for one mutated program, bytes of a process, iterations of a loop.
+#: Seconds of the processor for one mutated program, bytes that a process may add to its parent's, iterations of a loop.
 SECONDS, BYTES, LOOPS = 10, 4 << 30, 100
 #: Mutated programs that one process runs.
 BATCH = 100
@@ -128,6 +128,7 @@ def _difference(a: Any, b: Any) -> str:
 
 def _child(jobs: Sequence[tuple[str, Maker, int | None]], run: Run, limit: int, pipe: int) -> None:
     """Run jobs and write a line for each outcome."""
+    limit += farm.addressed()
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -157,7 +158,7 @@ def outcomes(
     Args:
         jobs: name, maker and seed of each.
         run: how a program is run.
-        limit: bytes that a process may address.
+        limit: bytes that a process may address beside what this one does.
 
     Yields:
         (outcome, name, seed, what was changed); a process that dies is an outcome of the job it was at.

@@ -77,7 +77,7 @@ def in_child(maker: Maker, seed: int) -> str:
             signal.signal(kind, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         signal.alarm(SILENT)
-        room = BYTES + int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        room = BYTES + farm.addressed()
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         flags.values["max_loop_iterations"] = LOOPS

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
+from fluidnb.memory import OutOfMemory
 from fluidnb.op import get_op
 from fluidnb.op.select import library_of
 from fluidnb_kernels.onednn import convolution, library
@@ -279,3 +280,14 @@ def test_layouts_that_it_has_nothing_for() -> None:
     layout = library.Layout.of((2, 3), (12, 4))
     with pytest.raises(NotImplementedError):
         library.Primitive("convolution_forward", 64, 1, layout.handle, layout.handle, None, layout.handle, *4 * [None])
+
+
+def test_too_little_memory_for_onednn_names_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = layers.conv2d(layers.data("x", [8, 9, 9]), 16, 3)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for clear in library.clear_caches:
+        clear()
+    monkeypatch.setattr(library._api(), "dnnl_primitive_create", lambda *_: 1)
+    with pytest.raises(OutOfMemory, match=r"(?s)oneDNN.*op:.*conv2d.*FLAGS_use_mkldnn=0"):
+        exe.run(feed={"x": small(2, 8, 9, 9)}, fetch_list=[out])

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.extras import command
-from fluidnb.memory import flags
+from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op import Array
 from fluidnb.op.define import registry
 
@@ -29,7 +29,7 @@ _WORKSPACE = 80
 #: Questions to a primitive: the layout of an argument, and the name of the implementation.
 _QUESTIONS = {SOURCE: 129, SOURCE_GRADIENT: 130, WEIGHTS: 131, WEIGHTS_GRADIENT: 132, TARGET: 133,
               TARGET_GRADIENT: 134, _WORKSPACE: 136}  # fmt: skip
-_IMPLEMENTATION = 8
+_IMPLEMENTATION, _OUT_OF_MEMORY = 8, 1
 _FLOAT32, _ANY_LAYOUT, _ON_CPU, _IN_ORDER, _WORKSPACE_OF_CALLER = 3, 1, 1, 1, 1
 
 _Handle = ctypes.c_void_p
@@ -100,6 +100,11 @@ def _alone() -> None:
 
 
 def _check(status: int) -> None:
+    if status == _OUT_OF_MEMORY:
+        raise OutOfMemory(
+            "Out of memory: oneDNN cannot allocate what it needs.",
+            hint="FLAGS_use_mkldnn=0 computes it without oneDNN, and compiles no code for each shape.",
+        )  # fmt: skip
     if status:
         raise EnforceNotMet(
             "oneDNN could not compute this.", expected="status 0", received=f"status {status}",
