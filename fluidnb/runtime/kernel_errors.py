@@ -52,6 +52,9 @@ def failed(error: Exception, op: LoweredOp, scope: Any) -> FluidError:
     for slot in op.definition.inputs.values():
         if not slot.dispensable and slot.name not in op.inputs:  # a guard comes before the binder's own check
             return failed(missing(op.definition, slot, op.inputs), op, scope)
+    for slot in op.definition.outputs.values():
+        if isinstance(error, KeyError) and error.args == (slot.name,) and slot.name not in op.outputs:
+            return failed(missing(op.definition, slot, op.outputs), op, scope)
     return EnforceNotMet(**_explained(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
 
 
@@ -146,7 +149,7 @@ _NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(
     r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack|"
-    r"zip\(\)|match|unsized|empty|iterable|wrong size|negative|array of size"
+    r"zip\(\)|match|0-d|unsized|empty|iterable|wrong size|negative|array of size"
 )
 
 

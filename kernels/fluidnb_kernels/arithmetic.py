@@ -73,7 +73,7 @@ class Value(NDArrayOperatorsMixin):
     def reduced(self, ufunc: np.ufunc, axis: Any) -> Value:
         """It, reduced along an axis or axes, which stay with size 1."""
         x = self.array
-        gone = {i % x.ndim for i in ((axis,) if isinstance(axis, int) else axis)}
+        gone = {i % max(x.ndim, 1) for i in ((axis,) if isinstance(axis, int) else axis)}
 
         def emit(to: Array) -> Array:
             to = self.binder.tmp([1 if i in gone else n for i, n in enumerate(x.shape)], x.dtype) if to is None else to

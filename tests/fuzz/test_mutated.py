@@ -143,7 +143,9 @@ FOUND = [
     ("spp", "pyramid_height=3,pooling_type=avg", 2332), ("multiclass_nms2", "nms_top_k=5,keep_top_k=4", 3001),
     ("nest 4", "nest 28", 3332), ("nest 6", "nest 14", 10724), ("generate_mask_labels", "resolution=14", 3561),
     ("label_smooth", "label_smooth/f32", 5481), ("matmul_v2 twice", "2x2x3d,2x3x4d", 12273),
-    ("while", "while/zero_trip", 16067),
+    ("while", "while/zero_trip", 16067), ("split_ids", "TestSplitIds", 196),
+    ("spectral_norm", "4x3d,3d,4d]dim=1", 3812), ("matrix_nms", "use_gaussian=False,gaussian_sigma=2.5", 701),
+    ("log_softmax", "[7d]axis=-1", 9472), ("quantize_linear", "AwayFromZero", 15644),
 ]  # fmt: skip
 
 

@@ -123,6 +123,8 @@ family(
         "log_softmax/axis": {
             "inputs": {"X": X[0]}, "attrs": {"axis": 0}, "outputs": {"Out": log_softmax(X[0], 0)},
         },
+        "log_softmax/scalar": {"inputs": {"X": np.array(0.7)}, "outputs": {"Out": np.array(0.0)}},
+        "softmax/scalar": {"inputs": {"X": np.array(0.7)}, "outputs": {"Out": np.array(1.0)}},
     },
 )  # fmt: skip
 

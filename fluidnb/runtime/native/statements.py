@@ -142,7 +142,8 @@ def _reduction(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, index: int) 
         return None
     if ufunc not in (np.add, np.maximum, np.minimum):
         return None
-    axes = range(x.ndim) if axis is None else [i % x.ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
+    chosen = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = {i % max(x.ndim, 1) for i in chosen}  # a scalar has axes 0 and -1
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     if out.size != prod(kept):
         return None

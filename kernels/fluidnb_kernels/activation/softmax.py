@@ -92,7 +92,7 @@ def softmax_grad(b: Binder) -> None:
 
 @c_code("softmax", "softmax_grad", "log_softmax", "log_softmax_grad")
 def _softmax_in_c(c: Context) -> dict[str, Constant]:
-    shape = c["X" if c.has("X") else "Out"].shape
+    shape = c["X" if c.has("X") else "Out"].shape or (1,)
     axis = c.attr("axis", -1) % len(shape)
     return {"OUTER": math.prod(shape[:axis]), "N": shape[axis], "INNER": math.prod(shape[axis + 1 :])}
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.op.c_code import Constant, c_code
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import checked, one_axis
 
 _ATTRS = {
@@ -69,7 +70,7 @@ def dequantize(x: Array, scale: Array, shape: tuple[int, ...], largest: int, y: 
 
 @op(
     "quantize_linear", inputs=_INPUTS, outputs=_OUTPUTS, attrs=_ATTRS, cost="2 * X", infer=checked(_infer),
-    dtype_slot="X", host_only=HOST,
+    dtypes=FLOATS, dtype_slot="X", host_only=HOST,
 )  # fmt: skip
 def quantize_linear(b: Binder) -> None:
     """Y = round(X / Scale · m), with m = 2^(bit_length - 1) - 1.

@@ -18,13 +18,16 @@ CUDA = Source(__file__, "spectral_norm.cu", typed(("unit divided spectral_slope"
 def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array, Array, Array]:
     """The largest singular value of a matrix by power iteration from ``u``, with its two vectors.
 
-    ``v`` is used where there are no steps.
+    ``v`` is used where there are no steps. A step that changes no bit of ``u`` is the last: so would be all others.
     """
     for _ in range(steps):
+        before = u
         v = w.T @ u
         v = v / (np.sqrt((v * v).sum()) + w.dtype.type(eps))
         u = w @ v
         u = u / (np.sqrt((u * u).sum()) + w.dtype.type(eps))
+        if u.tobytes() == before.tobytes():
+            break
     return u @ w @ v, u, v
 
 
