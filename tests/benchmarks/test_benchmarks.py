@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.memory import flags
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import generated_code, inference
 from tests.benchmarks.driver import ROOT, Result, measure
@@ -166,7 +167,11 @@ def test_generated_code_beside_executors(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_an_exported_model_beside_paddle_inference(capsys: pytest.CaptureFixture[str]) -> None:
     require_paddle()
-    assert inference.main(["mobilenet_v3_small", "--batches", "1", "--rounds", "1"]) == 0
+    before = dict(flags.values)
+    try:
+        assert inference.main(["mobilenet_v3_small", "--batches", "1", "--rounds", "1"]) == 0
+    finally:
+        fluid.set_flags(before)
     model, mean = capsys.readouterr().out.splitlines()[1:]
     assert model.split()[0] == "mobilenet_v3_small" and mean.split()[:2] == ["geometric", "mean"]
     assert all(0.01 < float(word) < 100 for word in model.split()[2:])

@@ -132,23 +132,6 @@ def test_a_test_draws_the_same_numbers_in_every_run(tmp_path: Path) -> None:
     assert first == second != (tmp_path / "drawn-1").read_text().strip()
 
 
-FLAGGED = """
-import fluidnb as fluid
-
-def test_sets():
-    fluid.set_flags({"FLAGS_use_pinned_memory": True, "FLAGS_native": "off"})
-    assert False
-
-def test_finds():
-    assert list(fluid.get_flags(["use_pinned_memory", "native"]).values()) == [False, "auto"]
-"""
-
-
-def test_flags_that_a_test_sets_are_those_of_before_in_the_next(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(FLAGGED)
-    assert outcome(run(tmp_path, "flags")) == "1 failed, 1 passed"
-
-
 def test_names_are_regular_expressions(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(RESUMING)
     lines = run(tmp_path, "names", "-R", "test_it.*_(first|third)$", "--collect-only", "-q")

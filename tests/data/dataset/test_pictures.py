@@ -56,6 +56,7 @@ def test_flowers_need_scipy_and_whole_files(serve, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "scipy.io", None)
     with pytest.raises(MissingPackage, match=r"imagelabels.mat needs the package scipy(.|\n)*'fluidnb\[data\]'"):
         list(flowers.train(use_xmap=False)())
+    monkeypatch.undo()
 
 
 def test_a_broken_table_is_named(serve, tar) -> None:
