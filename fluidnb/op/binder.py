@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
 from fluidnb.op.declared_scalar import declared_scalar
@@ -302,9 +302,7 @@ class Binder(Context):
     def bind(self) -> list[Call]:
         """Runs the shape rule and the kernel; returns the calls that compute the operator."""
         definition = self.definition
-        self._check_slots()
-        if definition.unset != ("*",):
-            self._check_inputs()
+        self._check_operands()
         if definition.is_grad:
             check_operands(self)
         dtype = self._dtype()
@@ -322,6 +320,21 @@ class Binder(Context):
             self.control = result
         self.calls += self._post
         return self.calls
+
+    def refusal(self, error: Exception) -> Exception:
+        """What the checks of the operands say, which come after a guard; the guard's error where they find nothing."""
+        if not isinstance(error, FluidError):
+            try:
+                self._check_operands()
+                self.check_inputs()
+            except FluidError as refused:
+                return refused
+        return error
+
+    def _check_operands(self) -> None:
+        self._check_slots()
+        if self.definition.unset != ("*",):
+            self._check_inputs()
 
     def _dtype(self) -> str:
         slot = self.definition.dtype_slot

@@ -8,7 +8,6 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet, FluidError, Operand
 from fluidnb.op import EMPTY, GRAD, get_op, has_op
 from fluidnb.op.attr import REQUIRED
-from fluidnb.op.check import missing
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb.values.lod_text import draw_all
@@ -49,12 +48,6 @@ def failed(error: Exception, op: LoweredOp, scope: Any) -> FluidError:
         error.hint = other_name(op, scope) or error.hint
         error.batch = error.batch or batch(op, scope)
         return error.with_context(op=op.text(), slots=operands(op, scope), where=op.where())
-    for slot in op.definition.inputs.values():
-        if not slot.dispensable and slot.name not in op.inputs:  # a guard comes before the binder's own check
-            return failed(missing(op.definition, slot, op.inputs), op, scope)
-    for slot in op.definition.outputs.values():
-        if isinstance(error, KeyError) and error.args == (slot.name,) and slot.name not in op.outputs:
-            return failed(missing(op.definition, slot, op.outputs), op, scope)
     return EnforceNotMet(**_explained(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
 
 
@@ -149,7 +142,7 @@ _NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(
     r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack|"
-    r"zip\(\)|match|0-d|unsized|empty|iterable|wrong size|negative|array of size"
+    r"zip\(\)|match|unsized|empty|iterable|wrong size|negative|array of size"
 )
 
 

@@ -135,6 +135,15 @@ def test_a_slot_adds_the_mean_of_the_rows_that_have_it():
     np.testing.assert_allclose(squares, ((ROWS - MEANS) ** 2 * THERE).sum(0) / 3 + 3 * LESS)
 
 
+@pytest.mark.timeout(60)
+def test_power_iteration_ends_where_it_moves_no_more():
+    many, most = (
+        run_op("spectral_norm", {"Weight": WEIGHT, "U": U, "V": V}, {"power_iters": steps})["Out"]
+        for steps in (1000, 2**31 - 1)
+    )
+    np.testing.assert_array_equal(many, most)
+
+
 def test_vectors_that_do_not_fit_a_weight():
     with pytest.raises(RuleError, match="must fit the weight as a matrix"):
         run_op("spectral_norm", {"Weight": WEIGHT, "U": U, "V": U})

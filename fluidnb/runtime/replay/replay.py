@@ -28,7 +28,8 @@ def run_segments(segment: Segment) -> Segment:
         try:
             key = segment.guard()
         except Exception as e:
-            raise failed(e, segment.block.ops[segment.end], segment.scope) from cause(e)
+            found = segment.binder.refusal(e) if segment.binder else e
+            raise failed(found, segment.block.ops[segment.end], segment.scope) from cause(e)
         follower = segment.next.get(key)
         if follower is None:
             segment = segment.child(key)

@@ -38,8 +38,8 @@ class Segment:
     """
 
     __slots__ = (
-        "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "made", "next", "ops", "past_guard",
-        "run", "scope", "start",
+        "binder", "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "made", "next", "ops",
+        "past_guard", "run", "scope", "start",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class Segment:
         self.made: list[NativeCall] = []  # on a device: kernels of several operators
         self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block
+        self.binder: Binder | None = None  # of the operator that the guard belongs to
         self.past_guard = False
         self.condition: Array | None = None  # the condition of the loop whose body begins here
         self.end = start
@@ -100,7 +101,7 @@ class Segment:
         while index < len(ops):
             op = ops[index]
             if op.guard is not None and not (self.past_guard and index == self.start):
-                binder = Binder(op, bound, self.scope)
+                binder = self.binder = Binder(op, bound, self.scope)
                 on_host = bound.place_kind == "cpu"
                 self.guard = partial(op.guard, binder) if on_host else partial(evaluate, op.guard, binder)
                 break

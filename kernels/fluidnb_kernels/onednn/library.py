@@ -103,8 +103,8 @@ def _check(status: int) -> None:
     if status == _OUT_OF_MEMORY:
         raise OutOfMemory(
             "Out of memory: oneDNN cannot allocate what it needs.",
-            hint="FLAGS_use_mkldnn=0 computes it without oneDNN, and compiles no code for each shape.",
-        )  # fmt: skip
+            hint="FLAGS_use_mkldnn=0 computes it without oneDNN.",
+        )
     if status:
         raise EnforceNotMet(
             "oneDNN could not compute this.", expected="status 0", received=f"status {status}",
