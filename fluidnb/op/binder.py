@@ -322,7 +322,7 @@ class Binder(Context):
         return self.calls
 
     def refusal(self, error: Exception) -> Exception:
-        """The error of the operands' checks, which come after a guard; the guard's own error where they find nothing."""
+        """The error of the operands' checks, which come after a guard; the guard's error where they find nothing."""
         if not isinstance(error, FluidError):
             try:
                 self._check_operands()
