@@ -47,7 +47,7 @@ def native_text(program: Program) -> str:
         'No operator runs as native code.'
     """
     lines = [
-        f"native code for {', '.join(op.desc.optype for op in call.ops)}: {call.replaced} calls in one, "
+        f"native code for {', '.join(op.desc.optype for op in call.ops)}: {call.replaced} calls in {_times(call)}, "
         f"loops: {call.loops}{', with all iterations' if call.whole else ''}"
         for call in native_calls(program)
     ]
@@ -58,3 +58,7 @@ def _segments(segment: Segment) -> Iterator[Segment]:
     yield segment
     for follower in segment.next.values():
         yield from _segments(follower)
+
+
+def _times(call: NativeCall) -> str:
+    return "one" if call.times == 1 else str(call.times)

@@ -45,7 +45,7 @@ def nothing() -> None:
 
 
 class NativeCall(NamedTuple):
-    """One call of native code.
+    """One call of native code, or several with one text, for steps of an operator.
 
     Attributes:
         ops: the operators of which it makes calls, in order.
@@ -53,6 +53,7 @@ class NativeCall(NamedTuple):
         loops: how many nests of loops it has.
         text: its C code.
         whole: whether it is a loop of the program, with all iterations.
+        times: how many calls of native code it is.
     """
 
     ops: list[Any]
@@ -60,6 +61,7 @@ class NativeCall(NamedTuple):
     loops: int
     text: str
     whole: bool = False
+    times: int = 1
 
 
 class Compiled(NamedTuple):
@@ -88,12 +90,14 @@ class SegmentCode:
     Attributes:
         best: what a run makes.
         loop: what makes all iterations, once it is compiled.
-        waiting: whether runs are still counted.
+        waiting: whether runs are still counted; calls that stand for many are taken apart after some only, since with
+            sequences of other lengths they are others.
         native: the calls of native code among them.
     """
 
     __slots__ = (
-        "_calls", "_condition", "_lives", "_runs", "_seconds", "best", "joined", "loop", "native", "plain", "waiting",
+        "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "best", "joined", "loop", "native", "plain",
+        "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -103,15 +107,19 @@ class SegmentCode:
         self.best = joined
         self._calls = tuple(joined.calls)  # Ctrl-C replaces one in the list until it is handled
         self._lives, self._runs, self._condition, self._seconds = lives, 0, condition, 0.0
+        self._built = False
         self.loop: NativeLoop | None = None
         self.waiting = True
         self.native: list[NativeCall] = []
 
     def first(self) -> None:
         """Compile it now, where FLAGS_native is ``require``."""
-        if flags.values["native"] == "require":
-            self.waiting = False
-            self.build()
+        if flags.values["native"] == "require" and not self._built:
+            from fluidnb.runtime.native.many_calls import any_of
+
+            self._built = True
+            self.waiting = any_of(self.joined)
+            self._build(whole=not self.waiting)
 
     def count(self, seconds: float) -> None:
         """Count a run; after some, let it be compiled in the background."""
@@ -122,17 +130,25 @@ class SegmentCode:
             _state.submit(self)
 
     def build(self) -> None:
-        """Compile it and use it from the next run on."""
+        """Compile all of it and use it from the next run on."""
+        self._build(whole=True)
+
+    def _build(self, whole: bool) -> None:
+        calls, lives = self.joined._replace(calls=list(self._calls)), self._lives()
+        if whole:
+            from fluidnb.runtime.native.many_calls import taken_apart
+
+            calls, lives = taken_apart(calls, lives)
         try:
-            joined = self.joined._replace(calls=list(self._calls))
-            self.best, self.native, self.loop = with_native(joined, self._lives(), self._condition)
+            self.best, self.native, self.loop = with_native(calls, lives, self._condition)
         except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
                 "Native code cannot be kept or cannot be loaded.", received=str(error),
                 hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
             ) from error  # fmt: skip
         finally:
-            self._lives, self._calls = dict, ()
+            if whole:
+                self._lives, self._calls = dict, ()
 
 
 def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> Compiled:
@@ -163,12 +179,13 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
         for i in range(first + 1, last + 1):
             left.pop(i, None)
     whole = Calls(list(left.values()), *([row[i] for i in left] for row in (plain.ops, units)))
-    native = [
-        NativeCall(
-            list(dict.fromkeys(plain.ops[s.call] for s in group)), len(group), len(function.regions), function.text
-        )
-        for group, function in zip(groups, functions, strict=True)
-    ]
+    made: dict[Any, NativeCall] = {}
+    for group, function in zip(groups, functions, strict=True):
+        ops = list(dict.fromkeys(plain.ops[s.call] for s in group))
+        key = (function.name, *map(id, ops))
+        one = made.get(key, NativeCall(ops, 0, len(function.regions), function.text, times=0))
+        made[key] = one._replace(replaced=one.replaced + len(group), times=one.times + 1)
+    native = list(made.values())
     if loop is None:
         return Compiled(whole, native, None)
     native.append(NativeCall(list(dict.fromkeys(plain.ops)), len(every), loop.nests, loop.text, whole=True))

@@ -1,41 +1,65 @@
-"""The four activations of recurrent networks, and their slopes, as functions of arrays."""
+"""The four activations of recurrent networks, and their slopes, as calls of numpy's functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Array
+from fluidnb_kernels.rnn.step_calls import Emit
+
+
+@cache
+def number(value: float, dtype: Any) -> Array:
+    """A number as an array that cannot be written: quicker to compute with, and native code can read it."""
+    array = np.array(value, dtype)
+    array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
     """An activation."""
 
-    apply: Callable[[Array, Array], object]  # ``apply(x, out)``; ``out`` may be ``x``
-    slope: Callable[[Array, Array], object]  # ``slope(y, out)``: the derivative where the activation gave ``y``
+    apply: Callable[[Emit, Array, Array], None]  # ``apply(emit, x, out)``; ``out`` may be ``x``
+    slope: Callable[[Emit, Array, Array], None]  # ``slope(emit, y, out)``: the derivative where it gave ``y``
 
 
-def _sigmoid(x: Array, out: Array) -> None:
+def _sigmoid(emit: Emit, x: Array, out: Array) -> None:
     """½ tanh(½ x) + ½, which is quicker than with exp."""
-    np.multiply(x, 0.5, out)
-    np.tanh(out, out)
-    np.multiply(out, 0.5, out)
-    np.add(out, 0.5, out)
+    half = number(0.5, x.dtype)
+    emit(np.multiply, x, half, out)
+    emit(np.tanh, out, out)
+    emit(np.multiply, out, half, out)
+    emit(np.add, out, half, out)
 
 
-def _identity(x: Array, out: Array) -> None:
+def _sigmoid_slope(emit: Emit, y: Array, out: Array) -> None:
+    emit(np.subtract, number(1, y.dtype), y, out)
+    emit(np.multiply, out, y, out)
+
+
+def _tanh_slope(emit: Emit, y: Array, out: Array) -> None:
+    emit(np.multiply, y, y, out)
+    emit(np.subtract, number(1, y.dtype), out, out)
+
+
+def _identity(emit: Emit, x: Array, out: Array) -> None:
     if out is not x:
-        np.copyto(out, x)
+        emit(np.copyto, out, x)
 
 
 #: By their names in attributes.
 ACTIVATIONS = {
-    "sigmoid": Activation(_sigmoid, lambda y, out: np.multiply(np.subtract(1, y, out), y, out)),
-    "tanh": Activation(np.tanh, lambda y, out: np.subtract(1, np.multiply(y, y, out), out)),
-    "relu": Activation(lambda x, out: np.maximum(x, 0, out=out), lambda y, out: np.greater(y, 0, out=out)),
-    "identity": Activation(_identity, lambda y, out: out.fill(1)),
+    "sigmoid": Activation(_sigmoid, _sigmoid_slope),
+    "tanh": Activation(lambda emit, x, out: emit(np.tanh, x, out), _tanh_slope),
+    "relu": Activation(
+        lambda emit, x, out: emit(np.maximum, x, number(0, x.dtype), out=out),
+        lambda emit, y, out: emit(np.greater, y, number(0, y.dtype), out),
+    ),
+    "identity": Activation(_identity, lambda emit, y, out: emit(np.copyto, out, number(1, y.dtype))),
 }
 
 #: The same as expressions of x in C.
@@ -50,24 +74,17 @@ SLOPES_IN_C = {
 BY_NUMBER = ("identity", "sigmoid", "tanh", "relu")
 
 
-class Squash:
-    """The activations of a candidate and of gates; σ(x) = ½ tanh(½ x) + ½, so one call of tanh does the usual ones."""
+def squash(emit: Emit, candidate: Activation, gate: Activation, z: Array) -> None:
+    """Apply the activations of a candidate and of gates to parts [parts, …], in place.
 
-    __slots__ = ("_candidate", "_gate", "_half", "_usual")
-
-    def __init__(self, candidate: Activation, gate: Activation, dtype: Any) -> None:
-        self._candidate, self._gate = candidate.apply, gate.apply
-        self._usual = candidate is ACTIVATIONS["tanh"] and gate is ACTIVATIONS["sigmoid"]
-        self._half = np.array(0.5, dtype)  # an array is quicker to multiply with than a number
-
-    def __call__(self, z: Array) -> None:
-        """Apply them to parts [parts, …], in place."""
-        gates = z[1:]
-        if self._usual:
-            np.multiply(gates, self._half, gates)
-            np.tanh(z, z)
-            np.multiply(gates, self._half, gates)
-            np.add(gates, self._half, gates)
-        else:
-            self._candidate(z[:1], z[:1])
-            self._gate(gates, gates)
+    σ(x) = ½ tanh(½ x) + ½, so one call of tanh does the usual ones.
+    """
+    gates, half = z[1:], number(0.5, z.dtype)
+    if candidate is ACTIVATIONS["tanh"] and gate is ACTIVATIONS["sigmoid"]:
+        emit(np.multiply, gates, half, gates)
+        emit(np.tanh, z, z)
+        emit(np.multiply, gates, half, gates)
+        emit(np.add, gates, half, gates)
+    else:
+        candidate.apply(emit, z[:1], z[:1])
+        gate.apply(emit, gates, gates)

@@ -1,13 +1,11 @@
-"""Sequences in packed order, and the views of each step.
+"""Sequences in packed order.
 
 Nothing is padded. Step t holds one row of each sequence that is longer than t; its rows follow those of step t - 1 in
 one packed array, and row i of a step continues from row i of the step before.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -135,23 +133,3 @@ class Blocks:
         for parts, rows in self._shapes:
             yield blocks[start : start + parts * rows].reshape(parts, rows, -1)
             start += parts * rows
-
-
-class StepViews:
-    """The views of each step, cached from the second time on that the same arrays come; slicing is slow."""
-
-    __slots__ = ("_kept", "_make", "_of")
-
-    def __init__(self, make: Callable[..., Iterable[tuple[Any, ...]]]) -> None:
-        self._make = make
-        self._of: list[ref[Array]] = []
-        self._kept: list[tuple[Any, ...]] | None = None
-
-    def __call__(self, *arrays: Array) -> Iterable[tuple[Any, ...]]:
-        """The views of arrays, step by step."""
-        if len(self._of) != len(arrays) or any(old() is not new for old, new in zip(self._of, arrays, strict=True)):
-            self._of, self._kept = [ref(x) for x in arrays], None
-            return self._make(*arrays)
-        if self._kept is None:
-            self._kept = list(self._make(*arrays))
-        return self._kept

@@ -4,7 +4,6 @@ All arrays are packed (see `batches`). Columns of gates are update, reset, candi
 [width, 2 · width] for update and reset, and then one [width, width] for the candidate.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,9 +14,10 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
-from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, SLOPES_IN_C, Activation
-from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, SLOPES_IN_C, Activation, number
+from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
+from fluidnb_kernels.rnn.step_calls import Emit, StepCalls
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 
@@ -40,83 +40,71 @@ def halves(weight: Array) -> tuple[Array, Array]:
     return weight[:cut].reshape(width, 2 * width), weight[cut:].reshape(width, width)
 
 
-def forward_views(
-    net: Gru, gates: Array, reset: Array, hidden: Array, first: Array, room: Array
-) -> Iterator[tuple[Array, ...]]:
-    """Yield the views of each step of `forward`, in the order of its loop."""
-    for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
-        n = now.stop - now.start
-        old = first if before is None else hidden[before]
-        more = room[: 2 * n].reshape(2, n, -1)
-        yield z[:2], *z, old, more, reset[now], more[0], hidden[now]
-
-
-def forward(net: Gru, steps: StepViews, weight: Array, known: bool, packed: tuple[Array, ...]) -> None:
-    """Run the steps over the arrays of `forward_views`; the gates come as the input with its bias."""
+def forward(net: Gru, emit: Emit, weight: Array, known: bool, packed: tuple[Array, ...]) -> None:
+    """Emit the steps; the gates come as the input with its bias."""
+    gates, reset, hidden, first, room = packed
     to_gates, to_candidate = halves(weight)
     weights = parts(to_gates, len(to_gates))
-    for both, update, gate, candidate, old, more, reset, room, h in steps(*packed):
+    for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
+        n, both, h = now.stop - now.start, z[:2], hidden[now]
+        update, gate, candidate = z
+        old, more = first if before is None else hidden[before], room[: 2 * n].reshape(2, n, -1)
         if known:
-            np.matmul(old, weights, more)
-            np.add(both, more, both)
-        net.gate.apply(both, both)
-        np.multiply(old, gate, reset)
+            emit(np.matmul, old, weights, more)
+            emit(np.add, both, more, both)
+        net.gate.apply(emit, both, both)
+        emit(np.multiply, old, gate, reset[now])
         if known:
-            np.dot(reset, to_candidate, room)
-            np.add(candidate, room, candidate)
+            emit(np.dot, reset[now], to_candidate, more[0])
+            emit(np.add, candidate, more[0], candidate)
         known = True
-        net.candidate.apply(candidate, candidate)
+        net.candidate.apply(emit, candidate, candidate)
         one, other = (old, candidate) if net.origin else (candidate, old)
-        np.subtract(one, other, h)  # h = other + update · (one - other)
-        np.multiply(h, update, h)
-        np.add(h, other, h)
+        emit(np.subtract, one, other, h)  # h = other + update · (one - other)
+        emit(np.multiply, h, update, h)
+        emit(np.add, h, other, h)
 
 
-def backward_views(
-    net: Gru, gates: Array, g: Array, dz: Array, slopes: Array, kept: Array, room: Array, share: Array
-) -> Iterator[tuple[Array, ...]]:
-    """Yield the views of each step of `backward`, in the order of its loop."""
-    stays = gates[0] if net.origin else kept
+def backward(
+    net: Gru, emit: Emit, weight: Array, packed: tuple[Array, ...], old: Array, room: tuple[Array, ...]
+) -> Array:
+    """Emit the steps back; returns the gradient of the initial state, which they write."""
+    to_gates, to_candidate = halves(weight)
+    gates, g, dz, slopes, kept, by_gate, share = packed
+    weights, back, change = room
+    # quicker to multiply with than views
+    emit(np.copyto, weights, parts(to_gates, len(to_gates)).transpose(0, 2, 1))
+    emit(np.copyto, back, to_candidate.T)
+    update, _, candidate = gates
+    net.gate.slope(emit, gates[:2], slopes[:2])
+    net.candidate.slope(emit, candidate, slopes[2])
+    emit(np.subtract, number(1, update.dtype), update, kept)  # the share of the one that the update gate leaves out
+    emit(np.subtract, *((old, candidate) if net.origin else (candidate, old)), change)
+    for slope, factor in zip(slopes, (change, old, kept if net.origin else update), strict=True):
+        emit(np.multiply, slope, factor, slope)
+    stays = update if net.origin else kept
     for now, _, going_on in net.batches.backwards():
         dh, d, n = g[now], dz[:, now], now.stop - now.start
-        each, slope = room[:, :n], tuple(slopes[:, now])
-        yield dh, dh[:going_on], tuple(d), slope, d[:2], gates[1, now], stays[now], each, tuple(each), *share[:, :n]
+        slope, each, (dold, dreset) = slopes[:, now], by_gate[:, :n], share[:, :n]
+        if going_on:
+            emit(np.add, dh[:going_on], share[0, :going_on], dh[:going_on])
+        emit(np.multiply, dh, slope[0], d[0])
+        emit(np.multiply, dh, slope[2], d[2])
+        emit(np.dot, d[2], back, dreset)
+        emit(np.multiply, dreset, slope[1], d[1])
+        emit(np.matmul, d[:2], weights, each)
+        emit(np.multiply, dh, stays[now], dold)
+        emit(np.multiply, dreset, gates[1, now], dreset)
+        for more in (*each, dreset):
+            emit(np.add, dold, more, dold)
+    return share[0, : net.batches.first]
 
 
-def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...], old: Array) -> Array:
-    """Run the steps back over the arrays of `backward_views`; returns the gradient of the initial state."""
-    to_gates, to_candidate = halves(weight)
-    weights = parts(to_gates, len(to_gates)).copy().transpose(0, 2, 1).copy()  # quicker than views
-    back = to_candidate.T.copy()
-    gates, _, _, slopes, kept, _, share = packed
-    update, _, candidate = gates
-    net.gate.slope(gates[:2], slopes[:2])
-    net.candidate.slope(candidate, slopes[2])
-    np.subtract(1, update, kept)  # the share of the one that the update gate leaves out
-    slopes[0] *= old - candidate if net.origin else candidate - old
-    slopes[1] *= old
-    slopes[2] *= kept if net.origin else update
-    ahead = share[0, :0]
-    for dh, on, d, slope, both, gate, stays, each, (one, two), dold, dreset in steps(*packed):
-        np.add(on, ahead, on)
-        np.multiply(dh, slope[0], d[0])
-        np.multiply(dh, slope[2], d[2])
-        np.dot(d[2], back, dreset)
-        np.multiply(dreset, slope[1], d[1])
-        np.matmul(both, weights, each)
-        np.multiply(dh, stays, dold)
-        np.multiply(dreset, gate, dreset)
-        for more in one, two, dreset:
-            np.add(dold, more, dold)
-        ahead = dold
-    return ahead
-
-
-def weight_grad(old: Array, reset: Array, dz: Array, out: Array) -> None:
-    """Write the gradient of the weight; ``old`` has the state before each row, ``reset`` that times the reset gate."""
+def weight_grad(emit: Emit, old: Array, reset: Array, dz: Array, out: Array) -> None:
+    """Emit the gradient of the weight; ``old`` has the state before each row, ``reset`` that times the reset gate."""
     dgates, dcandidate = halves(out)
-    np.matmul(old.T, dz[:2], parts(dgates, len(dgates)))
-    np.matmul(reset.T, dz[2], dcandidate)
+    emit(np.matmul, old.T, dz[:2], parts(dgates, len(dgates)))
+    emit(np.matmul, reset.T, dz[2], dcandidate)
 
 
 WEIGHT = "[width, 3 · width]; its memory holds [width, 2 · width] for update and reset, then [width, width]"
@@ -151,45 +139,45 @@ def _infer(c: Context) -> None:
 
 
 def run(
-    net: Gru, steps: StepViews, x: Array, parameters: tuple[Array, ...], h0: Array | None, packed: tuple[Array, ...],
+    net: Gru, emit: Emit, x: Array, parameters: tuple[Array, ...], h0: Array | None, packed: tuple[Array, ...],
     biased: Array, gates: Array | None, hidden: Array | None,
 ) -> None:  # fmt: skip
-    """Run a GRU over sequences; ``gates`` [n, 3, width] and ``hidden`` [n, width] are written where wanted."""
+    """Emit a GRU over sequences; ``gates`` [n, 3, width] and ``hidden`` [n, width] are written where wanted."""
     weight, bias = parameters
     if bias is None:
-        np.copyto(biased, x)
+        emit(np.copyto, biased, x)
     else:
-        np.add(x, bias, biased)
-    net.blocks.pack(biased, packed[0])
-    net.batches.pack_initial(h0, packed[3])
-    forward(net, steps, weight, h0 is not None, packed)
+        emit(np.add, x, bias, biased)
+    emit(net.blocks.pack, biased, packed[0])
+    emit(net.batches.pack_initial, h0, packed[3])
+    forward(net, emit, weight, h0 is not None, packed)
     if gates is not None:
-        net.blocks.rows(packed[0], gates)
+        emit(net.blocks.rows, packed[0], gates)
     if hidden is not None:
-        net.batches.unpack(packed[2], hidden)
+        emit(net.batches.unpack, packed[2], hidden)
 
 
 def run_back(
-    net: Gru, steps: StepViews, weight: Array, h0: Array | None, values: tuple[Array, ...], g: Array,
+    net: Gru, emit: Emit, weight: Array, h0: Array | None, values: tuple[Array, ...], g: Array,
     packed: tuple[Array, ...], room: tuple[Array, ...], outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
-    """Write the gradients of a GRU from values as `run` left them; ``outs`` may be None."""
-    (gates, reset, states), batches, (old, first) = values, net.batches, room
+    """Emit the gradients of a GRU from values as `run` left them; ``outs`` may be None."""
+    (gates, reset, states), batches, (old, first, *inner) = values, net.batches, room
     packed_gates, dstates, dz = packed[:3]
     dx, dweight, dbias, dh0 = outs
-    batches.pack_parts(gates, packed_gates)
-    batches.pack(g, dstates)
-    batches.pack_initial(h0, first)
-    batches.pack_previous(states, first, old)
-    dfirst = backward(net, steps, weight, packed, old)
+    emit(batches.pack_parts, gates, packed_gates)
+    emit(batches.pack, g, dstates)
+    emit(batches.pack_initial, h0, first)
+    emit(batches.pack_previous, states, first, old)
+    dfirst = backward(net, emit, weight, packed, old, tuple(inner))
     if dx is not None:
-        batches.unpack_parts(dz, dx)
+        emit(batches.unpack_parts, dz, dx)
     if dweight is not None:
-        weight_grad(old, reset, dz, dweight)
+        weight_grad(emit, old, reset, dz, dweight)
     if dbias is not None:
-        np.add.reduce(dz, 1, None, dbias.reshape(3, -1))
+        emit(np.add.reduce, dz, 1, None, dbias.reshape(3, -1))
     if dh0 is not None:
-        batches.unpack_initial(dfirst, dh0)
+        emit(batches.unpack_initial, dfirst, dh0)
 
 
 def _flat(b: Binder, weight: Array) -> Array:
@@ -267,8 +255,8 @@ def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str
     blocks, initial, more, biased = (b.tmp(shape, x.dtype) for shape in shapes)
     gates = None if whole is None else writing(b, whole, (n, 3, width))
     packed = blocks, reset, states, initial, more
-    steps = StepViews(partial(forward_views, net))
-    b(run, net, steps, x, (_flat(b, b["Weight"]), b["Bias"]), b[first], packed, biased, gates, b[out] if out else None)
+    parameters, hidden = (_flat(b, b["Weight"]), b["Bias"]), b[out] if out else None
+    b(StepCalls(partial(run, net)), x, parameters, b[first], packed, biased, gates, hidden)
     return None if gates is None else written(b, whole, gates)
 
 
@@ -280,14 +268,14 @@ def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: s
     (n, width), count = reset.shape, net.batches.first
     shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]
     packed = tuple(b.tmp(shape, g.dtype) for shape in shapes)
-    more = b.tmp((n, width), g.dtype), b.tmp((count, width), g.dtype)
+    inner = (2, width, width), (width, width), (n, width)
+    more = tuple(b.tmp(shape, g.dtype) for shape in ((n, width), (count, width), *inner))
     dx, dweight, dbias, dh0 = (b[slot + "@GRAD"] for slot in ("Input", "Weight", "Bias", first))
     into = None if dx is None else writing(b, dx, (n, 3, width))
     flat = None if dweight is None else writing(b, dweight, (dweight.size,))
     values = reading(b, gates, (n, 3, width)), reset, states
-    steps = StepViews(partial(backward_views, net))
     outs = into, flat, dbias, dh0
-    b(run_back, net, steps, _flat(b, b["Weight"]), b[first], values, g, packed, more, outs)
+    b(StepCalls(partial(run_back, net)), _flat(b, b["Weight"]), b[first], values, g, packed, more, outs)
     for out, view in ((dx, into), (dweight, flat)):
         if view is not None:
             written(b, out, view)

@@ -4,7 +4,6 @@ All arrays are packed (see `batches`). Columns of gates are candidate, input, fo
 matrices, and one call for each function of all its sequences.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,9 +14,10 @@ from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import allocate, by_rows, ctype, each, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import reading, writing, written
-from fluidnb_kernels.rnn.activations import ACTIVATIONS, Activation, Squash
-from fluidnb_kernels.rnn.batches import Batches, Blocks, StepViews, parts
+from fluidnb_kernels.rnn.activations import ACTIVATIONS, Activation, squash
+from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
+from fluidnb_kernels.rnn.step_calls import Emit, StepCalls
 from fluidnb_kernels.sequences import offsets_of
 
 
@@ -37,118 +37,117 @@ class Lstm:
     proj_clip: float = 0.0  # bound of the projection's values; 0 for none
 
 
-def forward_views(
-    net: Lstm, gates: Array, cells: Array, seen: Array, hidden: Array, states: Array, first: Array, cell: Array,
-    room: Array, kept: Array,
-) -> Iterator[tuple[Array, ...]]:  # fmt: skip
-    """Yield the views of each step of `forward`, in the order of its loop."""
+def forward(net: Lstm, emit: Emit, parameters: tuple[Array, ...], known: bool, packed: tuple[Array, ...]) -> None:
+    """Emit the steps; the gates come as the input with its bias."""
+    weight, bias, projection = parameters
+    gates, cells, seen, hidden, states, first, cell, room, kept = packed
+    width = cells.shape[1]
+    weights, biases = parts(weight, width), parts(bias, width)
     for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
         n = now.stop - now.start
-        old = (first, cell) if before is None else (states[before], cells[before])
-        more = room[: 4 * n].reshape(z.shape)
-        yield z, tuple(z), *old, more, kept[:n], cells[now], seen[now], hidden[now], states[now]
-
-
-def forward(net: Lstm, steps: StepViews, parameters: tuple[Array, ...], known: bool, packed: tuple[Array, ...]) -> None:
-    """Run the steps over the arrays of `forward_views`; the gates come as the input with its bias."""
-    weight, bias, projection = parameters
-    width = packed[1].shape[1]
-    weights, biases, squash = parts(weight, width), parts(bias, width), Squash(net.candidate, net.gate, weight.dtype)
-    for z, (candidate, into, forget, output), state, old, more, kept, cell, seen, hidden, new in steps(*packed):
+        candidate, into, forget, output = z
+        old_state, old = (first, cell) if before is None else (states[before], cells[before])
+        more, stays, new = room[: 4 * n].reshape(z.shape), kept[:n], cells[now]
         if known:
-            np.matmul(state, weights, more)
-            np.add(z, more, z)
+            emit(np.matmul, old_state, weights, more)
+            emit(np.add, z, more, z)
         known = True
         if net.peepholes:
-            z[1:3] += old * biases[4:6]
-            squash(z[:3])
+            emit(np.multiply, old, biases[4:6], more[1:3])
+            emit(np.add, z[1:3], more[1:3], z[1:3])
+            squash(emit, net.candidate, net.gate, z[:3])
         else:
-            squash(z)
-        np.multiply(candidate, into, cell)
-        np.multiply(old, forget, kept)
-        np.add(cell, kept, cell)
+            squash(emit, net.candidate, net.gate, z)
+        emit(np.multiply, candidate, into, new)
+        emit(np.multiply, old, forget, stays)
+        emit(np.add, new, stays, new)
         if net.cell_clip:
-            np.clip(cell, -net.cell_clip, net.cell_clip, cell)
+            emit(np.clip, new, -net.cell_clip, net.cell_clip, new)
         if net.peepholes:
-            output += cell * biases[6]
-            net.gate.apply(output, output)
-        net.cell.apply(cell, seen)
-        np.multiply(seen, output, hidden)
+            emit(np.multiply, new, biases[6], stays)
+            emit(np.add, output, stays, output)
+            net.gate.apply(emit, output, output)
+        net.cell.apply(emit, new, seen[now])
+        emit(np.multiply, seen[now], output, hidden[now])
         if net.projection is not None:
-            np.dot(hidden, projection, new)
-            net.projection.apply(new, new)
+            emit(np.dot, hidden[now], projection, states[now])
+            net.projection.apply(emit, states[now], states[now])
             if net.proj_clip:
-                np.clip(new, -net.proj_clip, net.proj_clip, new)
-
-
-def backward_views(
-    net: Lstm, gates: Array, cells: Array, states: Array, g: Array, through: Array, room: Array, kept: Array
-) -> Iterator[tuple[Array, ...]]:
-    """Yield the views of each step of `backward`, in the order of its loop."""
-    values, dz = gates
-    for now, _, going_on in net.batches.backwards():
-        dh, dc, d, n = g[now], through[now], dz[:, now], now.stop - now.start
-        coming = dh[:going_on], dc[:going_on]
-        yield dh, dc, *coming, d, d[:3], d[3], values[2, now], cells[now], states[now], room[:, :n], kept[:n]
+                emit(np.clip, states[now], -net.proj_clip, net.proj_clip, states[now])
 
 
 def backward(
-    net: Lstm, steps: StepViews, parameters: tuple[Array, ...], packed: tuple[Array, ...], seen: Array, old: Array
-) -> tuple[Array, Array]:
-    """Run the steps back over the arrays of `backward_views`; returns the gradients of initial state and cell."""
+    net: Lstm, emit: Emit, parameters: tuple[Array, ...], packed: tuple[Array, ...], seen: Array, old: Array,
+    room: tuple[Array, ...],
+) -> tuple[Array, Array]:  # fmt: skip
+    """Emit the steps back; returns the gradients of initial state and cell, which they write."""
     weight, bias, projection = parameters
-    (gates, dz), cells, _, _, through, _, kept = packed
+    (values, dz), cells, states, dstates, through = packed
+    transposed, by_gate, ahead, kept, more, dhidden, slope = room
     width = cells.shape[1]
-    _slopes(net, gates, old, seen, dz, through)  # which become gradients in place
-    transposed = parts(weight, width).copy().transpose(0, 2, 1).copy()  # quicker to multiply with than a view
+    _slopes(net, emit, values, old, seen, dz, through)  # which become gradients in place
+    emit(np.copyto, transposed, parts(weight, width).transpose(0, 2, 1))  # quicker to multiply with than a view
     biases = parts(bias, width)
-    dstate, dcell = np.zeros((0, len(weight)), dz.dtype), kept[:0]
-    for dh, dc, dh_on, dc_on, d, inner, output, forget, cell, state, by_gate, dcell_now in steps(*packed):
-        np.add(dh_on, dstate, dh_on)
+    for now, _, going_on in net.batches.backwards():
+        dh, dc, d, n = dstates[now], through[now], dz[:, now], now.stop - now.start
+        inner, output, forget, dcell, each = d[:3], d[3], values[2, now], kept[:n], by_gate[:, :n]
+        if going_on:
+            emit(np.add, dh[:going_on], ahead[:going_on], dh[:going_on])
         if net.projection is not None:
-            dh = _through_projection(net, dh, state, projection)
-        np.multiply(dh, output, output)
-        np.multiply(dh, dc, dc)
-        np.add(dc_on, dcell, dc_on)
+            dh = _through_projection(net, emit, dh, states[now], projection, dhidden[:n], slope[:n])
+        emit(np.multiply, dh, output, output)
+        emit(np.multiply, dh, dc, dc)
+        if going_on:
+            emit(np.add, dc[:going_on], kept[:going_on], dc[:going_on])
         if net.peepholes:
-            dc += output * biases[6]
+            emit(np.multiply, output, biases[6], more[0, :n])
+            emit(np.add, dc, more[0, :n], dc)
         if net.cell_clip:
-            dc *= np.abs(cell) < net.cell_clip
-        np.multiply(dc, inner, inner)
-        dcell = dcell_now
-        np.multiply(dc, forget, dcell)
+            emit(_stop_at, cells[now], net.cell_clip, dc)
+        emit(np.multiply, dc, inner, inner)
+        emit(np.multiply, dc, forget, dcell)
         if net.peepholes:
-            dcell += (d[1:3] * biases[4:6]).sum(0)
-        np.matmul(d, transposed, by_gate)
-        dstate = np.add.reduce(by_gate, 0)
-    return dstate, dcell
+            emit(np.multiply, d[1:3], biases[4:6], more[:, :n])
+            emit(np.add, *more[:, :n], more[0, :n])
+            emit(np.add, dcell, more[0, :n], dcell)
+        emit(np.matmul, d, transposed, each)
+        emit(np.add.reduce, each, 0, None, ahead[:n])
+    return ahead[: net.batches.first], kept[: net.batches.first]
 
 
-def _slopes(net: Lstm, gates: Array, old: Array, seen: Array, slopes: Array, through: Array) -> None:
+def _slopes(net: Lstm, emit: Emit, gates: Array, old: Array, seen: Array, slopes: Array, through: Array) -> None:
     """The factors of the gradients of cell and hidden state that give those of the gates and of the cell."""
     candidate, into, _, output = gates
-    net.candidate.slope(candidate, slopes[0])
-    net.gate.slope(gates[1:], slopes[1:])
+    net.candidate.slope(emit, candidate, slopes[0])
+    net.gate.slope(emit, gates[1:], slopes[1:])
     for slope, factor in zip(slopes, (into, candidate, old, seen), strict=True):
-        np.multiply(slope, factor, slope)
-    net.cell.slope(seen, through)
-    np.multiply(through, output, through)
+        emit(np.multiply, slope, factor, slope)
+    net.cell.slope(emit, seen, through)
+    emit(np.multiply, through, output, through)
 
 
-def _through_projection(net: Lstm, dr: Array, state: Array, projection: Array) -> Array:
+def _through_projection(
+    net: Lstm, emit: Emit, dr: Array, state: Array, projection: Array, dh: Array, slope: Array
+) -> Array:
     """The gradient of the hidden state from that of its projection, which becomes that before the activation."""
     assert net.projection is not None
     if net.proj_clip:
-        dr *= np.abs(state) < net.proj_clip
-    slope = np.empty_like(dr)
-    net.projection.slope(state, slope)
-    dr *= slope
-    return np.dot(dr, projection.T)
+        emit(_stop_at, state, net.proj_clip, dr)
+    net.projection.slope(emit, state, slope)
+    emit(np.multiply, dr, slope, dr)
+    emit(np.dot, dr, projection.T, dh)
+    return dh
 
 
-def peephole_grads(dz: Array, old: Array, cells: Array) -> Array:
+def _stop_at(value: Array, bound: float, slope: Array) -> None:
+    """Let no gradient through where a value was limited."""
+    np.multiply(slope, np.abs(value) < bound, slope)
+
+
+def _peephole_grads(dz: Array, old: Array, cells: Array, out: Array) -> None:
     """The gradients [3 · width] of the weights from the cell to the gates."""
-    return np.concatenate([(d * seen).sum(0) for d, seen in zip(dz[1:], (old, old, cells), strict=True)])
+    for part, (d, value) in zip(np.split(out, 3), zip(dz[1:], (old, old, cells), strict=True), strict=True):
+        part[...] = (d * value).sum(0)
 
 
 def network(b: Binder, **more: Any) -> Lstm:
@@ -162,56 +161,56 @@ def network(b: Binder, **more: Any) -> Lstm:
 
 
 def run(
-    net: Lstm, steps: StepViews, x: Array, parameters: tuple[Array, ...], initial: tuple[Array, Array],
+    net: Lstm, emit: Emit, x: Array, parameters: tuple[Array, ...], initial: tuple[Array, Array],
     packed: tuple[Array, ...], biased: Array, gates: Array | None, outs: list[tuple[Array, Array]],
 ) -> None:  # fmt: skip
-    """Run an LSTM over sequences; ``outs``: (packed, array) pairs, written in the order of the input."""
+    """Emit an LSTM over sequences; ``outs``: (packed, array) pairs, written in the order of the input."""
     batches, blocks = net.batches, net.blocks
-    np.add(x, parameters[1][:, : x.shape[1]], biased)
-    blocks.pack(biased, packed[0])
+    emit(np.add, x, parameters[1][:, : x.shape[1]], biased)
+    emit(blocks.pack, biased, packed[0])
     for known, first in zip(initial, packed[5:7], strict=True):
-        batches.pack_initial(known, first)
-    forward(net, steps, parameters, initial[0] is not None, packed)
+        emit(batches.pack_initial, known, first)
+    forward(net, emit, parameters, initial[0] is not None, packed)
     if gates is not None:
-        blocks.rows(packed[0], gates)
+        emit(blocks.rows, packed[0], gates)
     for inner, out in outs:
         if out is not None:
-            batches.unpack(inner, out)
+            emit(batches.unpack, inner, out)
 
 
 def run_back(
-    net: Lstm, steps: StepViews, parameters: tuple[Array, ...], initial: tuple[Array, Array],
-    values: tuple[Array, ...], g: Array, packed: tuple[Array, ...], room: tuple[Array, ...], outs: tuple[Array, ...],
+    net: Lstm, emit: Emit, parameters: tuple[Array, ...], initial: tuple[Array, Array], values: tuple[Array, ...],
+    g: Array, packed: tuple[Array, ...], room: tuple[Array, ...], outs: tuple[Array, ...],
 ) -> None:  # fmt: skip
-    """Write the gradients of an LSTM; ``outs`` other than that of the input may be None."""
+    """Emit the gradients of an LSTM; ``outs`` other than that of the input may be None."""
     batches = net.batches
     gates, seen, hidden, states, cells = values
     dx, dweight, dbias, dprojection, *dinitial = outs
-    before, old, *first = room
-    (packed_gates, dz), packed_cells, packed_states, dstates = packed[:4]
-    batches.pack_parts(gates, packed_gates)
+    before, old, first_state, first_cell, *inner = room
+    (packed_gates, dz), packed_cells, packed_states, dstates, _ = packed
+    emit(batches.pack_parts, gates, packed_gates)
     if net.projection is not None:
-        batches.pack(states, packed_states)
-    batches.pack(cells, packed_cells)
-    batches.pack(g, dstates)
-    for known, row in zip(initial, first, strict=True):
-        batches.pack_initial(known, row)
-    batches.pack_previous(packed_cells, first[1], old)
-    dfirst = backward(net, steps, parameters, packed, seen, old)
-    batches.unpack_parts(dz, dx)
+        emit(batches.pack, states, packed_states)
+    emit(batches.pack, cells, packed_cells)
+    emit(batches.pack, g, dstates)
+    for known, row in zip(initial, (first_state, first_cell), strict=True):
+        emit(batches.pack_initial, known, row)
+    emit(batches.pack_previous, packed_cells, first_cell, old)
+    dfirst = backward(net, emit, parameters, packed, seen, old, tuple(inner))
+    emit(batches.unpack_parts, dz, dx)
     rows = dx.reshape(len(dx), 4 * cells.shape[1])
     if dweight is not None:
-        batches.previous(states, first[0], before)
-        np.matmul(before.T, rows, dweight)
+        emit(batches.previous, states, first_state, before)
+        emit(np.matmul, before.T, rows, dweight)
     if dbias is not None:
-        np.add.reduce(rows, 0, None, dbias[0, : rows.shape[1]])
+        emit(np.add.reduce, rows, 0, None, dbias[0, : rows.shape[1]])
         if net.peepholes:
-            dbias[0, rows.shape[1] :] = peephole_grads(dz, old, packed_cells)
+            emit(_peephole_grads, dz, old, packed_cells, dbias[0, rows.shape[1] :])
     if dprojection is not None:
-        np.matmul(hidden.T, dstates, dprojection)
+        emit(np.matmul, hidden.T, dstates, dprojection)
     for row, out in zip(dfirst, dinitial, strict=True):
         if out is not None:
-            batches.unpack_initial(row, out)
+            emit(batches.unpack_initial, row, out)
 
 
 def _emit_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
@@ -336,10 +335,9 @@ def emit(b: Binder, net: Lstm, slot: str) -> None:
     inner = tmp(first, state), tmp(first, width), tmp(first * 4, width), tmp(first, width)
     packed = tmp(n * 4, width), cells, seen, hidden, states, *inner
     gates = None if whole is None else writing(b, whole, (n, 4, width))
-    steps = StepViews(partial(forward_views, net))
     parameters, initial = (weight, b["Bias"], projection), (b["H0"], b["C0"])
     outs = [(states, b[slot]), (cells, b["Cell"])]
-    b(run, net, steps, x, parameters, initial, packed, tmp(n, 4 * width), gates, outs)
+    b(StepCalls(partial(run, net)), x, parameters, initial, packed, tmp(n, 4 * width), gates, outs)
     return None if gates is None else written(b, whole, gates)
 
 
@@ -353,14 +351,15 @@ def emit_back(b: Binder, net: Lstm, slot: str) -> None:
     def tmp(*shape: int) -> Array:
         return b.tmp(shape, cells.dtype)
 
-    inner = tmp(n, state), tmp(n, state), tmp(n, width), tmp(4, first, state), tmp(first, width)
-    packed = tmp(2, 4, n, width), tmp(n, width), *inner
-    more = tmp(n, state), tmp(n, width), tmp(first, state), tmp(first, width)
+    packed = tmp(2, 4, n, width), tmp(n, width), tmp(n, state), tmp(n, state), tmp(n, width)
+    inner = tmp(4, width, state), tmp(4, first, state), tmp(first, state), tmp(first, width), tmp(2, first, width)
+    known = tmp(n, state), tmp(n, width), tmp(first, state), tmp(first, width)
+    room = *known, *inner, tmp(first, width), tmp(first, state)
     values = reading(b, b["BatchGate"], (n, 4, width)), b["BatchCellPreAct"], b["BatchHidden"], states, cells
     flat = tmp(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))
     dprojection = None if projection is None else b["ProjWeight@GRAD"]
     outs = flat, b["Weight@GRAD"], b["Bias@GRAD"], dprojection, b["H0@GRAD"], b["C0@GRAD"]
     parameters, initial = (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"])
-    steps = StepViews(partial(backward_views, net))
-    b(run_back, net, steps, parameters, initial, values, b[slot + "@GRAD"], packed, more, outs)
+    calls = StepCalls(partial(run_back, net))
+    b(calls, parameters, initial, values, b[slot + "@GRAD"], packed, room, outs)
     return None if dx is None else written(b, dx, flat)

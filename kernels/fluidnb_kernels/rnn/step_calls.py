@@ -1,0 +1,64 @@
+"""One call that makes the calls of all steps of a recurrent network."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+from weakref import ref
+
+from fluidnb.op import Array
+
+#: Makes a call, or records it: ``emit(function, *arguments, **more)``; what is written is an argument.
+Emit = Callable[..., None]
+
+
+def _now(function: Any, *args: Any, **kw: Any) -> None:
+    """Make a call."""
+    function(*args, **kw)
+
+
+class StepCalls:
+    """A function of arrays that makes many calls, listed from the second time on that the same arrays come.
+
+    Views of each step are slow to make, and arrays of the interpreter come once only.
+
+    Args:
+        make: ``make(emit, *arguments)`` emits the calls; it reads no elements of arrays itself.
+    """
+
+    __slots__ = ("_kept", "_make", "_of")
+
+    def __init__(self, make: Callable[..., None]) -> None:
+        self._make = make
+        self._of: list[ref[Array]] = []
+        self._kept: list[tuple[Any, tuple[Any, ...]]] | None = None
+
+    def __call__(self, *args: Any) -> None:
+        """Make the calls."""
+        arrays = list(_arrays(args))
+        if len(self._of) != len(arrays) or any(old() is not new for old, new in zip(self._of, arrays, strict=True)):
+            self._of, self._kept = [ref(x) for x in arrays], None
+            return self._make(_now, *args)
+        if self._kept is None:
+            self._kept = self.calls(*args)
+        for function, operands in self._kept:
+            function(*operands)
+        return None
+
+    def calls(self, *args: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The calls that it makes for some arguments."""
+        found: list[tuple[Any, tuple[Any, ...]]] = []
+
+        def record(function: Any, *operands: Any, **kw: Any) -> None:
+            found.append((partial(function, **kw) if kw else function, operands))
+
+        self._make(record, *args)
+        return found
+
+
+def _arrays(x: Any) -> Iterator[Array]:
+    """The arrays in nested tuples and lists; None is none."""
+    for y in x:
+        if isinstance(y, (tuple, list)):
+            yield from _arrays(y)
+        elif y is not None:
+            yield y
