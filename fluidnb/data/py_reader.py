@@ -57,6 +57,11 @@ class PyReader:
             block.append_op(type="read", inputs={"Reader": [reader]}, outputs={"Out": self._variables})
             self._queue = vars(reader)["queue"]
 
+    @property
+    def iterable(self) -> bool:
+        """Whether it is iterated over, and no part of the program."""
+        return self._queue is None
+
     def decorate_sample_generator(
         self, sample_generator: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = True, places: Any = None
     ) -> None:

@@ -121,6 +121,7 @@ def test_a_program_that_reads_its_variables_by_itself(kind, buffered):
     with fluid.fresh(), fluid.scope_guard(fluid.Scope()):
         x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1], dtype="int64")
         reader = fluid.io.PyReader(feed_list=[x, y], capacity=2, use_double_buffer=buffered, iterable=False)
+        assert not reader.iterable and PyReader([x], 2).iterable
         total = fluid.layers.reduce_sum(x)
         samples = [([i, 1.0], [i]) for i in range(5)]
         if kind == "samples":

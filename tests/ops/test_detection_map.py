@@ -113,6 +113,9 @@ def test_two_batches_give_what_one_gives(eleven):
     assert second["AccumTruePos"].lod() == whole["AccumTruePos"].lod()
     np.testing.assert_allclose(second["MAP"], mean(*collected(joined(found, more), joined(label, truth), 0.5, True),
                                                    eleven), 1e-12)  # fmt: skip
+    flat = {**states, "PosCount": first["AccumPosCount"].ravel()}
+    again = run_op("detection_map", {"DetectRes": more, "Label": truth, **flat}, attrs)
+    np.testing.assert_array_equal(again["AccumPosCount"], whole["AccumPosCount"])
     unread = {**states, "HasState": np.array([0], "int32")}
     alone = run_op("detection_map", {"DetectRes": more, "Label": truth, **unread}, attrs)
     np.testing.assert_allclose(alone["MAP"], mean(*collected(more, truth, 0.5, True), eleven), 1e-12)

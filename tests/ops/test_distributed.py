@@ -276,6 +276,16 @@ class TestMergeIds(OpTest):
     def test_output(self) -> None:
         self.check_output()
 
+    def test_servers_may_have_any_rows(self) -> None:
+        numbers = [np.array([[0], [2]]), np.array([[5], [3]]), np.zeros((0, 1), "int64")]
+        rows = [np.array([[0.0], [20.0]]), np.array([[50.0], [30.0]]), np.zeros((0, 1))]
+        out = run_op("merge_ids", {"Ids": [np.array([[3], [0], [5]])], "Rows": numbers, "X": rows}, outputs={"Out": 1})
+        assert out["Out"].ravel().tolist() == [30.0, 0.0, 50.0]
+
+    def test_a_number_without_a_row(self) -> None:
+        with pytest.raises(EnforceNotMet, match="does not hold row 1"):
+            run_op("merge_ids", {**self.inputs, "Ids": [np.array([[1]])]}, outputs={"Out": 1})
+
 
 class TestLookupSparseTable(OpTest):
     op_type = "lookup_sparse_table"

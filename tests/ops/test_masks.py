@@ -88,6 +88,13 @@ def test_other_labels_in_the_next_run_give_other_sizes():
         assert out["MaskInt32"].shape() == [count, 48]
 
 
+def test_numbers_of_objects_need_no_column():
+    flat = {slot: (IMAGES[slot][0].ravel(), IMAGES[slot][1]) for slot in ("GtClasses", "IsCrowd")}
+    wanted = run_op("generate_mask_labels", IMAGES, ATTRS)
+    for slot, value in run_op("generate_mask_labels", {**IMAGES, **flat}, ATTRS).items():
+        np.testing.assert_array_equal(np.array(value), np.array(wanted[slot]))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -247,6 +247,17 @@ def test_an_image_without_objects_has_background_alone():
     assert out["LabelsInt32"].array[out["Rois"].lod()[0][1] :].tolist() == [[0]] * 5
 
 
+@pytest.mark.parametrize(
+    ("op", "given", "attrs"),
+    [("rpn_target_assign", OWN, ASSIGNING), ("generate_proposal_labels", LEARNING, LABELLING)],
+)
+def test_numbers_of_objects_need_no_column(op, given, attrs):
+    flat = {slot: (given[slot][0].ravel(), given[slot][1]) for slot in ("GtClasses", "IsCrowd") if slot in given}
+    wanted = run_op(op, given, attrs)
+    for slot, value in run_op(op, {**given, **flat}, attrs).items():
+        np.testing.assert_array_equal(np.array(value), np.array(wanted[slot]))
+
+
 def test_what_is_refused():
     with pytest.raises(EnforceNotMet, match="A label of generate_proposal_labels is no class"):
         run_op("generate_proposal_labels", LEARNING, LABELLING | {"class_nums": 2})

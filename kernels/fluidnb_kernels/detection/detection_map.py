@@ -193,7 +193,7 @@ def write(found: Array, label: Array, states: States, batch: Any, outs: tuple[Ar
         "Label: float[objects, 5] lod | float[objects, 6] lod":
             "class, 1 for difficult (of 6 columns), left, top, right, bottom; a sequence for each image",
         "HasState?: int32[1]": "whether PosCount, TruePos and FalsePos are read; left out, they are not",
-        "PosCount?: int32[class_num, 1]": "objects of each class so far",
+        "PosCount?: int32[class_num, 1] | int32[class_num]": "objects of each class so far",
         "TruePos?: float[n, 2] lod": "score of each detection so far, and 1 if it is right; a sequence for each class",
         "FalsePos?: float[n, 2] lod": "score of each detection so far, and 1 if it is wrong; a sequence for each class",
     },

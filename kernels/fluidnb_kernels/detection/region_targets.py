@@ -171,7 +171,8 @@ def _rpn_target_assign_infer(c: Context) -> None:
     inputs={
         "Anchor: float[anchors, 4]": "left, top, right, bottom",
         "GtBoxes: float[objects, 4] lod": "boxes in the image as it was; a sequence for each image",
-        "IsCrowd: int32[objects, 1] lod": "1 for a crowd, which does not count; a sequence for each image",
+        "IsCrowd: int32[objects, 1] lod | int32[objects] lod":
+            "1 for a crowd, which does not count; a sequence for each image",
         "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
     },
     outputs={
@@ -313,8 +314,8 @@ def _generate_proposal_labels_infer(c: Context) -> None:
     "generate_proposal_labels",
     inputs={
         "RpnRois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
-        "GtClasses: int32[objects, 1] lod": "their classes; a sequence for each image",
-        "IsCrowd: int32[objects, 1] lod": "1 for a crowd; a sequence for each image",
+        "GtClasses: int32[objects, 1] lod | int32[objects] lod": "their classes; a sequence for each image",
+        "IsCrowd: int32[objects, 1] lod | int32[objects] lod": "1 for a crowd; a sequence for each image",
         "GtBoxes: float[objects, 4] lod": "boxes in the image as it was; a sequence for each image",
         "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
     },
@@ -477,8 +478,9 @@ def write_masks(
     "generate_mask_labels",
     inputs={
         "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
-        "GtClasses: int32[objects, 1] lod": "their classes; a sequence for each image",
-        "IsCrowd: int32[objects, 1] lod": "1 for a crowd, which has no mask; a sequence for each image",
+        "GtClasses: int32[objects, 1] lod | int32[objects] lod": "their classes; a sequence for each image",
+        "IsCrowd: int32[objects, 1] lod | int32[objects] lod":
+            "1 for a crowd, which has no mask; a sequence for each image",
         "GtSegms: float[corners, 2] lod 3": "x and y; sequences of images, of objects, of polygons",
         "Rois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
         "LabelsInt32: int32[regions, 1] lod": "the class of each, 0 for none; a sequence for each image",

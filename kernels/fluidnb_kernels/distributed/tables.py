@@ -130,12 +130,9 @@ def prefetch(b: Binder) -> None:
 
 
 def join_rows(ids: Array, numbers: Sequence[Array], rows: Sequence[Array], out: Array) -> None:
-    """Write the row of each number in order."""
-    wanted = ids.reshape(-1)
-    for server, (known, values) in enumerate(zip(numbers, rows, strict=True)):
-        here = np.flatnonzero(wanted % len(rows) == server)
-        if len(here):
-            out[here] = values[np.searchsorted(known.reshape(-1), wanted[here])]
+    """Write the row of each number in order, from the server that looked it up."""
+    known = np.concatenate([part.reshape(-1) for part in numbers])
+    out[...] = np.concatenate(rows)[places_of(known, ids.reshape(-1))]
 
 
 def _merge_rule(c: Context) -> None:
@@ -160,7 +157,7 @@ def _merge_rule(c: Context) -> None:
     host_only=_HOST,
 )
 def merge_ids(b: Binder) -> None:
-    """Out[i][j] = X[s][k], where s = Ids[i][j] mod servers and Rows[s][k] = Ids[i][j].
+    """Out[i][j] = X[s][k], where Rows[s][k] = Ids[i][j].
 
     Example:
         >>> from fluidnb.testing import run_op
