@@ -22,7 +22,7 @@ class _Options:
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = vars(self).get("_fields", (name,))
-        if name not in fields:
+        if name not in fields and not name.startswith("_"):  # as _dry_run of ExecutionStrategy
             raise OpValueError(
                 f"{type(self).__name__} has no option {name}.", expected=", ".join(fields), received=name,
                 hint=near(name, fields) or f"help(fluid.{type(self).__name__}) lists the options.",

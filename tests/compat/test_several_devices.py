@@ -77,3 +77,4 @@ def test_strategies_have_the_fields_and_defaults_of_fluid() -> None:
     assert not (build.fuse_elewise_add_act_ops or build.memory_optimize or build.enable_inplace)
     assert (build.debug_graphviz_path, build.num_trainers, build.remove_unnecessary_lock) == ("", 1, True)
     assert (execution.num_threads, execution.allow_op_delay, execution.use_cuda) == (0, False, True)
+    execution._dry_run = True  # scripts of 1.4 set it; without effect
