@@ -24,6 +24,7 @@ print(json.dumps({"comm": bell.comm.comm_id}))
 BUSY = """import time
 end = time.monotonic() + 20
 while not bell.rung and time.monotonic() < end:
+    bell.comm.send({"method": "custom", "content": {}})  # as the run of a session does while it is watched
     time.sleep(0.05)
 print("rung", bell.rung)
 """

@@ -45,6 +45,8 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
             button.on_click(lambda _, word=word: self.controls.do_move(word))
         self.time.observe(self._dragged, "value")
         self.line.observe(self._typed, "value")
+        for widget in (*self.buttons.values(), self.time, self.line):
+            answer_anywhere(widget)
         if not session.closed:
             self.controls.post(Debugger.observe, self._moved)
 
@@ -71,8 +73,6 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
             self.time.max, self.time.value = max(snapshot.reached, snapshot.at), snapshot.at
         if snapshot.closed:
             self._print([[("This session has ended; its last state is shown.", "")]])
-        for widget in (*self.buttons.values(), self.time, self.line):
-            answer_anywhere(widget)
 
     def _dragged(self, change: Any) -> None:
         if change["new"] != self.session.snapshot.at and not self.session.closed:

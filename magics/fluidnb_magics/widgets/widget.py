@@ -57,18 +57,7 @@ class NotebookWidget(anywidget.AnyWidget):
         """Show a sentence in the widget's own bar."""
         self.send({"problem": problem})
 
-    def send(self, content: Any, buffers: Any = None) -> None:
-        """Send the page a message; it may respond while a cell is still running."""
-        super().send(content, buffers)
-        answer_anywhere(self)
-
-    def send_state(self, key: Any = None) -> None:
-        """Send the page traits (None for all); it may respond while a cell is still running."""
-        super().send_state(key)
-        answer_anywhere(self)
-
     def _on_message(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
-        answer_anywhere(self)
         arguments = dict(content)
         if (number := arguments.pop("request", None)) is not None:  # the page measures whether the kernel responds
             self.send({"response": number})
@@ -101,7 +90,6 @@ class NotebookWidget(anywidget.AnyWidget):
         bundle, metadata = super()._repr_mimebundle_() or ({}, {})
         display({**bundle, "text/plain": ""}, raw=True, metadata=metadata)
         self._static_output = display(self._marked(), raw=True, display_id=self.widget_id)
-        answer_anywhere(self)
 
     def update_static(self) -> None:
         """Updates the static rendering beside the widget."""
