@@ -39,6 +39,12 @@ def _infer(c: Context) -> None:
             expected=f"{c.attr('num_classes') - 1}, one less than classes", received=w.shape[0],
         )  # fmt: skip
         width = (c.attr("num_classes") - 1).bit_length()
+    nodes = w.shape[0] if c.has("PathTable") else c.attr("num_classes") - 1
+    if c.has("Bias"):
+        c.require(
+            c["Bias"].size >= nodes or c["Bias"].size < 0, "Bias of hierarchical_sigmoid has a number for each node.",
+            expected=[nodes, 1], received=list(c["Bias"].shape),
+        )  # fmt: skip
     c.set("Out", (x.shape[0], 1), x.dtype)
     c.set("PreOut", (x.shape[0], width), x.dtype)
     c.set("W_Out", w.shape, w.dtype)

@@ -35,6 +35,13 @@ def _infer(c: Context) -> None:
         c.attr("sampler") != CUSTOM or c.has("CustomDistProbs"), "A custom sampler needs CustomDistProbs.",
         expected=f"probabilities [{classes}]", received="none",
     )  # fmt: skip
+    for slot, size in (("CustomDistProbs", classes), ("SampleWeight", x.shape[0])):
+        if c.has(slot):
+            c.require(
+                -1 in (size, c[slot].size) or c[slot].size == size,
+                f"{slot} of nce has a number for each {'row' if slot == 'SampleWeight' else 'class'}.",
+                expected=[size], received=list(c[slot].shape),
+            )  # fmt: skip
     width = -1 if label.shape[1] < 0 else label.shape[1] + negatives
     c.set("Cost", (x.shape[0], 1), x.dtype)
     c.set("SampleLogits", (x.shape[0], width), x.dtype)

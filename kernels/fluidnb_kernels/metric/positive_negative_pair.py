@@ -14,6 +14,7 @@ def _infer(c: Context) -> None:
     for slot in ("Label", "QueryID"):
         message = f"{slot} of positive_negative_pair has one number for each row of Score."
         fits(c, slot, (score.shape[0], 1), message)
+    c.check_inputs("AccumulatePositivePair", "AccumulateNegativePair", "AccumulateNeutralPair")
     for slot in ("PositivePair", "NegativePair", "NeutralPair"):
         c.set(slot, (1,), np.float32)
 

@@ -38,6 +38,7 @@ def _infer(c: Context) -> None:
     )  # fmt: skip
     hint = f"data_layout is {layout}: the channels are axis {_channel(c)} of X."
     vectors(c, ("Scale", "Bias", "Mean", "Variance"), x.shape[_channel(c)], hint=hint)
+    c.check_inputs("MomentumTensor")
     c.set("Y", x.shape, x.dtype, c.lod("X"))
     mean = c["Mean"]
     for slot in ("MeanOut", "VarianceOut", "SavedMean", "SavedVariance"):

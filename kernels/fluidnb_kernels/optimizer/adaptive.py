@@ -20,6 +20,7 @@ from fluidnb_kernels.optimizer.common import (
 )
 from fluidnb_kernels.optimizer.launch import emit_update, gradient, update_kernel
 from fluidnb_kernels.optimizer.proximal import PENALTIES, shrink
+from fluidnb_kernels.rules import agree
 
 _SLOTS = PARAM | GRAD | {"Moment: float": "the squares of gradients so far"} | RATE
 _ADAGRAD = {"ParamOut": "Param", "MomentOut": "Moment"}
@@ -150,6 +151,11 @@ def _infer(c: Context) -> None:
     c.require(
         c.has("MeanGrad") or not c.attr("centered"), "rmsprop needs Input(MeanGrad) when it is centered.",
         expected="MeanGrad", received="none",
+    )  # fmt: skip
+    c.require(
+        not c.has("MeanGrad") or agree(c["MeanGrad"].shape, c["Param"].shape),
+        "Param and MeanGrad must have the same shape.", expected=list(c["Param"].shape),
+        received=list(c["MeanGrad"].shape) if c.has("MeanGrad") else None,
     )  # fmt: skip
     if c.wants("MeanGradOut"):
         like = c["MeanGrad"] if c.has("MeanGrad") else c["Param"]

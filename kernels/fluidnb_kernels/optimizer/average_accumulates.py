@@ -5,6 +5,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb_kernels.cuda import Source, ctype, each, elements, of_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree
 
 #: After so many updates the newest sum is moved on, so that no sum grows too large to be exact.
 PART = 16384
@@ -14,8 +15,15 @@ _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
 
 
 def _infer(c: Context) -> None:
+    param = c["param"]
+    c.check_inputs(*(f"in_{name}" for name in _COUNTS))
     for name in (*_SUMS, *_COUNTS):
         x = c["in_" + name]
+        if name in _SUMS:  # kernels of a device go through all of them by one number
+            c.require(
+                agree(x.shape, param.shape), f"param and in_{name} of average_accumulates must have the same shape.",
+                expected=list(param.shape), received=list(x.shape),
+            )  # fmt: skip
         c.set("out_" + name, x.shape, x.dtype)
 
 

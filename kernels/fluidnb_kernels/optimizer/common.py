@@ -16,14 +16,15 @@ def updates(pairs: dict[str, str]) -> Rule:
     """Rule: each output updates the input of its name; gradient and state have the parameter's shape."""
 
     def infer(c: Context) -> None:
-        param, grad, rate = c["Param"], shape_of(c["Grad"]), c["LearningRate"]
+        param, grad = c["Param"], shape_of(c["Grad"])
         c.require(
             agree(param.shape, grad),
             "Param and Grad must have the same shape.",
             expected=f"shape {tuple(param.shape)}, the shape of Param", received=f"shape {grad}",
         )  # fmt: skip
-        if rate is not None:
-            c.check_inputs("LearningRate")
+        for slot in _SCALARS:  # a device writes one number of each power, whatever its output's size
+            if c.has(slot):
+                c.check_inputs(slot)
         for out, source in pairs.items():
             state = c[source]
             if state is not None and "Pow" not in source:  # kernels of a device go through all of them by one number

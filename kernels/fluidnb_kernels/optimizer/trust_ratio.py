@@ -149,12 +149,17 @@ def lamb(b: Binder) -> None:
 
 
 def _infer(c: Context) -> None:
+    c.check_inputs("LearningRate")
     for i, (param, grad) in enumerate(zip(c.all("Param"), c.all("Grad"), strict=True)):
         c.require(
             agree(param.shape, grad.shape), "Param and Grad must have the same shape.",
             expected=f"shape {tuple(param.shape)}, the shape of Param", received=f"shape {tuple(grad.shape)}",
         )  # fmt: skip
         velocity = c.all("Velocity")[i]
+        c.require(  # kernels of a device go through both by one number
+            agree(velocity.shape, param.shape), "Param and Velocity must have the same shape.",
+            expected=f"shape {tuple(param.shape)}, the shape of Param", received=f"shape {tuple(velocity.shape)}",
+        )  # fmt: skip
         c.set("ParamOut", param.shape, param.dtype, (), i)
         c.set("VelocityOut", velocity.shape, velocity.dtype, (), i)
 

@@ -1,0 +1,51 @@
+"""Sizes that CUDA launches trust: an operator refuses an input that is smaller than what its launches go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidnb.op import RuleError
+from fluidnb.testing import run_op
+
+P, ONE = np.ones((2, 3), "float32"), np.ones(1, "float32")
+STEP = {"Param": P, "Grad": P, "LearningRate": ONE}
+ADAM = {**STEP, "Moment1": P, "Moment2": P, "Beta1Pow": ONE, "Beta2Pow": ONE}
+COUNTS = {f"in_{name}": np.zeros(1, "int64") for name in ("num_accumulates", "old_num_accumulates", "num_updates")}
+MEANS = {"param": P, "in_sum_1": P, "in_sum_2": P, "in_sum_3": P, **COUNTS}
+LABEL = np.zeros((2, 1), "int64")
+NCE = {"Input": P, "Weight": np.ones((4, 3), "float32"), "Label": LABEL, "Bias": np.ones((4, 1), "float32")}
+TREE = {"X": P, "W": np.ones((3, 3), "float32"), "Label": LABEL}
+CHANNELS = {slot: np.ones(3, "float32") for slot in ("Scale", "Bias", "Mean", "Variance")}
+RANKED = {"Score": P[:, :1], "Label": P[:, :1], "QueryID": LABEL}
+CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, Any]] = [
+    ("adam", ADAM, {}, "Beta1Pow", P),
+    ("adam", ADAM, {}, "Beta2Pow", P),
+    ("adamw", ADAM, {}, "Beta2Pow", P),
+    ("lamb", ADAM, {"weight_decay": 0.1}, "Beta1Pow", P),
+    ("adamax", {**STEP, "Moment": P, "InfNorm": P, "Beta1Pow": ONE}, {}, "Beta1Pow", P),
+    ("rmsprop", {**STEP, "MeanSquare": P, "Moment": P, "MeanGrad": P}, {}, "MeanGrad", ONE),
+    ("average_accumulates", MEANS, {"max_average_window": 10}, "in_sum_2", ONE),
+    ("average_accumulates", MEANS, {"max_average_window": 10}, "in_num_updates", np.zeros(2, "int64")),
+    ("nce", NCE, {"num_total_classes": 4, "sampler": 2}, "CustomDistProbs", np.ones(3, "float32")),
+    ("nce", NCE, {"num_total_classes": 4}, "SampleWeight", np.ones((1, 1), "float32")),
+    ("hierarchical_sigmoid", TREE, {"num_classes": 4}, "Bias", np.ones((2, 1), "float32")),
+    ("batch_norm", {"X": P, **CHANNELS}, {}, "MomentumTensor", P),
+    ("positive_negative_pair", RANKED, {}, "AccumulateNeutralPair", P),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attrs", "slot", "value"), CASES, ids=[f"{c[0]}.{c[3]}" for c in CASES])
+def test_another_size_is_refused(op: str, inputs: dict[str, Any], attrs: dict[str, Any], slot: str, value: Any) -> None:
+    if slot in inputs:
+        run_op(op, inputs, attrs)
+    with pytest.raises(RuleError, match=slot):
+        run_op(op, {**inputs, slot: value}, attrs)
+
+
+def test_each_parameter_has_a_velocity_of_its_shape() -> None:
+    inputs = {"Param": [P, P], "Grad": [P, P], "Velocity": [P, P[:1]], "LearningRate": [ONE, ONE]}
+    with pytest.raises(RuleError, match="Param and Velocity must have the same shape"):
+        run_op("lars_momentum", inputs, {"mu": 0.9}, {"ParamOut": 2, "VelocityOut": 2})
