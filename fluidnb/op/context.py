@@ -131,8 +131,14 @@ class Context(ABC):
             want = "bool" if specs and specs[0].dtype_class == "bool" else "int64"
             for i, value in enumerate(self.all(name) if specs and self.has(name) else ()):
                 shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-                if not isinstance(shape, tuple) or dtype is None:
-                    continue  # no tensor
+                if not isinstance(shape, tuple) or dtype is None:  # no tensor
+                    only = all(spec.is_tensor for spec in self.definition.inputs[name].specs)
+                    self.require(
+                        self.runtime or not only, message + "be a tensor.", expected="a variable that holds a tensor",
+                        received=self.name(name, i), late=late,
+                        hint="layers.data(type=...) says what a variable holds.",
+                    )  # fmt: skip
+                    continue
                 kind = np.dtype(dtype).kind
                 fitting = [spec for spec in specs if kind in DTYPE_KINDS.get(spec.dtype_class, kind)]
                 if not fitting:

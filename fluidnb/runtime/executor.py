@@ -321,6 +321,11 @@ class Executor:
             >>> run.run().fetch()
             [array([6., 6.], dtype=float32)]
         """
+        if not isinstance(interpreter, type) or not issubclass(interpreter, Interpreter):
+            raise OpTypeError(
+                "The interpreter of a run must be a class.", expected="Interpreter or a subclass",
+                received=repr(interpreter), argument="interpreter",
+            )  # fmt: skip
         program = default_main_program() if program is None else program
         scope = scopes.global_scope() if scope is None else scope
         lowered, values = self.prepare(program, feed, fetch_list, scope)

@@ -29,6 +29,8 @@ class PipeReader:
             raise OpValueError(
                 f"PipeReader does not read {file_type} files.", expected="plain or gzip", received=repr(file_type)
             )
+        if bufsize < 1:
+            raise OpValueError("PipeReader reads at least one byte at once.", expected="1 or more", received=bufsize)
         self._command, self._size, self._zipped = command, bufsize, file_type == "gzip"
         try:
             words = shlex.split(command)

@@ -12,6 +12,9 @@ from fluidnb.transpiler.distribute.plan import Plan, is_transfer, without
 from fluidnb.transpiler.distribute.server import ServerPrograms
 from fluidnb.utils.representations import repr_html
 
+#: Trainers at most: as many as there are ports.
+_MOST_TRAINERS = 1 << 16
+
 
 @checked
 class DistributeTranspiler:
@@ -110,6 +113,8 @@ class DistributeTranspiler:
         self.check_unchanged()
         plan, other = self.plan, DistributeTranspiler(self.config)
         here = plan.members if isinstance(plan, CollectivePlan) else []
+        if trainers > _MOST_TRAINERS:
+            raise OpValueError("These are too many trainers.", expected=f"at most {_MOST_TRAINERS}", received=trainers)
         members = [*here, *(f"trainer:{number}" for number in range(len(here), trainers))][:trainers]
         other.transpile(
             0, plan.program, ",".join(plan.endpoints) or "none:0", ",".join(members) if here else trainers, plan.sync,

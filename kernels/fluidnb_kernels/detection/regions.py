@@ -31,10 +31,6 @@ ATTRS = {
 def check_regions(c: Context) -> None:
     """Require images, and regions of each of them."""
     c.check_inputs()
-    c.require(
-        c["ROIs"].ndim == 2, f"Input(ROIs) of {c.definition.type} must be a tensor with a region in each row.",
-        expected="[regions, 4]", received=f"shape {list(c['ROIs'].shape)}",
-    )  # fmt: skip
     if not c.has("RoisNum"):
         require_lod(c, "ROIs")
         if c.runtime:

@@ -14,7 +14,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.c_expressions import rows_of
 from fluidnb_kernels.cuda import of_dtype, wide_dtype
-from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, aligned, broadcast, joined, lines_in_c, operands, summed
+from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, filled, joined, lines_in_c, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import formulas
@@ -277,7 +277,7 @@ def _seen(b: Binder, slot: str) -> Array | None:
     value, whole = b[slot], b["DOut"].shape
     if value is None or value.ndim == len(whole):
         return value
-    return value.reshape(aligned(whole, value.shape, b.attr("axis", -1))[1])
+    return value.reshape(filled(b, whole, value.shape))
 
 
 def _joined(b: Binder, ddx: Array | None, ddy: Array | None, join: np.ufunc) -> None:
@@ -313,7 +313,7 @@ def _joined_on_cuda(b: Binder, ddx: Array | None, ddy: Array | None, name: str) 
 def _shape(b: Binder, value: Array) -> Shape:
     """The shape of an operand's gradient with the dimensions of DOut."""
     whole = b["DOut"].shape
-    return value.shape if value.ndim == len(whole) else aligned(whole, value.shape, b.attr("axis", -1))[1]
+    return value.shape if value.ndim == len(whole) else filled(b, whole, value.shape)
 
 
 def _second_gradients_define(name: str, join: np.ufunc, sign: str) -> None:
@@ -385,7 +385,7 @@ def _div_grad_grad(b: Binder, on_cuda: bool) -> None:
         value = b[slot]
         if value is None or value.ndim == len(whole):
             return None if value is None else f.read(value)
-        return f.read(value, aligned(whole, value.shape, b.attr("axis", -1))[1])
+        return f.read(value, filled(b, whole, value.shape))
 
     y, out, dx, ddx, ddy = (operand(slot) for slot in ("Y", "Out", "DX", "DDX", "DDY"))
     if y is None or out is None:

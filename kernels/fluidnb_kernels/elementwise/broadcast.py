@@ -25,6 +25,19 @@ def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
     return x, (1,) * start + y + (1,) * (len(x) - start - len(y))
 
 
+def filled(c: Context, whole: Shape, part: Shape) -> Shape:
+    """A shape filled up with 1 to as many dimensions as another, from the operator's axis on."""
+    axis = c.attr("axis", -1)
+    x, y = aligned(whole, part, axis)
+    if len(x) != len(y):
+        c.fail(
+            f"Broadcast dimension mismatch: the operands of {c.definition.type} do not fit.",
+            expected=f"{list(part)} within {list(whole)} from dimension {axis} on", received=f"axis {axis}",
+            hint=_axis_hint(whole, part),
+        )  # fmt: skip
+    return y
+
+
 def _axis_hint(x: Shape, y: Shape) -> str:
     """The axis of X at which Y fits, or what Y would have to be."""
     starts = range(max(len(x) - len(y), 0) + 1)
