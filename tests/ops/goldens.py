@@ -8,6 +8,7 @@ folder of recorded cases and a file with the ids to take.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -103,6 +104,9 @@ def _no_size(array: np.ndarray) -> np.ndarray:
 @cache
 def _arrays(bundle: str) -> Any:
     return np.load(FOLDER / f"{bundle}.npz")
+
+
+os.register_at_fork(after_in_child=_arrays.cache_clear)  # processes that share an open file share its position
 
 
 def cases() -> list[Case]:

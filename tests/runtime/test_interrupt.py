@@ -237,7 +237,7 @@ def endless() -> fluid.Executor:
 
 
 def counted(name: str) -> float:
-    """What a loop has counted so far."""
+    """The number that the endless loop has added up in a variable."""
     return float(np.array(fluid.global_scope().find_var(name).get_tensor())[0])
 
 

@@ -86,6 +86,7 @@ class DistributeTranspiler:
                     "trainers is a number with parameter servers.", expected="how many trainers there are",
                     received=repr(trainers), hint='config.mode = "collective" takes the endpoints of trainers.',
                 )  # fmt: skip
+            _check_count(trainers)
             servers = _endpoints(pservers, "pservers must name each parameter server once.")
             _check_trainer(trainer_id, trainers)
             plan = Plan.of(main, before, trainers, sync_mode, servers, self.config)
@@ -113,8 +114,7 @@ class DistributeTranspiler:
         self.check_unchanged()
         plan, other = self.plan, DistributeTranspiler(self.config)
         here = plan.members if isinstance(plan, CollectivePlan) else []
-        if trainers > _MOST_TRAINERS:
-            raise OpValueError("These are too many trainers.", expected=f"at most {_MOST_TRAINERS}", received=trainers)
+        _check_count(trainers)
         members = [*here, *(f"trainer:{number}" for number in range(len(here), trainers))][:trainers]
         other.transpile(
             0, plan.program, ",".join(plan.endpoints) or "none:0", ",".join(members) if here else trainers, plan.sync,
@@ -270,7 +270,13 @@ def _trainer_endpoints(trainers: int | str) -> list[str]:
     """The endpoints of trainers, given as such or by their number."""
     if isinstance(trainers, str):
         return _endpoints(trainers, "trainers must name each trainer once.")
+    _check_count(trainers)
     return [f"trainer:{number}" for number in range(trainers)]
+
+
+def _check_count(trainers: int) -> None:
+    if trainers > _MOST_TRAINERS:
+        raise OpValueError("These are too many trainers.", expected=f"at most {_MOST_TRAINERS}", received=trainers)
 
 
 def _check_trainer(trainer: int, trainers: int) -> None:
