@@ -8,7 +8,7 @@ from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.layer_helper_base import LayerHelperBase
 from fluidnb.op import get_op, has_op
 from fluidnb.param_attr import ParamAttr
-from fluidnb.program import Variable, unique_name
+from fluidnb.program import Variable
 from fluidnb.values import dtypes
 
 __all__ = ["LayerHelper"]
@@ -94,11 +94,7 @@ class LayerHelper(LayerHelperBase):
             dtype: its dtype; None takes that of the layer's ``input``.
             stop_gradient: whether gradients end here.
         """
-        return self.block.create_var(
-            name=unique_name.generate(f"{self.name}.tmp"),
-            dtype=self.input_dtype() if dtype is None else dtype,
-            stop_gradient=stop_gradient,
-        )
+        return self.block._temporary(self.name, self.input_dtype() if dtype is None else dtype, stop_gradient)
 
     create_variable_for_type_inference = create_tmp_variable
 

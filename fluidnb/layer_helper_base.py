@@ -76,7 +76,7 @@ class LayerHelperBase:
         attrs: Any = None,
     ) -> Operator:
         """Append an operator to the current block; arguments as for ``Block.append_op``."""
-        return Operator(self.block, type, inputs, outputs, attrs)
+        return Operator._appended(self.block, type, inputs, outputs, attrs)
 
     @property
     def param_attr(self) -> ParamAttr | None:

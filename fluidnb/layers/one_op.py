@@ -10,8 +10,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fluidnb.errors import OpTypeError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import input_spec
-from fluidnb.program import Variable
+from fluidnb.program import Operator, Variable
 from fluidnb.program import layer_calls as naming
+from fluidnb.program.defaults import default_main_program
 
 Inputs = Mapping[str, Variable | list[Variable] | None]
 P = ParamSpec("P")
@@ -31,7 +32,6 @@ def one_op(
         dtype: dtype of the output; None takes that of the first input.
         out: an existing variable to write; None creates one.
     """
-    helper = LayerHelper(op_type, name=name, act=act)
     lists = _lists(op_type, inputs)
     for s, variables in lists.items():
         if not variables:
@@ -39,15 +39,17 @@ def one_op(
                 f"{s} of {op_type} must have at least one Variable.", expected="a list of Variables", received="[]",
                 hint="what fills the list found none.",
             )  # fmt: skip
+    block = default_main_program().current_block()
     if out is None:
         if dtype is None:
             dtype = next(iter(lists.values()))[0].dtype
         if out_name:
-            out = helper.create_variable(name=out_name, dtype=dtype, stop_gradient=stop_gradient)
+            out = LayerHelper(op_type).create_variable(name=out_name, dtype=dtype, stop_gradient=stop_gradient)
         else:
-            out = helper.create_tmp_variable(dtype, stop_gradient)
-    helper.append_op(type=op_type, inputs=lists, outputs={slot: [out]}, attrs=_without_none(attrs))
-    return helper.append_activation(out)
+            name = naming.layer_name(op_type) if name is None else name
+            out = block._temporary(name, dtype, stop_gradient)
+    Operator._appended(block, op_type, lists, {slot: [out]}, _without_none(attrs))
+    return out if act is None else LayerHelper(op_type, name=name, act=act).append_activation(out)
 
 
 def several(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.errors import FluidError, NotFound, Operand, OpTypeError, OpValueError, near
 from fluidnb.op import check_desc, get_op, has_op, infer_compile
 from fluidnb.program import layer_calls as naming
-from fluidnb.program import origin
+from fluidnb.program import origin, repeated_ops
 from fluidnb.program import unique_name as names
 from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.stale_handles import block_lives, gone, is_live
@@ -152,12 +152,16 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
     version, place = program.version, len(home.ops) if index is None else index
     declared: list[str] = []
     saved: list[tuple[VarDesc, bytes]] = []
+    written: list[VarDesc] = []
     desc.block = home
     try:
         definition = get_op(desc.optype)
-        if checked:
-            check_desc(definition, desc)
-        _check_inputs(home, desc)
+        form = repeated_ops.form(definition, desc, home) if checked else None
+        known = repeated_ops.find(form)
+        if known is None:
+            if checked:
+                check_desc(definition, desc)
+            _check_inputs(home, desc)
         for name in desc.output_arg_names():
             if name == EMPTY_VAR_NAME:
                 continue
@@ -168,7 +172,13 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
                 declared.append(name)
             else:
                 saved.append((var, var.pb.SerializePartialToString()))
-        infer_compile(definition, desc, home, where)
+            written.append(var)
+        if known is None:
+            infer_compile(definition, desc, home, where)
+            if form is not None:
+                repeated_ops.remember(form, desc, written)
+        else:
+            known.give(desc, written)
         desc.block = None
         home.insert_op(place, desc)
     except BaseException as error:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidnb.arguments import Rule, checked
 from fluidnb.errors import NotBuiltYet, NotFound, OpValueError, near
 from fluidnb.program import append_op as append
+from fluidnb.program import declare_var as declare
 from fluidnb.program import hooks, origin
 from fluidnb.program import layer_calls as naming
+from fluidnb.program import unique_name as names
 from fluidnb.program.constants import grad_var_name
 from fluidnb.program.desc_views import Ops, Vars
 from fluidnb.program.operator import Operator
@@ -18,6 +20,7 @@ from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import capture
+from fluidnb.values.dtypes import VarType
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
@@ -185,6 +188,15 @@ class Block:
                 initializer(variable, self)
         return variable
 
+    def _temporary(self, prefix: str, dtype: Any, stop_gradient: bool) -> Variable:
+        """A variable for an operator's output, under the next free name."""
+        name = names.fresh(f"{prefix}.tmp")
+        if name in self.desc.vars:
+            return self.create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
+        desc = declare.variable(self.desc, VarType.LOD_TENSOR, name, None, dtype, None, None, stop_gradient, False)
+        naming.note_made(desc)
+        return Variable.over(self, desc)
+
     def create_global_var(self, *args: Any, **kwargs: Any) -> Variable:
         """Declare a variable in the global block; arguments as `create_var`."""
         return self.program.global_block().create_var(*args, **kwargs)
@@ -290,7 +302,7 @@ class Block:
             >>> op = block.append_op("relu", {"X": x}, {"Out": "y"}); block.var("y").shape
             (-1, 13)
         """
-        return Operator(self, type, inputs, outputs, attrs)
+        return Operator._appended(self, type, inputs, outputs, attrs)
 
     append_operator = append_op
 

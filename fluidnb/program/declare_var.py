@@ -10,13 +10,17 @@ from fluidnb.program import unique_name as names
 from fluidnb.proto.desc import BlockDesc, VarDesc
 from fluidnb.utils.source_location import capture
 from fluidnb.values import dtypes
-from fluidnb.values.dtypes import VarType
+from fluidnb.values.dtypes import VAR_TYPES, VarType
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
 
 _WITH_ELEMENTS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 _WITH_LOD = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
+
+#: Kind, dtype, sizes and LoD levels -> their bytes in a message, and how many are remembered.
+_types: dict[tuple[Any, ...], bytes] = {}
+_MOST = 4096
 
 
 def variable(
@@ -25,18 +29,18 @@ def variable(
 ) -> VarDesc:  # fmt: skip
     """The description of a variable that a user declares, or an existing one that agrees; None is not said."""
     if name is None:
-        name = names.generate("_generated_var")
+        name = names.fresh("_generated_var")
     elif not isinstance(name, str) or not name:
         raise OpTypeError("a variable's name is a text.", expected="str", received=repr(name), where=capture())
     sizes = None if shape is None else _sizes(name, shape)
     number = None if dtype is None else dtypes.var_type(dtype)
-    if not 0 <= (lod_level or 0) < 2**31 or type not in VarType._value2member_map_:
+    kind = VAR_TYPES.get(type)
+    if not 0 <= (lod_level or 0) < 2**31 or kind is None:
         raise OpValueError(
             f"The variable {name} cannot be declared so.", where=capture(),
             expected="a type of core.VarDesc.VarType, and a lod_level from 0 on",
             received=f"type={type!r}, lod_level={lod_level!r}",
         )  # fmt: skip
-    kind = VarType(type)
     existing = block.vars.get(name)
     origin.writing(cast("Program", block.program.view))
     if origin.recorder is not None:
@@ -44,14 +48,22 @@ def variable(
     if existing is not None:
         _agree(existing, kind, sizes, number, lod_level, persistable)
         return existing
-    desc = VarDesc(name)
-    desc.set_type(kind)
-    if kind in _WITH_ELEMENTS:
-        desc.set_dtype(VarType.FP32 if number is None else number)
-        if sizes is not None:
-            desc.set_shape(sizes)
-        if kind in _WITH_LOD:
-            desc.set_lod_level(lod_level or 0)
+    key = kind, number, None if sizes is None else tuple(sizes), lod_level
+    known = _types.get(key)
+    if known is not None:
+        desc = VarDesc(name)
+        desc._set_type_bytes(known)
+    else:
+        desc = VarDesc(name, kind)
+        if kind in _WITH_ELEMENTS:
+            desc.set_dtype(VarType.FP32 if number is None else number)
+            if sizes is not None:
+                desc.set_shape(sizes)
+            if kind in _WITH_LOD:
+                desc.set_lod_level(lod_level or 0)
+        if len(_types) >= _MOST:
+            _types.clear()
+        _types[key] = desc._type_bytes()
     desc.set_persistable(bool(persistable))
     if stop_gradient:
         desc.set_stop_gradient(True)

@@ -129,21 +129,21 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     signature = Signature(function)
+    run = cast("Callable[P, R]", signature.caller(function))
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if "main_program" in kwargs or "startup_program" in kwargs:
             with _programs(kwargs.pop("main_program", None), kwargs.pop("startup_program", None)):
                 return wrapped(*args, **kwargs)
-        taken, named = signature.checked(args, kwargs)
         if call is not None:
             before = len(call.parameters)
-            result = function(*taken, **named)
+            result = run(*args, **kwargs)
             _own(call, result, before)
             return result
         hint = None if hooks.name_hint is None else hooks.name_hint(sys._getframe(1))
         with all_or_nothing(hint) as this:
-            result = function(*taken, **named)
+            result = run(*args, **kwargs)
         _own(this, result, 0)
         _call_results(this, result)
         return result
@@ -189,8 +189,8 @@ class all_or_nothing:  # noqa: N801, like the functions of contextlib, which mak
 def layer_name(layer_type: str) -> str:
     """The prefix of a layer's names: that of the user's line, else ``fc_0``, ``fc_1``, …."""
     if call is None or call.hint is None:
-        return names.generate(layer_type)
-    return call.hint.prefix if call.hint.targets else names.generate(f"{call.hint.prefix}.{layer_type}")
+        return names.fresh(layer_type)
+    return call.hint.prefix if call.hint.targets else names.fresh(f"{call.hint.prefix}.{layer_type}")
 
 
 def note_parameter(parameter: Parameter) -> None:
@@ -209,10 +209,12 @@ def note_made(desc: BlockDesc | OpDesc | VarDesc) -> None:
 
 def _made(this: LayerCall, result: object) -> list[Variable | None]:
     """The results in order; None for those that the call did not make."""
-    from fluidnb.program.variable import Variable
-
-    results: list[object] = list(result) if isinstance(result, list | tuple) else [result]
-    return [v if isinstance(v, Variable) and v.name in this.generated else None for v in results]
+    found: list[Variable | None] = []
+    for one in result if isinstance(result, (list, tuple)) else (result,):
+        desc = getattr(one, "desc", None)  # a Variable's; its class is in a module that imports this one
+        made = isinstance(desc, VarDesc) and desc.pb.name in this.generated
+        found.append(cast("Variable", one) if made else None)
+    return found
 
 
 def _own(this: LayerCall, result: object, before: int) -> None:

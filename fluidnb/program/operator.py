@@ -57,12 +57,26 @@ class Operator:
     ) -> None:
         self.block, self.origin, self.where = block, origin.current(), capture()
         if desc is None:
-            self.desc = append.describe(block, type, inputs, outputs, attrs)
-            append.put(block, self.desc, None, self.where)
+            self._append(type, inputs, outputs, attrs)
         else:
             self.desc = desc
+            self.desc.view = self
+            append.written_by(self)
+
+    def _append(self, type: str | None, inputs: Any, outputs: Any, attrs: Any) -> None:
+        """Make the description, and put it at the end of the block."""
+        self.desc = append.describe(self.block, type, inputs, outputs, attrs)
+        append.put(self.block, self.desc, None, self.where)
         self.desc.view = self
         append.written_by(self)
+
+    @classmethod
+    def _appended(cls, block: Block, type: str | None, inputs: Any, outputs: Any, attrs: Any) -> Operator:
+        """As the class itself, for a block and a type that are checked already."""
+        self = cls.__new__(cls)
+        self.block, self.origin, self.where = block, origin.current(), capture()
+        self._append(type, inputs, outputs, attrs)
+        return self
 
     @classmethod
     def over(cls, block: Block, desc: OpDesc, where: SourceLocation | None = None) -> Operator:

@@ -85,6 +85,11 @@ def generate(key: str) -> str:
         ...     generate("fc"), generate("fc")
         ('fc_0', 'fc_1')
     """
+    return fresh(key)
+
+
+def fresh(key: str) -> str:
+    """As `generate`, whose check of the argument costs as much again."""
     name = generator(key)
     if watch is not None:
         watch.generated.add(name)

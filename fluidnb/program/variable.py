@@ -23,7 +23,7 @@ from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import capture, warn
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declared
-from fluidnb.values.dtypes import VarType
+from fluidnb.values.dtypes import VAR_TYPES, VarType
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
@@ -142,9 +142,11 @@ class Variable:
     def over(cls, block: Block, desc: VarDesc) -> Variable:
         """The view over an existing description: a `Parameter` where the description says so."""
         if desc.view is None:
-            from fluidnb.program.parameter import Parameter
+            kind: type[Variable] = Variable
+            if desc.is_parameter():
+                from fluidnb.program.parameter import Parameter  # which imports this module
 
-            kind = Parameter if desc.is_parameter() else Variable
+                kind = Parameter
             view = kind.__new__(kind)
             view._view(block, desc)
         return desc.view  # type: ignore[no-any-return]
@@ -190,7 +192,7 @@ class Variable:
     @property
     def type(self) -> VarType:
         """Its type: LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, …."""
-        return VarType(self.desc.type())
+        return VAR_TYPES[self.desc.type()]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -200,7 +202,7 @@ class Variable:
     @property
     def dtype(self) -> VarType:
         """The type of its elements."""
-        return VarType(self._seen().dtype())
+        return VAR_TYPES[self._seen().dtype()]
 
     @property
     def lod_level(self) -> int:

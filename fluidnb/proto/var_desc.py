@@ -107,6 +107,17 @@ class VarDesc:
             leveled[0].lod_level = level
         self._edited()
 
+    def _type_bytes(self) -> bytes:
+        """Type, dtype, sizes and LoD levels, as in the message."""
+        data: bytes = self.pb.type.SerializePartialToString()
+        return data
+
+    def _set_type_bytes(self, data: bytes) -> None:
+        """Sets type, dtype, sizes and LoD levels at once."""
+        self.pb.type.Clear()
+        self.pb.type.MergeFromString(data)
+        self._edited()
+
     # Its value.
 
     def shape(self) -> list[int]:
@@ -293,6 +304,8 @@ class VarDesc:
 
 def var_name(name: Any) -> str:
     """Checks the name of a variable: a text, or its bytes."""
+    if type(name) is str:
+        return name
     name = text_of(name)
     if not isinstance(name, str):
         raise OpTypeError("The name of a variable is a text.", received=f"{name!r}, a {type(name).__name__}")

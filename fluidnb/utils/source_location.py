@@ -15,6 +15,8 @@ _INTERNAL = (
 
 #: Module -> whether it is of one of these packages.
 _modules: dict[str, bool] = {}
+#: The files of these packages that frames were seen of: a call of a layer is ten frames away from the user's.
+_files: set[str] = set()
 #: Code that ``%time`` and its like run for a line of the user's; the line is further out.
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 #: Cell file name (as the interpreter knows it) -> the name under which users know the cell.
@@ -46,7 +48,11 @@ def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not this project's own nor the shell's; None when there is none."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        if frame.f_code.co_filename in cell_names:
+        file = frame.f_code.co_filename
+        if file in _files:
+            frame = frame.f_back
+            continue
+        if file in cell_names:
             return frame
         module = frame.f_globals.get("__name__", "")
         if module == "doctest":  # an example in our own documentation
@@ -54,8 +60,10 @@ def user_frame(depth: int = 1) -> FrameType | None:
         internal = _modules.get(module)
         if internal is None:
             internal = _modules[module] = module.partition(".")[0] in _INTERNAL
-        if not internal and frame.f_code.co_filename not in _TIMED:
+        if not internal and file not in _TIMED:
             return frame
+        if internal and file.endswith(".py"):
+            _files.add(file)
         frame = frame.f_back
     return None
 

@@ -79,5 +79,5 @@ def create_random_int_lodtensor(
     if not len(recursive_seq_lens):
         raise OpValueError("There are no sequences to fill.", expected="for example [[2, 3]]", received="no lengths")
     rows = lod.checked_lengths(lod.convert(recursive_seq_lens), kind=OpAssertionError)[-1][-1]
-    data = generator().integers(low, high, (rows, *base_shape), np.int64, endpoint=True)
+    data = generator().integers(low, high, (rows, *map(int, base_shape)), np.int64, endpoint=True)
     return create_lod_tensor(data, recursive_seq_lens, place)

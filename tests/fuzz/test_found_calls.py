@@ -10,6 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.data.reader import firstn, xmap_readers
 from fluidnb.data.reader.pipe import PipeReader
 from fluidnb.errors import FluidError
 from fluidnb.op import RuleError
@@ -38,12 +39,19 @@ def two_billion_trainers() -> Any:
     return transpiler.among(2**31)
 
 
+def infinite_scale() -> Any:
+    return layers.image_resize(data("x", [3, 12, 12]), resample="NEAREST", scale=float("inf"))
+
+
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (interpreter_by_name, "The interpreter of a run must be a class"),
     (numbers_that_are_no_tensor, r"Input\(Ids\) of multiplex must be a tensor"),
     (regions_that_are_no_tensor, r"Input\(ROIs\) of roi_perspective_transform must be a tensor"),
     (two_billion_trainers, "too many trainers"),
     (lambda: PipeReader("echo one line", bufsize=-5), "reads at least one byte"),
+    (infinite_scale, "needs a height and a width"),
+    (lambda: firstn(lambda: range(9), -1), "n of firstn must be an int from 0 on"),
+    (lambda: xmap_readers(lambda: 1, lambda: range(5), 2, 4), "mapper of xmap_readers must be a function of one"),
 ]
 
 
@@ -51,6 +59,10 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
 def test_it_says_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(FluidError, match=message):
         call()
+
+
+def test_a_row_of_one_column_by_a_boolean() -> None:
+    assert fluid.create_random_int_lodtensor([[2, 3]], [True], fluid.CPUPlace(), 0, 9).shape() == [5, 1]
 
 
 def test_an_axis_behind_the_dimensions_of_a_second_gradient() -> None:

@@ -7,6 +7,7 @@ readers and returns a reader.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain as chained
 from itertools import islice, zip_longest
@@ -17,10 +18,10 @@ from fluidnb.data.seeding import generator
 from fluidnb.errors import OpTypeError, OpValueError
 
 
-def _needs_no_arguments(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments, as far as Python knows."""
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as Python knows."""
     try:
-        inspect.signature(function).bind()
+        inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
     except ValueError:  # no signature, as of some built-in functions
@@ -31,13 +32,22 @@ def _needs_no_arguments(function: Callable[..., Any]) -> bool:
 Reader = Annotated[
     Callable[[], Iterable[Any]],
     Rule(
-        "a reader, which is a function that returns the samples of one pass", _needs_no_arguments, many="readers",
+        "a reader, which is a function that returns the samples of one pass", lambda function: _takes(function, 0),
+        many="readers",
         hint="pass the function itself, not the generator that calling it gave; wrap a list as lambda: the_list.",
     ),
 ]  # fmt: skip
 Mapper = Annotated[
     Callable[..., Any], Rule("a function of a sample", many="functions", hint="for example lambda sample: sample.")
 ]
+HowMany = Annotated[int, Rule("an int from 0 on", lambda n: 0 <= n <= sys.maxsize)]
+OneMapper = Annotated[
+    Callable[[Any], Any],
+    Rule(
+        "a function of one sample", lambda function: _takes(function, 1), many="functions",
+        hint="for example lambda sample: sample.",
+    ),
+]  # fmt: skip
 
 
 class ComposeNotAligned(OpValueError):
@@ -168,7 +178,7 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
 
 
 @checked
-def firstn(reader: Reader, n: int) -> Reader:
+def firstn(reader: Reader, n: HowMany) -> Reader:
     """Only the first samples of each pass.
 
     Example:

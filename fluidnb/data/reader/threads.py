@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from weakref import WeakSet
 
 from fluidnb.arguments import checked
-from fluidnb.data.reader.decorators import Mapper, Reader, check_count, samples_of
+from fluidnb.data.reader.decorators import OneMapper, Reader, check_count, samples_of
 
 #: A sample, what the source raised instead, and whether there may be more after it.
 _Item: TypeAlias = "tuple[Any, BaseException | None, bool]"
@@ -165,7 +165,7 @@ def _leave_all() -> None:
 
 
 @checked
-def xmap_readers(mapper: Mapper, reader: Reader, process_num: int, buffer_size: int, order: bool = False) -> Reader:
+def xmap_readers(mapper: OneMapper, reader: Reader, process_num: int, buffer_size: int, order: bool = False) -> Reader:
     """Apply a function to samples in several threads.
 
     Args:

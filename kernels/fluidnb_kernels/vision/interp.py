@@ -101,10 +101,10 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
     found = scales(c)
     if not all(scale > 0 for scale in found):
         return given
-    with np.errstate(over="ignore"):  # a size that is no number is refused by name
-        return [
-            int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n, scale in zip(sizes, found, strict=True)
-        ]
+    with np.errstate(over="ignore", invalid="ignore"):
+        new = [np.float32(n) * np.float32(scale) for n, scale in zip(sizes, found, strict=True)]
+    # a size that is no number is refused, as 0 is
+    return [-1 if n < 0 else int(size) if np.isfinite(size) else 0 for n, size in zip(sizes, new, strict=True)]
 
 
 def scales(c: Context) -> list[float]:
