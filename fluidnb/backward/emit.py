@@ -103,8 +103,6 @@ def _declare(block: Block, name: str, variable: str) -> None:
     """Declare a gradient like its variable."""
     like = block.desc.find_var_recursive(variable)
     assert like is not None
-    kind = VarType(like.type())
+    kind = like.type()
     lod_level = None if kind == VarType.SELECTED_ROWS else like.lod_level()
-    block.create_var(
-        name=name, type=kind, shape=like.shape(), dtype=like.dtype(), lod_level=lod_level, persistable=False
-    )
+    block._declared(name, kind, like.shape(), like.dtype(), lod_level, False)

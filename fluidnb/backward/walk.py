@@ -285,6 +285,6 @@ class Walk:
         for gradient in make_grad(op, [n for n in reads if n + GRAD not in leaving]):
             if any(n in leaving for n in gradient.output_arg_names()):
                 self.arrive(op, gradient, arrived)
-                if "op_namescope" in op.attrs:
-                    gradient.set_attr("op_namescope", op.attrs["op_namescope"])
+                if "op_namescope" in op.attrs and "op_namescope" not in gradient.attrs:
+                    gradient._add_attrs({"op_namescope": op.attrs["op_namescope"]})
                 self.add(gradient, leaving)

@@ -100,12 +100,15 @@ def check_attrs(definition: OpDef, desc: OpDesc) -> None:
                 attrs={name: attrs[name]}, expected=", ".join(definition.attrs) or "no attributes",
                 hint=near(name, definition.attrs) or "what an operator does not know would have no effect.",
             )  # fmt: skip
+    defaults: dict[str, Any] = {}
     for name, spec in definition.attrs.items():
         if name not in attrs:
             if spec.default is REQUIRED:
-                raise _required(name, spec, attrs)
+                raise _required(name, spec, {**attrs, **defaults})
             if spec.default is not None:
-                desc.set_attr(name, spec.default, spec.number)
+                defaults[name] = spec.default
+    if defaults:
+        desc._add_attrs(defaults, {name: definition.attrs[name].number for name in defaults})
     _check_together(definition, desc.attrs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidnb.arguments import Rule, checked
@@ -191,10 +191,17 @@ class Block:
     def _temporary(self, prefix: str, dtype: Any, stop_gradient: bool) -> Variable:
         """A variable for an operator's output, under the next free name."""
         name = names.fresh(f"{prefix}.tmp")
-        if name in self.desc.vars:
-            return self.create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
-        desc = declare.variable(self.desc, VarType.LOD_TENSOR, name, None, dtype, None, None, stop_gradient, False)
-        naming.note_made(desc)
+        return self._declared(name, VarType.LOD_TENSOR, None, dtype, None, None, stop_gradient)
+
+    def _declared(
+        self, name: str, type: int, shape: Sequence[int] | None, dtype: Any, lod_level: int | None,
+        persistable: bool | None, stop_gradient: bool = False,
+    ) -> Variable:  # fmt: skip
+        """As `create_var`, with arguments that come from the project itself."""
+        known = name in self.desc.vars
+        desc = declare.variable(self.desc, type, name, shape, dtype, lod_level, persistable, stop_gradient, False)
+        if not known:
+            naming.note_made(desc)
         return Variable.over(self, desc)
 
     def create_global_var(self, *args: Any, **kwargs: Any) -> Variable:
@@ -356,9 +363,7 @@ class Block:
         where = capture()
         attrs: dict[str, Any] = {}
         append.generated(self, attrs)
-        for name, value in attrs.items():
-            if not desc.has_attr(name):
-                desc.set_attr(name, value)
+        desc._add_attrs({name: value for name, value in attrs.items() if not desc.has_attr(name)})
         append.put(self, desc, index, where, strict)
         operator = Operator.over(self, desc, where)
         append.written_by(operator)

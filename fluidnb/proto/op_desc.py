@@ -368,6 +368,20 @@ class OpDesc:
     def _no_attr(self, name: str) -> OpValueError:
         return OpValueError(f'There is no attribute "{name}".', op=self.label(), hint=near(name, self.attrs))
 
+    def _add_attrs(self, attrs: Mapping[str, Any], types: Mapping[str, int] | None = None) -> None:
+        """Writes attributes that it does not have, all at once; ``types`` as for the class."""
+        types = types or {}
+        if not attrs:
+            return
+        if self.shared is not None or self._attrs == {}:  # as it was made, so sorted by name
+            self.pb.ClearField("attrs")
+            self.shared = None
+            self._write_attrs({**self.attrs, **attrs}, {**self._kinds, **types})
+            self._edited()
+        else:
+            for name, value in attrs.items():
+                self.set_attr(name, value, types.get(name))
+
     def _share(self, attributes: Attributes) -> None:
         """Takes the attributes of another operation in place of those that it has."""
         if self.shared is None or self.shared.data != attributes.data:

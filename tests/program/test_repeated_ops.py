@@ -14,6 +14,7 @@ from fluidnb.op import op, remove_op
 from fluidnb.program import declare_var, repeated_ops
 from fluidnb.proto import op_desc
 from fluidnb.proto.desc import OpDesc
+from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values import strict_feeds
 
 
@@ -102,6 +103,20 @@ def test_an_edit_stays_with_its_operator() -> None:
     third = OpDesc("toy", attrs={"axes": [0, 1], "keep": True})
     assert (third.attr("axes"), third.attr("keep"), third.shared) == ([0, 1], True, first.shared)
     assert second.shared is None and second.attrs == {"keep": False}
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_added_attributes_are_in_the_bytes(edited: bool) -> None:
+    whole = OpDesc("toy", attrs={"a": 1, "m": [2], "z": 0.5}, types={"m": AttrType.LONGS})
+    for _ in range(2):
+        part = OpDesc("toy", attrs={"m": [2]}, types={"m": AttrType.LONGS})
+        if edited:
+            part.set_attr("m", [2])
+        part._add_attrs({})
+        part._add_attrs({"z": 0.5, "a": 1})
+        part._add_attrs({})
+        assert part.serialize_to_string() == whole.serialize_to_string()
+        assert (part.attrs, part.attr_types) == (whole.attrs, whole.attr_types)
 
 
 def test_an_error_comes_again() -> None:
