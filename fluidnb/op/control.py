@@ -114,7 +114,15 @@ class Loop(Control):
 
     def more(self) -> bool:
         """Whether the condition holds now."""
-        return bool(on_host(self.condition.value.array).item())
+        array = on_host(self.condition.value.array)
+        if array.size != 1:  # the block has written another one
+            raise EnforceNotMet(
+                f"The condition of {self._op.desc.optype} must hold one element.", op=self._op.text(),
+                slots=[("Condition", self._op.inputs["Condition"][0], str(array.dtype), array.shape)],
+                where=self._op.where(), expected="one element", received=f"{array.size} elements",
+                hint="the block compares two numbers: reduce_all() makes one of many.",
+            )  # fmt: skip
+        return bool(array.item())
 
     def enter(self, k: int) -> Any:
         if not self.more():

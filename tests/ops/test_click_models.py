@@ -104,7 +104,7 @@ class TestTreeConv(OpTest):
         self.inputs = {"NodesVector": x, "EdgeSet": np.array(TREES, np.int32), "Filter": weight}
         self.attrs = {"max_depth": 2}
 
-    @pytest.mark.parametrize("depth", [1, 2, 4])
+    @pytest.mark.parametrize("depth", [1, 2, 4, 9])
     def test_output_and_grad(self, depth: int) -> None:
         x, _, weight = self.inputs.values()
         self.attrs = {"max_depth": depth}
@@ -112,6 +112,14 @@ class TestTreeConv(OpTest):
         self.outputs = {"Out": np.stack(wants)}
         self.check_output()
         self.check_grad(["NodesVector", "Filter"], "Out")
+
+    def test_levels_without_a_node_take_no_time(self) -> None:
+        outputs = []
+        for depth in (2**22, 2**31 - 1):  # found by random tests: the second went through all of them
+            given = {"NodesVector": np.ones((1, 3, 1)), "EdgeSet": np.array([[[1, 2], [2, 3], [3, 1]]], np.int32),
+                     "Filter": np.ones((1, 3, 1, 1))}  # fmt: skip
+            outputs.append(run_op("tree_conv", given, {"max_depth": depth})["Out"])
+        np.testing.assert_allclose(*outputs, rtol=1e-5)
 
     def test_an_edge_without_a_node(self) -> None:
         given = {"NodesVector": np.ones((1, 2, 1)), "EdgeSet": np.array([[[1, 3]]]), "Filter": np.ones((1, 3, 1, 1))}

@@ -102,3 +102,22 @@ def test_the_limit_holds_for_each_time_a_loop_is_entered() -> None:
 def test_a_limit_is_no_negative_number() -> None:
     with pytest.raises(OpValueError, match="0 or more"):
         limit(-1)
+
+
+@pytest.mark.parametrize("how", ["run", "interpret"])
+def test_a_condition_that_becomes_three(how: str) -> None:
+    """Found by random tests: bare ValueError of numpy."""
+    i, n = (L.fill_constant([1], "int64", v) for v in (0, 3))
+    sizes = L.data("sizes", [-1], dtype="int64", append_batch_size=False)
+    more = L.less_than(i, n)
+    with L.While(more).block():
+        L.increment(i)
+        L.less_than(sizes, n, cond=more)
+    exe = fluid.Executor()
+    feed = {"sizes": np.zeros(3, "int64")}
+    with pytest.raises(EnforceNotMet, match="condition of while must hold one element") as caught:
+        if how == "run":
+            exe.run(feed=feed, fetch_list=[i])
+        else:
+            exe.interpret(feed=feed, fetch_list=[i]).run()
+    assert caught.value.received == "3 elements"

@@ -29,7 +29,7 @@ def shares(edges: Array, nodes: int, depth: int, dtype: Any) -> Array:
     place = np.empty(len(parents), np.int64)
     place[order] = np.arange(len(parents)) - np.searchsorted(parents[order], parents[order])
     left = np.where(siblings == 1, 0.5, place / np.maximum(siblings - 1, 1))
-    for level in range(1, depth):
+    for level in range(1, min(depth, nodes)):  # a path through a tree has no more nodes
         top = (depth - level) / depth
         aside = (1 - top) * left
         eta = np.stack([aside, (1 - top) * (1 - aside), np.full(len(left), top)], 1).astype(dtype)
