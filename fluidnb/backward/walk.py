@@ -36,7 +36,7 @@ class Part:
 
     def rename(self, name: str) -> None:
         """Rename it, also in its operator."""
-        if self.op is not None:
+        if self.op is not None and self.name != name:
             names = list(self.op.outs[self.slot])
             names[self.index] = self.name = name
             self.op.set_output(self.slot, names)
@@ -227,7 +227,9 @@ class Walk:
             for v in variables:
                 if v not in arrived:
                     arrived[v] = self.zeros(v)
-            gradient.set_input(slot, [arrived[raw[n]] if n in raw else n for n in names])
+            renamed = [arrived[raw[n]] if n in raw else n for n in names]
+            if renamed != names:
+                gradient.set_input(slot, renamed)
 
     # ---- sums
 

@@ -177,10 +177,12 @@ class _Trial(CompileContext):
 
 def infer_compile(definition: OpDef, desc: OpDesc, block: BlockDesc, where: SourceLocation | None = None) -> None:
     """Writes shapes, dtypes and LoD levels of an operator's outputs into their VarDescs."""
-    context = CompileContext(definition, desc, block, where)
     if definition.is_grad:
-        _like_forward_variables(context)
-    elif definition.infer is not None:
+        _like_forward_variables(desc, block)
+        if definition.rows is None:
+            return
+    context = CompileContext(definition, desc, block, where)
+    if not definition.is_grad and definition.infer is not None:
         try:
             definition.infer(context)
         except RuleError:
@@ -216,14 +218,16 @@ def _fits_others(definition: OpDef, context: CompileContext) -> bool:
     return False
 
 
-def _like_forward_variables(context: CompileContext) -> None:
-    """Copies shape, dtype and LoD level of each gradient from its forward variable."""
-    for names in context.outputs.values():
+def _like_forward_variables(desc: OpDesc, block: BlockDesc) -> None:
+    """Copies shape, dtype and LoD level of each gradient that has none from its forward variable."""
+    for names in desc.outs.values():
         for name in names:
+            var = block.find_var_recursive(name)
+            if var is None or var.type() in _TENSORS and var.shape():
+                continue
             base = name.partition(GRAD)[0]
-            var = context.block.find_var_recursive(name)
-            source = context.block.find_var_recursive(base)
-            if var is None or source is None or base == name or source.type() not in _TENSORS:
+            source = block.find_var_recursive(base)
+            if source is None or base == name or source.type() not in _TENSORS:
                 continue
             if not var.shape() and source.shape():
                 var.set_shape(list(source.shape()))

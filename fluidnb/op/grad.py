@@ -104,6 +104,10 @@ def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:
     return [EMPTY if n in no_grad else n + GRAD for n in desc.ins.get(slot, [])]
 
 
+#: Attributes that a gradient operator does not take from its forward operator.
+_OF_ONE = {"op_role", "op_role_var", "op_callstack", "op_namescope", "op_device"}
+
+
 def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str, list[str]]) -> OpDesc:
     """A gradient operator that carries every attribute of its forward operator, unknown ones too.
 
@@ -111,10 +115,8 @@ def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str
         >>> grad_desc("scale", OpDesc("scale", attrs={"scale": 2.0}), {}, {}).attr("scale")
         2.0
     """
-    attrs, types = {}, {}
-    for name in desc.attr_names():
-        if name not in ("op_role", "op_role_var", "op_callstack", "op_namescope", "op_device"):
-            attrs[name], types[name] = desc.attrs[name], desc.attr_type(name)
+    attrs = {name: value for name, value in desc.attrs.items() if name not in _OF_ONE}
+    types = {name: kind for name, kind in desc.attr_types.items() if name in attrs}
     definition = get_op(desc.optype)
     for name, spec in definition.attrs.items():
         if name not in attrs and isinstance(spec.default, int | float | str | list):

@@ -156,7 +156,7 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
     desc.block = home
     try:
         definition = get_op(desc.optype)
-        form = repeated_ops.form(definition, desc, home) if checked else None
+        form = repeated_ops.form(definition, desc, home, checked)
         known = repeated_ops.find(form)
         if known is None:
             if checked:

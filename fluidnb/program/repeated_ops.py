@@ -32,13 +32,15 @@ class Found(NamedTuple):
 _found: dict[Hashable, Found] = {}
 
 
-def form(definition: OpDef, desc: OpDesc, home: BlockDesc) -> Hashable:
+def form(definition: OpDef, desc: OpDesc, home: BlockDesc, checked: bool) -> Hashable:
     """The form of an operator, which decides what its checks and its shape rule find; None where more may decide."""
     attributes = desc.shared
     if attributes is None or definition.control or definition.is_grad or not kernel_packages.is_own(definition.module):
         return None  # names and blocks matter, or a rule that somebody else has written
     version = home.program.pb.version.version
-    parts: list[object] = [definition.type, registry.version, declarations.binding, version, attributes.data]
+    parts: list[object] = [
+        definition.type, registry.version, declarations.binding, version, checked, attributes.data,
+    ]  # fmt: skip
     seen: dict[str, int] = {}  # which variables are one matters, their names do not
     for slots in (desc.ins, desc.outs):
         for slot, names in slots.items():
