@@ -67,9 +67,12 @@ class OpDesc:
         OpDesc(scale: X=[x] -> Out=[y])
     """
 
-    __slots__ = ("__weakref__", "_attrs", "_ins", "_kinds", "_outs", "block", "pb", "saved", "shared", "view")
+    __slots__ = (
+        "__weakref__", "_attrs", "_ins", "_kinds", "_outs", "_pb", "_type", "block", "saved", "shared", "view",
+    )  # fmt: skip
 
-    pb: pb2.OpDesc
+    _pb: pb2.OpDesc | None
+    _type: str
     #: The block that has the operation, None while it is in none.
     block: BlockDesc | None
     _ins: dict[str, list[str]] | None
@@ -89,12 +92,10 @@ class OpDesc:
         outs: Mapping[str, Sequence[str]] | None = None, attrs: Mapping[str, Any] | None = None,
         types: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
-        pb = self.pb = pb2.OpDesc()
-        self.block = self.view = self.saved = self.shared = None
-        if optype:
-            pb.type = type_name(optype)
-        self._ins = add_slots(pb.inputs, ins) if ins else {}
-        self._outs = add_slots(pb.outputs, outs) if outs else {}
+        self._pb = self.block = self.view = self.saved = self.shared = None
+        self._type = type_name(optype) if optype else ""
+        self._ins = _sorted_slots(ins) if ins else {}
+        self._outs = _sorted_slots(outs) if outs else {}
         self._attrs, self._kinds = {}, {}
         if attrs:
             self._write_attrs(attrs, types or {})
@@ -103,27 +104,42 @@ class OpDesc:
     def over(cls, pb: pb2.OpDesc, block: BlockDesc | None = None) -> OpDesc:
         """An OpDesc over a message, which it owns from now on."""
         self = cls.__new__(cls)
-        self.pb, self.block, self.view, self.saved, self.shared = pb, block, None, None, None
+        self._pb, self._type, self.block = pb, pb.type, block
+        self.view = self.saved = self.shared = None
         self._ins = self._outs = self._attrs = None
         return self
 
     @property
+    def pb(self) -> pb2.OpDesc:
+        """The message, made at the first use: building and running a program does not need it."""
+        if self._pb is None:
+            pb = self._pb = pb2.OpDesc()
+            if self._type:
+                pb.type = self._type
+            for container, slots in ((pb.inputs, self._ins), (pb.outputs, self._outs)):
+                for slot, names in (slots or {}).items():
+                    container.add(parameter=slot, arguments=names)
+            if self.shared is not None:
+                pb.MergeFromString(self.shared.data)
+        return self._pb
+
+    @property
     def optype(self) -> str:
         """The operator's type."""
-        return self.pb.type
+        return self._type
 
     def type(self) -> str:
         """The operator's type (Fluid's spelling of `optype`)."""
-        return self.pb.type
+        return self._type
 
     def set_type(self, optype: str) -> None:
         """Changes the type; slots and attributes stay."""
-        self.pb.type = type_name(optype)
+        self.pb.type = self._type = type_name(optype)
         self._edited()
 
     def label(self) -> str:
         """The operation's name in errors: ``op 3 (clip) in block 0``, or ``op clip`` while it is in no block."""
-        name = self.pb.type or "without a type"
+        name = self._type or "without a type"
         if self.block is None:
             return f"op {name}"
         at = next((i for i, op in enumerate(self.block.ops) if op is self), "?")
@@ -179,24 +195,26 @@ class OpDesc:
             >>> op = OpDesc("sum"); op.set_input("X", ["a", "b"]); op.input_arg_names()
             ['a', 'b']
         """
-        _put_slot(self.pb.inputs, self.ins, slot, _names(slot, names))
+        _put_slot(self._pb and self._pb.inputs, self.ins, slot, _names(slot, names))
         self._edited()
 
     def set_output(self, slot: str, names: Sequence[str]) -> None:
         """Replaces the variables of an output slot; as `set_input`."""
-        _put_slot(self.pb.outputs, self.outs, slot, _names(slot, names))
+        _put_slot(self._pb and self._pb.outputs, self.outs, slot, _names(slot, names))
         self._edited()
 
     def remove_input(self, slot: str) -> None:
         """Removes an input slot; an unknown one is ignored."""
         if self.ins.pop(slot, None) is not None:
-            drop_entry(self.pb.inputs, "parameter", slot)
+            if self._pb is not None:
+                drop_entry(self._pb.inputs, "parameter", slot)
             self._edited()
 
     def remove_output(self, slot: str) -> None:
         """Removes an output slot; an unknown one is ignored."""
         if self.outs.pop(slot, None) is not None:
-            drop_entry(self.pb.outputs, "parameter", slot)
+            if self._pb is not None:
+                drop_entry(self._pb.outputs, "parameter", slot)
             self._edited()
 
     def input_names(self) -> list[str]:
@@ -217,14 +235,14 @@ class OpDesc:
 
     def rename_input(self, old: str, new: str) -> None:
         """Replaces ``old`` by ``new`` in all input slots."""
-        if _rename(self.pb.inputs, self.ins, old, new):
+        if _rename(self._pb and self._pb.inputs, self.ins, old, new):
             self._edited()
 
     _rename_input = rename_input
 
     def rename_output(self, old: str, new: str) -> None:
         """Replaces ``old`` by ``new`` in all output slots."""
-        if _rename(self.pb.outputs, self.outs, old, new):
+        if _rename(self._pb and self._pb.outputs, self.outs, old, new):
             self._edited()
 
     _rename_output = rename_output
@@ -310,9 +328,9 @@ class OpDesc:
     def remove_attr(self, name: str) -> None:
         """Removes an attribute; an unknown one is ignored."""
         if name in self.attrs:
+            drop_entry(self.pb.attrs, "name", name)
             del self.attrs[name], self._kinds[name]
             self.shared = None
-            drop_entry(self.pb.attrs, "name", name)
             self._edited()
 
     def set_block_attr(self, name: str, block: BlockDesc | int) -> None:
@@ -374,7 +392,8 @@ class OpDesc:
         if not attrs:
             return
         if self.shared is not None or self._attrs == {}:  # as it was made, so sorted by name
-            self.pb.ClearField("attrs")
+            if self._pb is not None:
+                self._pb.ClearField("attrs")
             self.shared = None
             self._write_attrs({**self.attrs, **attrs}, {**self._kinds, **types})
             self._edited()
@@ -385,8 +404,9 @@ class OpDesc:
     def _share(self, attributes: Attributes) -> None:
         """Takes the attributes of another operation in place of those that it has."""
         if self.shared is None or self.shared.data != attributes.data:
-            self.pb.ClearField("attrs")
-            self.pb.MergeFromString(attributes.data)
+            if self._pb is not None:
+                self._pb.ClearField("attrs")
+                self._pb.MergeFromString(attributes.data)
             self._attrs = _own_lists(dict(attributes.values), attributes.lists)
             self._kinds = dict(attributes.kinds)
         self.shared = attributes
@@ -425,11 +445,11 @@ class OpDesc:
 
     def __repr__(self) -> str:
         sides = (", ".join(f"{s}=[{', '.join(n)}]" for s, n in side.items()) for side in (self.ins, self.outs))
-        return f"OpDesc({self.pb.type}: {' -> '.join(sides)})"
+        return f"OpDesc({self._type}: {' -> '.join(sides)})"
 
     def is_target(self) -> bool:
         """Whether pruning has to keep the operation."""
-        return self.pb.is_target
+        return self._pb is not None and self._pb.is_target
 
     def set_is_target(self, is_target: bool) -> None:
         """Sets whether pruning has to keep the operation."""
@@ -466,6 +486,7 @@ class OpDesc:
     def copy_from(self, other: OpDesc) -> None:
         """Copies type, slots and attributes of another operation into this one."""
         self.pb.CopyFrom(other.pb)
+        self._type = other._type
         self._ins = self._outs = self._attrs = self.shared = None
         self._edited()
 
@@ -503,22 +524,18 @@ def _no_operators(what: str) -> NotBuiltYet:
     return NotBuiltYet(f"{what} once fluidnb.op is imported.", hint="import fluidnb.core imports it.")
 
 
-def type_name(optype: Any) -> str:
-    """Checks the type of an operation."""
+def type_name(optype: Any, what: str = "type of an operation") -> str:
+    """Checks the type of an operation, or the name of a slot."""
     if not isinstance(optype, str):
-        raise OpTypeError("The type of an operation is a text.", received=f"{optype!r}, a {type(optype).__name__}")
+        raise OpTypeError(f"The {what} is a text.", received=f"{optype!r}, a {type(optype).__name__}")
+    if not optype.isascii():
+        optype.encode()  # raises where no file can hold it
     return str(optype)
 
 
-def add_slots(container: Any, slots: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Writes the slots of a new operation to an empty ``container``, sorted by name; returns them as lists."""
-    written = {}
-    for slot in sorted(slots):
-        names = written[slot] = _names(slot, slots[slot])
-        var = container.add()
-        var.parameter = slot
-        var.arguments.extend(names)
-    return written
+def _sorted_slots(slots: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The slots of a new operation, sorted by name."""
+    return {slot: _names(slot, slots[slot]) for slot in sorted(slots)}
 
 
 def entry_place(container: Any, field: str, name: str) -> int:
@@ -542,33 +559,39 @@ def drop_entry(container: Any, field: str, name: str) -> None:
             del container[i]
 
 
-def _names(slot: str, names: Any) -> list[str]:
+def _names(slot: Any, names: Any) -> list[str]:
+    if type(slot) is not str or not slot.isascii():
+        type_name(slot, "name of a slot")
     listed: list[Any] = [names] if isinstance(names, (str, bytes)) else list(names)
     for at, name in enumerate(listed):
-        if type(name) is str:  # nearly every name
+        if type(name) is str and name.isascii():  # nearly every name
             continue
         listed[at] = name = text_of(name)
         if not isinstance(name, str):
             raise OpTypeError(f'Slot "{slot}" holds names of variables.', received=f"{name!r}, a {type(name).__name__}")
+        name.encode()  # raises where no file can hold it
     return listed
 
 
 def _put_slot(container: Any, cache: dict[str, list[str]], slot: str, names: list[str]) -> None:
+    """Writes a slot to the dict, and to the message where there is one; alike below."""
     if slot in cache:
-        for var in container:
+        for var in container or ():
             if var.parameter == slot:
                 var.arguments[:] = names
         cache[slot] = names
-    else:
+        return
+    at = next((i for i, known in enumerate(cache) if known > slot), len(cache))
+    if container is not None:
         at = entry_place(container, "parameter", slot)
         container.insert(at, pb2.OpDesc.Var(parameter=slot, arguments=names))
-        put_in_dict(cache, at, slot, names)
+    put_in_dict(cache, at, slot, names)
 
 
 def _rename(container: Any, cache: dict[str, list[str]], old: str, new: str) -> bool:
     changed = {slot: [new if n == old else n for n in names] for slot, names in cache.items() if old in names}
     cache.update(changed)
-    for var in container if changed else ():
+    for var in (container or ()) if changed else ():
         if var.parameter in changed:
             var.arguments[:] = changed[var.parameter]
     return bool(changed)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto import framework_pb2 as pb2
@@ -147,6 +151,45 @@ def test_wrong_names_are_refused_and_leave_no_trace() -> None:
     with pytest.raises(OpTypeError, match="The type of an operation is a text"):
         op.set_type(3)  # type: ignore[arg-type]
     assert op.serialize_to_string() == before
+
+
+_SLOTS = st.sampled_from(["A", "In", "X", "Zz"])
+_VARIABLES = st.lists(st.sampled_from(["a", "b", "ü", "c@GRAD"]), max_size=3)
+_VALUES = st.one_of(
+    st.booleans(), st.integers(-(2**40), 2**40), st.floats(width=32, allow_nan=False), st.sampled_from(["", "ü"]),
+    st.lists(st.integers(-5, 5), max_size=3), st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=2),
+)  # fmt: skip
+_EDITS = st.one_of(
+    st.tuples(st.just("set_input"), _SLOTS, _VARIABLES), st.tuples(st.just("set_output"), _SLOTS, _VARIABLES),
+    st.tuples(st.sampled_from(["remove_input", "remove_output", "remove_attr"]), _SLOTS),
+    st.tuples(st.sampled_from(["rename_input", "rename_output", "rename"]), *[st.sampled_from(["a", "b", "d"])] * 2),
+    st.tuples(st.just("set_attr"), _SLOTS, _VALUES), st.tuples(st.just("set_type"), st.sampled_from(["relu", "toy"])),
+    st.tuples(st.just("set_is_target"), st.booleans()), st.tuples(st.just("serialize_to_string")),
+)  # fmt: skip
+
+
+@given(st.dictionaries(_SLOTS, _VARIABLES), st.dictionaries(_SLOTS, _VALUES), st.lists(_EDITS, max_size=6))
+def test_a_message_that_is_made_late_is_the_same(
+    slots: dict[str, list[str]], attrs: dict[str, Any], edits: list[tuple[Any, ...]]
+) -> None:
+    late, early, parsed = (OpDesc("toy", slots, {"Out": ["a"], **slots}, attrs) for _ in range(3))
+    parsed = reread(parsed)
+    assert early.pb.type == "toy"
+    for name, *arguments in edits:
+        for op in (late, early, parsed):
+            getattr(op, name)(*arguments)
+        assert (late.optype, late.ins, late.outs) == (early.optype, early.ins, early.outs)
+        assert repr(late.attrs) == repr(early.attrs) and late.attr_types == early.attr_types
+    assert late.serialize_to_string() == early.serialize_to_string() == parsed.serialize_to_string()
+    check_caches(late)
+
+
+def test_what_no_file_can_hold_is_refused_at_once() -> None:
+    for arguments in (("\ud800",), ("toy", {"X": ["\ud800"]}), ("toy", {"\ud800": []})):
+        with pytest.raises(UnicodeEncodeError):
+            OpDesc(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(OpTypeError, match="The name of a slot is a text"):
+        OpDesc("toy", {1: ["x"]})  # type: ignore[dict-item]
 
 
 def test_what_is_not_there_is_named_with_what_is() -> None:
