@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from fluidnb.backward import gradients
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import RuleError
-from fluidnb.program import Program
+from fluidnb.program import Program, program_guard
 from fluidnb.runtime import Executor, Scope
 from fluidnb.testing import run_op
 from tests.ops.cases import Differentiable, distinct, family, values
@@ -73,6 +74,7 @@ FUNCTIONS = {
     "celu": (BOTH, {"alpha": 0.5}, lambda x: np.maximum(x, 0) + 0.5 * np.expm1(np.minimum(x, 0) / 0.5)),
     "selu": (BOTH, {"scale": 1.25, "alpha": 1.5}, lambda x: 1.25 * elu(x, 1.5)),
     "mish": (BOTH, {}, lambda x: x * np.tanh(np.log1p(np.exp(x)))),
+    "mish/line": (BOTH, {"threshold": 0.5}, lambda x: x * np.tanh(np.where(x > 0.5, x, np.log1p(np.exp(x))))),
     "erf": (BOTH, {}, erf),
     "gelu": (BOTH, {}, lambda x: x * (1 + erf(x / math.sqrt(2))) / 2),
     "gelu/tanh": (BOTH, {"approximate": True}, gelu_tanh),
@@ -170,18 +172,29 @@ def test_whole_numbers_have_powers():
     assert run_op("pow", {"X": np.array([2, 3])}, {"factor": 3.0})["Out"].tolist() == [8, 27]
 
 
-def test_a_program_of_paddle_2_does_not_look_at_beta_of_swish():
+@pytest.mark.parametrize(
+    ("op", "attrs", "here", "there"),
+    [
+        ("swish", {"beta": 3.0}, lambda x: x * logistic(3 * x), lambda x: x * logistic(x)),
+        ("relu6", {"threshold": 0.25}, lambda x: np.clip(x, 0, 0.25), lambda x: np.clip(x, 0, 6)),
+        ("hard_swish", {"threshold": 2.0, "scale": 4.0, "offset": 1.0}, lambda x: x * np.clip(x + 1, 0, 2) / 4,
+         lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    ],
+)  # fmt: skip
+def test_a_program_of_paddle_2_does_not_look_at_some_attributes(op, attrs, here, there):
     program = Program()
     block = program.global_block()
-    for name in "xy":
-        block.create_var(name=name, shape=[2], dtype="float64")
-    block.append_op(type="swish", inputs={"X": ["x"]}, outputs={"Out": ["y"]}, attrs={"beta": 3.0})
-    x = np.array([0.5, -1.0])
-    for version, beta in ((0, 3.0), (2006002, 1.0)):
+    x, y = (block.create_var(name=name, shape=[3], dtype="float64", stop_gradient=False) for name in "xy")
+    block.append_op(type=op, inputs={"X": [x]}, outputs={"Out": [y]}, attrs=attrs)
+    with program_guard(program):
+        (dx,) = gradients([y], [x])
+    x, h = np.array([0.5, -0.75, 7.0]), 1e-6
+    for version, function in ((0, here), (2006002, there)):
         program.desc.pb.version.version = version
         program = Program.parse_from_string(program.desc.serialize_to_string())
-        (got,) = Executor().run(program, feed={"x": x}, fetch_list=["y"], scope=Scope())
-        np.testing.assert_allclose(got, x * logistic(beta * x))
+        got, slope = Executor().run(program, feed={"x": x}, fetch_list=["y", dx.name], scope=Scope())
+        np.testing.assert_allclose(got, function(x))
+        np.testing.assert_allclose(slope, (function(x + h) - function(x - h)) / (2 * h), atol=1e-6)
 
 
 def test_activations_of_whole_numbers_are_refused():

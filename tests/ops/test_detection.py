@@ -332,3 +332,23 @@ def test_a_density_for_each_size():
 def test_sizes_for_each_smaller_one():
     with pytest.raises(RuleError, match="must have a greater number for each"):
         run_op("prior_box", MAPS, {"min_sizes": [4.0], "max_sizes": [3.0], "variances": SPREAD})
+
+
+@pytest.mark.parametrize("op", ["prior_box", "density_prior_box"])
+def test_one_step_without_the_other_counts_for_nothing(op):
+    """As Paddle 2.6.2: both are taken from the sizes of image and map."""
+    dense = {"fixed_sizes": [4.0], "fixed_ratios": [1.0], "densities": [2]}
+    sizes = {"min_sizes": [4.0]} if op == "prior_box" else dense
+    attrs = {**sizes, "variances": SPREAD}
+    plain = run_op(op, MAPS, attrs)["Boxes"]
+    for step in ({"step_w": 3.0}, {"step_h": 3.0}):
+        np.testing.assert_array_equal(run_op(op, MAPS, {**attrs, **step})["Boxes"], plain)
+    assert np.any(run_op(op, MAPS, {**attrs, "step_w": 3.0, "step_h": 3.0})["Boxes"] != plain)
+
+
+def test_a_threshold_below_every_overlap_leaves_the_best_box_of_each_class():
+    boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6], [8, 8, 9, 9]]], "float32")
+    scores = np.array([[[0.3, 0.9, 0.5], [0.8, 0.4, 0.2]]], "float32")
+    attrs = {"score_threshold": 0.1, "nms_top_k": -1, "keep_top_k": -1, "background_label": -1, "nms_threshold": -1.0}
+    out = run_op("multiclass_nms", {"BBoxes": boxes, "Scores": scores}, attrs)["Out"]
+    np.testing.assert_allclose(np.asarray(out)[:, :3], [[0, 0.9, 5], [1, 0.8, 0]], rtol=1e-6)

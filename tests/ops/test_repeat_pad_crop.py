@@ -47,6 +47,14 @@ family(
             "inputs": {"X": X, "Y": np.zeros((5, 2, 4, 3), "int64")}, "grads": ("X",),
             "outputs": {"Out": np.broadcast_to(X, (5, 2, 4, 3)).copy()},
         },
+        "expand_as_v2/both": {  # as Paddle: the attribute decides, unless it has -1
+            "inputs": {"X": V, "Y": np.zeros((2, 3))}, "attrs": {"target_shape": [4, 3]}, "grads": ("X",),
+            "outputs": {"Out": np.tile(V, (4, 1))},
+        },
+        "expand_as_v2/batch": {
+            "inputs": {"X": V, "Y": np.zeros((2, 3))}, "attrs": {"target_shape": [-1, 3]}, "grads": ("X",),
+            "outputs": {"Out": np.tile(V, (2, 1))},
+        },
         "expand_as_v2/shape": {
             "inputs": {"X": V}, "attrs": {"target_shape": [2, 3]}, "outputs": {"Out": np.tile(V, (2, 1))},
         },

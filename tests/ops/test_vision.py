@@ -330,6 +330,12 @@ def test_an_index_outside_the_image():
         run_op("unpool", {"X": SMALL, "Indices": PLACES + 9}, attrs)
 
 
+def test_one_padding_for_two_axes():
+    attrs = {"ksize": [2, 2], "strides": [2, 2], "paddings": [0], "unpooling_type": "max"}
+    with pytest.raises(RuleError, match=r"Attr\(paddings\) of unpool must have 2 numbers"):
+        run_op("unpool", {"X": SMALL, "Indices": PLACES}, attrs)
+
+
 def test_a_padding_as_large_as_the_window():
     with pytest.raises(RuleError, match="must be smaller than the window"):
         run_op("max_pool2d_with_index", {"X": X}, {"ksize": [2, 2], "paddings": [2, 2]})

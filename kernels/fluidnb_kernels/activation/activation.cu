@@ -89,7 +89,12 @@ FUNCTION(silu, x * logistic(x), ((C(1) - logistic(v)) * v + C(1)) * logistic(v) 
 FUNCTION(elu, x > C(0) ? x : expm1(x) * a, v > C(0) ? g : g * (::exp(v) * a))
 FUNCTION(celu, x > C(0) ? x : expm1(x / a) * a, v > C(0) ? g : g * ::exp(v / a))
 FUNCTION(selu, (x > C(0) ? x : expm1(x) * b) * a, g * (v > C(0) ? a : v + a * b))
-FUNCTION(mish, x * ::tanh(soft(x)), ((C(1) - ::tanh(soft(v)) * ::tanh(soft(v))) * logistic(v) * v + ::tanh(soft(v))) * g)
+template <class C> __device__ C soft_to(C x, C a) { return x > a ? x : soft(x); }
+template <class C> __device__ C mish_slope(C x, C a) {
+  C t = ::tanh(soft_to(x, a));
+  return (C(1) - t * t) * (x > a ? C(1) : logistic(x)) * x + t;
+}
+FUNCTION(mish, x * ::tanh(soft_to(x, a)), mish_slope(v, a) * g)
 
 // ---- the error function
 

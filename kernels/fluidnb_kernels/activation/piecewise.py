@@ -6,9 +6,10 @@ of the two pieces.
 
 import numpy as np
 
-from fluidnb.op import Attr
-from fluidnb_kernels.activation.table import STRAIGHT, Backward, Forward, Row, define
+from fluidnb.op import Attr, Context
+from fluidnb_kernels.activation.table import STRAIGHT, Backward, Row, define
 from fluidnb_kernels.arithmetic import Operand
+from fluidnb_kernels.emit import of_paddle2
 
 
 def _within(v: Operand, low: float, high: float) -> Operand:
@@ -16,19 +17,12 @@ def _within(v: Operand, low: float, high: float) -> Operand:
     return np.logical_and(v > low, v < high)
 
 
-def _limited(low: str | float, high: str) -> tuple[Forward, Backward]:
-    """X limited to two bounds, each a number or the name of an attribute."""
+def _brelu(x: Operand) -> Operand:
+    return np.minimum(np.maximum(x, x.attr("t_min")), x.attr("t_max"))
 
-    def bound(v: Operand, value: str | float) -> float:
-        return v.attr(value) if isinstance(value, str) else value
 
-    def forward(x: Operand) -> Operand:
-        return np.minimum(np.maximum(x, bound(x, low)), bound(x, high))
-
-    def backward(v: Operand, g: Operand) -> Operand:
-        return g * _within(v, bound(v, low), bound(v, high))
-
-    return forward, backward
+def _brelu_grad(v: Operand, g: Operand) -> Operand:
+    return g * _within(v, v.attr("t_min"), v.attr("t_max"))
 
 
 def _beyond(name: str) -> Backward:
@@ -66,30 +60,49 @@ def _softshrink(x: Operand) -> Operand:
     return x - t
 
 
+def _bound_of_relu6(c: Context) -> tuple[float]:
+    """The upper bound; the kernel of Paddle 2 ignores its attribute."""
+    return (6.0 if of_paddle2(c) else c.attr("threshold", 6.0),)
+
+
+def _numbers_of_hard_swish(c: Context) -> tuple[float, float, float]:
+    """Upper bound, divisor and what is added; the kernel of Paddle 2 ignores the attributes."""
+    fixed = {"threshold": 6.0, "scale": 6.0, "offset": 3.0}
+    threshold, scale, offset = (n if of_paddle2(c) else c.attr(name, n) for name, n in fixed.items())
+    return threshold, scale, offset
+
+
 def _gate(x: Operand) -> Operand:
     """``min(max(x + offset, 0), threshold)``."""
-    t = x + x.attr("offset")
+    threshold, _, offset = _numbers_of_hard_swish(x.binder)
+    t = x + offset
     np.maximum(t, 0, out=t)
-    np.minimum(t, x.attr("threshold"), out=t)
+    np.minimum(t, threshold, out=t)
     return t
 
 
+def _hard_swish(x: Operand) -> Operand:
+    return _gate(x) * x / _numbers_of_hard_swish(x.binder)[1]
+
+
 def _hard_swish_grad(x: Operand, g: Operand) -> Operand:
+    threshold, scale, _ = _numbers_of_hard_swish(x.binder)
     gate = _gate(x)
-    rising = _within(gate, 0, x.attr("threshold"))
-    return (x * rising + gate) * g / x.attr("scale")
+    rising = _within(gate, 0, threshold)
+    return (x * rising + gate) * g / scale
 
 
 ROWS = {
     "brelu": Row(
-        "min(max(X, t_min), t_max)", _limited("t_min", "t_max")[0], "dOut where t_min < X < t_max", ("X",),
-        _limited("t_min", "t_max")[1], ("[-1.0, 2.0, 30.0]", "[ 0.,  2., 24.]"),
+        "min(max(X, t_min), t_max)", _brelu, "dOut where t_min < X < t_max", ("X",), _brelu_grad,
+        ("[-1.0, 2.0, 30.0]", "[ 0.,  2., 24.]"),
         {"t_min": Attr("float", 0.0, "lower bound"), "t_max": Attr("float", 24.0, "upper bound")}, again=STRAIGHT,
     ),
     "relu6": Row(
-        "min(max(X, 0), threshold)", _limited(0, "threshold")[0], "dOut where 0 < Out < threshold", ("Out",),
-        _limited(0, "threshold")[1], ("[-1.0, 2.0, 30.0]", "[0., 2., 6.]"),
-        {"threshold": Attr("float", 6.0, "upper bound")}, again=STRAIGHT,
+        "min(max(X, 0), threshold)", lambda x: np.minimum(np.maximum(x, 0), *_bound_of_relu6(x.binder)),
+        "dOut where 0 < Out < threshold", ("Out",), lambda v, g: g * _within(v, 0, *_bound_of_relu6(v.binder)),
+        ("[-1.0, 2.0, 30.0]", "[0., 2., 6.]"), {"threshold": Attr("float", 6.0, "upper bound")}, again=STRAIGHT,
+        numbers=_bound_of_relu6,
     ),
     "leaky_relu": Row(
         "X where X > 0, alpha · X elsewhere", _leaky_relu, "dOut where X >= 0, alpha · dOut elsewhere", ("X",),
@@ -120,12 +133,12 @@ ROWS = {
         {"threshold": Attr("float", 1.0, "below it nothing passes")}, again=STRAIGHT,
     ),
     "hard_swish": Row(
-        "X · min(max(X + offset, 0), threshold) / scale", lambda x: _gate(x) * x / x.attr("scale"),
+        "X · min(max(X + offset, 0), threshold) / scale", _hard_swish,
         "dOut · (gate + X where 0 < gate < threshold) / scale, with gate = min(max(X + offset, 0), threshold)", ("X",),
         _hard_swish_grad, ("[-4.0, 0.0, 3.0]", "[-0.,  0.,  3.]"),
         {"threshold": Attr("float", 6.0, "upper bound"), "scale": Attr("float", 6.0, "divisor"),
          "offset": Attr("float", 3.0, "what is added to X")},
-        source="Howard et al., MobileNetV3 (2019)",
+        source="Howard et al., MobileNetV3 (2019)", numbers=_numbers_of_hard_swish,
     ),
 }  # fmt: skip
 

@@ -146,17 +146,26 @@ def _selu_grad(out: Operand, g: Operand) -> Operand:
     return g * slope
 
 
+def _highest(x: Operand) -> float:
+    """The number from which on tanh(log(1 + exp(x))) is 1."""
+    return 1 - math.log(np.finfo(np.float32 if x.array.dtype.kind != "f" else x.array.dtype).eps) / 2
+
+
 def _tanh_log_1p_exp(x: Operand) -> Operand:
-    """tanh(log(1 + exp(x))) = n / (n + 2), with n = exp(x) · (exp(x) + 2)."""
-    highest = 1 - math.log(np.finfo(np.float32 if x.array.dtype.kind != "f" else x.array.dtype).eps) / 2
-    t = np.exp(np.minimum(x, highest))  # from there on the result is 1
+    """tanh(log(1 + exp(x))) = n / (n + 2), with n = exp(x) · (exp(x) + 2); tanh(x) where x > threshold."""
+    t = np.exp(np.minimum(x, _highest(x)))
     t *= t + 2
-    return t / (t + 2)
+    t = t / (t + 2)
+    if x.attr("threshold", 20.0) < _highest(x):
+        t.put(np.tanh(x), x > x.attr("threshold"))
+    return t
 
 
 def _mish_grad(x: Operand, g: Operand) -> Operand:
-    t = _tanh_log_1p_exp(x)
-    inner = (1 - t * t) * logistic(x) * x
+    t, slope = _tanh_log_1p_exp(x), logistic(x)
+    if x.attr("threshold", 20.0) < _highest(x):
+        slope.put(1, x > x.attr("threshold"))
+    inner = (1 - t * t) * slope * x
     return (inner + t) * g
 
 
@@ -226,10 +235,10 @@ ROWS = {
         ("[-1.0, 2.0]", "[-1.1113,  2.1014]"), SELU, source="Klambauer et al. (2017)",
     ),
     "mish": Row(
-        "X · tanh(log(1 + exp(X)))", lambda x: x * _tanh_log_1p_exp(x),
-        "dOut · (t + X · (1 - t²) / (1 + exp(-X))), with t = tanh(log(1 + exp(X)))",
+        "X · tanh(log(1 + exp(X))), and X · tanh(X) where X > threshold", lambda x: x * _tanh_log_1p_exp(x),
+        "dOut · (t + X · (1 - t²) / (1 + exp(-X))), with t = tanh(log(1 + exp(X))); alike where X > threshold",
         ("X",), _mish_grad, ("[0.0, 2.0]", "[0.   , 1.944]"),
-        {"threshold": Attr("float", 20.0, "ignored (compatibility with Paddle 2)")}, source="Misra (2019)",
+        {"threshold": Attr("float", 20.0, "from where on log(1 + exp(X)) is X")}, source="Misra (2019)",
     ),
     "tan": Row("tan(X)", np.tan, "dOut / cos²(X)", ("X",), _tan_grad, ("[0.0]", "[0.]")),
     "acos": Row("the angle in [0, π] whose cosine is X", np.arccos, "-dOut / √(1 - X²)", ("X",),

@@ -40,7 +40,7 @@ def suppress(boxes: Array, scores: Array, how: Any) -> Array:
         spots = spots[: how.nms_top_k]
     chosen, plain = boxes[spots], boxes.shape[1] == 4
     kept: list[int] = []
-    limit, covered = np.float32(how.nms_threshold), np.zeros(len(spots), boxes.dtype)
+    limit, covered = np.float32(how.nms_threshold), np.full(len(spots), -np.inf, boxes.dtype)  # the first one stays
     for first in range(0, len(spots), _ROWS):
         block, left = slice(first, first + _ROWS), covered[first:]
         shared = of_boxes(chosen[block], chosen[first:], how.normalized) if plain else None

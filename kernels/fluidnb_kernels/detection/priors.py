@@ -82,7 +82,8 @@ def _shapes(c: Context) -> list[tuple[float, float]]:
 def _steps(c: Context) -> tuple[float, float]:
     """Pixels from one place to the next, across and down."""
     (h, w), (height, width) = c["Input"].shape[2:], c["Image"].shape[2:]
-    return c.attr("step_w") or width / w, c.attr("step_h") or height / h
+    across, down = c.attr("step_w"), c.attr("step_h")
+    return (across, down) if across and down else (width / w, height / h)  # one alone counts for nothing
 
 
 def _places(c: Context, shapes: Any, inside: bool) -> Places:

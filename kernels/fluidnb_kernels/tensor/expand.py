@@ -72,7 +72,8 @@ def _expanded(c: Context) -> Repeats:
 
 
 def _expanded_as(c: Context) -> Repeats:
-    return _up_to(c, list(c["Y"].shape) if c.has("Y") else c.attr("target_shape", []), False)
+    shape = c.attr("target_shape", [])
+    return _up_to(c, list(c["Y"].shape) if c.has("Y") and (not shape or -1 in shape) else shape, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,9 @@ ROWS = {
         ("Shape", "expand_shapes_tensor"), ("[7.0]", '{"shape": [3]}', "[7., 7., 7.]"),
     ),
     "expand_as_v2": Row(
-        "X repeated where it has size 1, up to the shape of Y", _expanded_as,
-        {"Y?": "what has the shape"}, {"target_shape": Attr("ints", [], "the shape, where there is no Y")},
+        "X repeated where it has size 1, up to target_shape, or the shape of Y", _expanded_as,
+        {"Y?": "what has the shape where target_shape is not known"},
+        {"target_shape": Attr("ints", [], "the shape; it decides where it has no -1")},
         (), ("[7.0]", '{"target_shape": [3]}', "[7., 7., 7.]"),
     ),
 }  # fmt: skip

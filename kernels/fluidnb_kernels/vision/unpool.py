@@ -14,6 +14,11 @@ def _infer(c: Context) -> None:
     x = c["X"]
     c.check_inputs()
     given = c.attr("output_size", [0, 0])
+    for name in ("ksize", "strides", "paddings"):
+        c.require(
+            len(c.attr(name)) == 2, f"Attr({name}) of unpool must have 2 numbers.", expected="2 numbers",
+            received=c.attr(name),
+        )  # fmt: skip
     steps = zip(x.shape[2:], c.attr("ksize"), c.attr("strides"), c.attr("paddings"), strict=True)
     sizes = [(n - 1) * s - 2 * p + k if n >= 0 else -1 for n, k, s, p in steps]
     if len(given) == 2 and min(given) > 0:
