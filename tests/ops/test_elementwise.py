@@ -21,6 +21,7 @@ FUNCTIONS = {
 #: name -> (shape of X, shape of Y, axis, shape of Y as numpy broadcasts it)
 SHAPES = {
     "same": ((2, 3), (2, 3), -1, (2, 3)),
+    "same_from_one": ((2, 3), (2, 3), 1, (2, 3)),  # Fluid does not look at axis then
     "tail": ((2, 3, 4), (3, 4), -1, (3, 4)),
     "middle": ((2, 3, 4), (3,), 1, (3, 1)),
     "head": ((2, 3), (2,), 0, (2, 1)),
@@ -100,7 +101,7 @@ def test_shapes_that_do_not_fit():
         run_op("elementwise_add", {"X": np.ones((2, 3)), "Y": np.ones(2)})
     assert "[2, 3]" in str(e.value.expected) and "[2]" in str(e.value.received)
     with pytest.raises(RuleError, match="Broadcast dimension mismatch"):
-        run_op("elementwise_add", {"X": np.ones((2, 3)), "Y": np.ones((2, 3))}, {"axis": 1})
+        run_op("elementwise_add", {"X": np.ones((2, 3, 4)), "Y": np.ones((3, 4))}, {"axis": 2})
 
 
 def test_operands_of_two_dtypes():

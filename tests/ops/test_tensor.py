@@ -52,6 +52,10 @@ family(
         "gather": {
             "inputs": {"X": A, "Index": np.array([1, 0, 1])}, "outputs": {"Out": A[[1, 0, 1]]}, "grads": ("X",),
         },
+        "gather/last": {
+            "inputs": {"X": A, "Index": np.array([1, 0, 1])}, "attrs": {"axis": -1},
+            "outputs": {"Out": A[..., [1, 0, 1]]}, "grads": ("X",),
+        },
     },
 )  # fmt: skip
 family(

@@ -273,6 +273,10 @@ family(
             "inputs": {"Theta": THETA}, "attrs": {"output_shape": [2, 1, 3, 5]},
             "outputs": {"Output": np.einsum("nij,hwj->nhwi", THETA, POINTS)},
         },
+        "affine_grid/batch": {  # as Fluid: Theta says how many images there are
+            "inputs": {"Theta": THETA}, "attrs": {"output_shape": [7, 1, 3, 5]},
+            "outputs": {"Output": np.einsum("nij,hwj->nhwi", THETA, POINTS)},
+        },
         "affine_grid/given": {
             "inputs": {"Theta": THETA, "OutputShape": np.array([2, 1, 3, 5], "int32")},
             "outputs": {"Output": np.einsum("nij,hwj->nhwi", THETA, POINTS)}, "grads": ("Theta",),

@@ -17,6 +17,8 @@ AXIS = Attr("int", -1, "dimension of X at which Y begins; -1 aligns them at the 
 
 def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
     """Two shapes filled up with 1 to as many dimensions; of unequal lengths where they do not fit."""
+    if x == y:  # Fluid does not look at axis then
+        return x, y
     if len(y) > len(x):
         return aligned(y, x, axis)[::-1]
     start = len(x) - len(y) if axis == -1 else axis
@@ -55,7 +57,7 @@ def joined(c: Context) -> tuple[Shape, Shape, Shape]:
 def _joined(c: Context, of_x: Shape, of_y: Shape) -> tuple[Shape, Shape, Shape]:
     """The same for their shapes."""
     axis = c.attr("axis", -1)
-    if of_x == of_y and axis <= 0:
+    if of_x == of_y:
         return of_x, of_y, of_x
     x, y = aligned(of_x, of_y, axis)
     out = tuple(broadcast_dim(i, j) for i, j in zip(x, y, strict=False))

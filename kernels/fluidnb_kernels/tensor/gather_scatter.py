@@ -18,9 +18,10 @@ def _gather_infer(c: Context) -> None:
     x, index, axis = c["X"], c["Index"], c.attr("axis", 0)
     c.check_inputs()
     c.require(
-        0 <= axis < x.ndim, "Attr(axis) of gather must name a dimension of X.",
-        expected=f"0 to {x.ndim - 1}", received=axis,
+        -x.ndim <= axis < x.ndim, "Attr(axis) of gather must name a dimension of X.",
+        expected=f"{-x.ndim} to {x.ndim - 1}", received=axis,
     )  # fmt: skip
+    axis %= x.ndim
     c.set("Out", (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :]), x.dtype)
 
 
@@ -34,7 +35,7 @@ def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
     inputs={"X": "at least one dimension", "Index: int[n] | int[n, 1]": "indices of rows"},
     outputs={"Out": "those rows, in the order of Index"},
     attrs={
-        "axis": Attr("int", 0, "the dimension whose elements are the rows"),
+        "axis": Attr("int", 0, "the dimension whose elements are the rows, from the end when negative"),
         "overwrite": Attr("bool", True, "accepted for old programs: gradients of a row taken twice always add up"),
     },
     infer=_gather_infer,
@@ -62,6 +63,7 @@ def gather(b: Binder) -> None:
 
 def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     """The product of sizes before a dimension, its size, and the product after it."""
+    axis %= len(shape)
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 

@@ -27,12 +27,8 @@ def _infer(c: Context) -> None:
         not known or len(shape) == rank + 2, "affine_grid must be given the shape of an image.",
         expected="[batch, channels, height, width]", received=shape,
     )  # fmt: skip
-    n = theta.shape[0]
-    c.require(
-        not known or n in (-1, shape[0]) or shape[0] == -1,
-        "affine_grid must be given as many images as Input(Theta) has maps.", expected=n, received=shape,
-    )  # fmt: skip
-    c.set("Output", (n, *(shape[2:] if known else [-1] * rank), rank), theta.dtype)
+    # how many images there are, Theta says: the last batch of a pass may be smaller
+    c.set("Output", (theta.shape[0], *(shape[2:] if known else [-1] * rank), rank), theta.dtype)
 
 
 def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
