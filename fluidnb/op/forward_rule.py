@@ -9,7 +9,6 @@ import numpy as np
 from fluidnb.op.compile_context import Spec
 from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
 from fluidnb.op.define import OpDef, forward_of
-from fluidnb.op.rules import product
 from fluidnb.proto.desc import OpDesc
 from fluidnb.utils.source_location import SourceLocation
 
@@ -77,11 +76,12 @@ def _carried(forward: OpDef) -> frozenset[str]:
 
 
 def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
-    """Requires that an operand has as many elements as another tensor, of the same size in bytes."""
+    """Requires that an operand has the sizes of another tensor, but for sizes of 1, and elements as long."""
     shape, wanted = getattr(value, "shape", None), getattr(of, "shape", None)
     if not isinstance(shape, tuple) or not isinstance(wanted, tuple):
         return  # no tensors
-    if product(shape) != product(wanted) or np.dtype(value.dtype).itemsize != np.dtype(of.dtype).itemsize:
+    fits = shape == wanted or [n for n in shape if n != 1] == [n for n in wanted if n != 1]
+    if not fits or np.dtype(value.dtype).itemsize != np.dtype(of.dtype).itemsize:
         binder.fail(
             f"Input({slot}) of {binder.definition.type} does not have the shape and dtype of {whose}.",
             expected=f"shape {list(wanted)}, {of.dtype}", received=f"shape {list(shape)}, {value.dtype}",
@@ -101,8 +101,8 @@ def check_operands(binder: Binder) -> None:
                     _alike(binder, slot, value, of[i], slot.removesuffix(GRAD))
     if forward.infer is None or binder.definition.type != f"{forward.type}_grad":
         return
-    if forward.guard is not None:
-        return  # the rule reads values
+    if forward.guard is not None and binder.definition.guard is None:
+        return  # the rule reads values, which are not there yet
     context = _Forward(forward, binder)
     if any(not slot.dispensable and slot.name not in context.inputs for slot in forward.inputs.values()):
         return  # the gradient needs less than the rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,37 @@ def test_another_size_is_refused(op: str, inputs: dict[str, Any], attrs: dict[st
         run_op(op, inputs, attrs)
     with pytest.raises(RuleError, match=slot):
         run_op(op, {**inputs, slot: value}, attrs)
+
+
+IMAGE, LARGER, COLUMN = np.ones((1, 1, 2, 2)), np.ones((1, 1, 4, 4)), P[:, :1]
+RESIZED = {"out_h": 4, "out_w": 4, "interp_method": "nearest"}
+VECTORS, CROPPED = np.ones((1, 3, 4)), {"shape": [1, 1, 2, 2], "offsets": [0] * 4}
+GRADIENTS: list[tuple[str, dict[str, Any], dict[str, Any], str, Any]] = [
+    ("softmax_with_cross_entropy", {"Softmax": P, "Label": LABEL, "Loss@GRAD": COLUMN}, {}, "Loss@GRAD", COLUMN[:1]),
+    ("softmax_with_cross_entropy", {"Softmax": P, "Label": LABEL, "Loss@GRAD": COLUMN}, {}, "Label", LABEL[:1]),
+    ("softmax_with_cross_entropy", {"Softmax": P, "Label": P, "Loss@GRAD": COLUMN}, {"soft_label": True}, "Label", ONE),
+    ("smooth_l1_loss", {"Diff": P, "Out@GRAD": COLUMN}, {}, "Out@GRAD", COLUMN[:1]),
+    ("smooth_l1_loss", {"Diff": P, "Out@GRAD": COLUMN}, {}, "InsideWeight", COLUMN),
+    ("cross", {"X": VECTORS, "Y": VECTORS, "Out@GRAD": VECTORS}, {}, "Out@GRAD", VECTORS.transpose(0, 2, 1).copy()),
+    ("pad2d", {"X": IMAGE, "Out@GRAD": LARGER}, {"paddings": [1, 1, 1, 1]}, "Out@GRAD", LARGER[..., :0]),
+    ("pad2d", {"X": IMAGE, "Out@GRAD": LARGER}, {"paddings": [1, 1, 1, 1]}, "Out@GRAD", LARGER[:, :, :3]),
+    ("nearest_interp_v2", {"X": IMAGE, "Out@GRAD": LARGER}, RESIZED, "Out@GRAD", np.ones((1, 1, 4, 15))),
+    ("crop", {"X": LARGER, "Out@GRAD": IMAGE}, CROPPED, "Out@GRAD", LARGER[:, :, :1]),
+]
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "slot", "value"), GRADIENTS, ids=[f"{k}.{c[0]}.{c[3]}" for k, c in enumerate(GRADIENTS)]
+)
+def test_a_gradient_of_another_size_is_refused(
+    op: str, inputs: dict[str, Any], attrs: dict[str, Any], slot: str, value: Any
+) -> None:
+    """Found by random tests of kernels: launches read outside of it, or left a part of the result as it was."""
+    outputs = ["Logits@GRAD" if "Softmax" in inputs else "X@GRAD"]
+    if slot in inputs:
+        run_op(f"{op}_grad", inputs, attrs, outputs)
+    with pytest.raises(RuleError, match=re.escape(slot)):
+        run_op(f"{op}_grad", {**inputs, slot: value}, attrs, outputs)
 
 
 def test_each_parameter_has_a_velocity_of_its_shape() -> None:

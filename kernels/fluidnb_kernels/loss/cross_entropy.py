@@ -10,7 +10,7 @@ from fluidnb_kernels.cuda import ctype, each, each_line, of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.emit import FLOATS, apply, outside, reading, writing, written, zeros
 from fluidnb_kernels.loss.launch import LINES, NOTHING, wanted
-from fluidnb_kernels.rules import agree, alike, class_numbers_hint, kept, one_axis
+from fluidnb_kernels.rules import agree, class_numbers_hint, kept, one_axis
 
 
 def _infer(c: Context) -> None:
@@ -99,7 +99,19 @@ def less_one(flat: Array, places: Array) -> None:
     flat[places] -= 1
 
 
-@grad_op("softmax_with_cross_entropy_grad", infer=alike("Softmax", "Logits@GRAD"), dtype_slot="Softmax", cuda=FLOATS)
+def _infer_grad(c: Context) -> None:
+    p = c["Softmax"]
+    of_row = kept(p.shape, one_axis(c, c.attr("axis", -1), p.ndim))
+    for slot, want in (("Label", list(p.shape) if c.attr("soft_label", False) else of_row), ("Loss@GRAD", of_row)):
+        c.require(  # kernels of a device go through all of them by the sizes of Softmax
+            product(c[slot].shape) == product(want),
+            f"Input({slot}) of {c.definition.type} does not fit Input(Softmax).",
+            expected=f"shape {want}", received=f"shape {list(c[slot].shape)}",
+        )  # fmt: skip
+    c.set("Logits@GRAD", p.shape, p.dtype, c.lod("Softmax"))
+
+
+@grad_op("softmax_with_cross_entropy_grad", infer=_infer_grad, dtype_slot="Softmax", cuda=FLOATS)
 def softmax_with_cross_entropy_grad(b: Binder) -> None:
     """dLogits = dLoss · (Softmax - Label), Label as a distribution; 0 in rows that are ignored."""
     if b.on_cuda:  # NaN where a label is no class

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import Operand, values
 from fluidnb_kernels.cuda import ctype, each_line, of_dtype
@@ -160,7 +160,20 @@ def smooth_l1_loss(b: Binder) -> None:
     t.sum(tuple(range(1, rank))).into(b["Out"].reshape(-1, *[1] * (rank - 1)))
 
 
-@grad_op("smooth_l1_loss_grad", infer=alike("Diff", "X@GRAD Y@GRAD"), cuda=FLOATS)
+def _smooth_infer_grad(c: Context) -> None:
+    d = c["Diff"]
+    for slot in ("InsideWeight", "OutsideWeight"):
+        fits(c, slot, d.shape, f"Input({slot}) of smooth_l1_loss_grad must have the shape of Input(Diff).")
+    c.require(
+        d.ndim and product(c["Out@GRAD"].shape) == d.shape[0],
+        "Input(Out@GRAD) of smooth_l1_loss_grad must have a number for each row of Input(Diff).",
+        expected=f"shape {[d.shape[0] if d.ndim else '?', 1]}", received=f"shape {list(c['Out@GRAD'].shape)}",
+    )  # fmt: skip
+    for slot in ("X@GRAD", "Y@GRAD"):
+        c.set(slot, d.shape, d.dtype, c.lod("Diff"))
+
+
+@grad_op("smooth_l1_loss_grad", infer=_smooth_infer_grad, cuda=FLOATS)
 def smooth_l1_loss_grad(b: Binder) -> None:
     """dX = dOut · sigma² · d held between -1 and 1, times both weights; dY = -dX."""
     if b.on_cuda:

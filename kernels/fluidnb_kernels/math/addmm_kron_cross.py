@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, like_forward, op
 from fluidnb_kernels.cuda import ctype, each, lines_along, of_dtype, wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
@@ -12,7 +12,7 @@ from fluidnb_kernels.math.matmul import gemm
 from fluidnb_kernels.math.matrix_products import Side, multiplied
 from fluidnb_kernels.math.same_shape import scaled
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
-from fluidnb_kernels.rules import checked, one_axis, same_shape
+from fluidnb_kernels.rules import checked, fits, one_axis, same_shape
 from fluidnb_kernels.tensor import strided_copy
 
 
@@ -246,7 +246,13 @@ def cross(b: Binder) -> None:
     _cross(b, b["X"], b["Y"], b["Out"])
 
 
-@grad_op("cross_grad", cuda=FLOATS)
+def _cross_infer_grad(c: Context) -> None:
+    for slot in ("Y", "Out@GRAD"):
+        fits(c, slot, c["X"].shape, f"Input({slot}) of cross_grad must have the shape of Input(X).")
+    like_forward(c)
+
+
+@grad_op("cross_grad", infer=_cross_infer_grad, cuda=FLOATS)
 def cross_grad(b: Binder) -> None:
     """dX = Y × dOut; dY = dOut × X."""
     g = b["Out@GRAD"]
