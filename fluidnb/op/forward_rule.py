@@ -78,8 +78,8 @@ def _carried(forward: OpDef) -> frozenset[str]:
 def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
     """Requires that an operand has the sizes of another tensor, but for sizes of 1, and elements as long."""
     shape, wanted = getattr(value, "shape", None), getattr(of, "shape", None)
-    if not isinstance(shape, tuple) or not isinstance(wanted, tuple):
-        return  # no tensors
+    if not isinstance(shape, tuple) or not isinstance(wanted, tuple) or -1 in wanted:
+        return  # no tensors, or the rule needs an input that the gradient operator does not have
     fits = shape == wanted or [n for n in shape if n != 1] == [n for n in wanted if n != 1]
     if not fits or np.dtype(value.dtype).itemsize != np.dtype(of.dtype).itemsize:
         binder.fail(

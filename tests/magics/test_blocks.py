@@ -123,7 +123,7 @@ def test_an_error_leaves_everything(session: Session) -> None:
     session.run(LOOP)
     session.run(f"%%fluid add --in turns\n{ADD}")
     before, handle = session.state(), session.names["turns"]
-    error, shown = session.fail("%%fluid add --in turns\nlayers.elementwise_add(total, total, axis=7)")
+    error, shown = session.fail("%%fluid add --in turns\nlayers.concat([total, total], axis=7)")
     assert "cell add, line 2" in shown
     session.fail("%%fluid third --in turns\nlayers.relu(total)\n1 / 0")
     session.fail(LOOP.replace("turns.block()", "turns.blok()"))

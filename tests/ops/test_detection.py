@@ -352,3 +352,13 @@ def test_a_threshold_below_every_overlap_leaves_the_best_box_of_each_class():
     attrs = {"score_threshold": 0.1, "nms_top_k": -1, "keep_top_k": -1, "background_label": -1, "nms_threshold": -1.0}
     out = run_op("multiclass_nms", {"BBoxes": boxes, "Scores": scores}, attrs)["Out"]
     np.testing.assert_allclose(np.asarray(out)[:, :3], [[0, 0.9, 5], [1, 0.8, 0]], rtol=1e-6)
+
+
+def test_points_without_end_are_refused():
+    """Found by random tests of kernels: a GPU goes through all of them."""
+    box = ([[0.0, 0.0, 2.0, 2.0]], [[1]])
+    with pytest.raises(RuleError, match="sampling_ratio"):
+        run_op("roi_align", {"X": IMAGES[:1], "ROIs": box}, {"sampling_ratio": 2**31 - 1})
+    with pytest.raises(RuleError, match="sampling_ratio"):
+        given = {"X": IMAGES[:1], "ROIs": box, "Out@GRAD": np.ones((1, IMAGES.shape[1], 1, 1))}
+        run_op("roi_align_grad", given, {"sampling_ratio": 8000}, ["X@GRAD"])

@@ -65,7 +65,7 @@ def test_paddings_of_a_gradient(mode: str, paddings: list[int]) -> None:
     fluid.append_backward(loss)
     program, feed = fluid.default_main_program(), {"x": np.ones((1, 1, 3, 3), "float32")}
     assert run(program, feed, "x@GRAD").shape == (1, 1, 3, 3)
-    with pytest.raises(FluidError, match=r"Attr\(paddings\) of pad2d_grad does not fit"):
+    with pytest.raises(FluidError, match=r"of pad2d(_grad)? does not (fit X|have the shape)"):
         run(loaded(program, "pad2d_grad", paddings=paddings), feed, "x@GRAD")
 
 

@@ -147,6 +147,19 @@ def align_grad(g: Array, rois: Array, counts: Array, how: Any, dx: Array) -> Non
         dx[part] += down.T @ g[i] @ across
 
 
+#: Points for each element along an axis: a GPU goes through their squares, and 2^31 would keep it for ever.
+_MOST_POINTS = 1024
+
+
+def _align_infer(c: Context) -> None:
+    region_infer(c)
+    points = c.attr("sampling_ratio", -1)
+    c.require(
+        points <= _MOST_POINTS, "Attr(sampling_ratio) of roi_align is too large.", expected=f"up to {_MOST_POINTS}",
+        received=points, hint="0 takes one point for each pixel.",
+    )  # fmt: skip
+
+
 @op(
     "roi_align",
     inputs=INPUTS,
@@ -156,7 +169,7 @@ def align_grad(g: Array, rois: Array, counts: Array, how: Any, dx: Array) -> Non
         "sampling_ratio": Attr("int", -1, "points for each element along an axis; 0 or less for one each pixel"),
         "aligned": Attr("bool", False, "whether pixels are squares with a middle, so that boxes move by half of one"),
     },
-    infer=region_infer,
+    infer=_align_infer,
     grad=default_grad("X", "ROIs", "RoisNum", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
     dtype_slot="X",
