@@ -89,12 +89,9 @@ FUNCTION(silu, x * logistic(x), ((C(1) - logistic(v)) * v + C(1)) * logistic(v) 
 FUNCTION(elu, x > C(0) ? x : expm1(x) * a, v > C(0) ? g : g * (::exp(v) * a))
 FUNCTION(celu, x > C(0) ? x : expm1(x / a) * a, v > C(0) ? g : g * ::exp(v / a))
 FUNCTION(selu, (x > C(0) ? x : expm1(x) * b) * a, g * (v > C(0) ? a : v + a * b))
-template <class C> __device__ C soft_to(C x, C a) { return x > a ? x : soft(x); }
-template <class C> __device__ C mish_slope(C x, C a) {
-  C t = ::tanh(soft_to(x, a));
-  return (C(1) - t * t) * (x > a ? C(1) : logistic(x)) * x + t;
-}
-FUNCTION(mish, x * ::tanh(soft_to(x, a)), mish_slope(v, a) * g)
+FUNCTION(mish, x * ::tanh(x > a ? x : soft(x)),
+         ((C(1) - ::tanh(v > a ? v : soft(v)) * ::tanh(v > a ? v : soft(v))) * (v > a ? C(1) : logistic(v)) * v +
+          ::tanh(v > a ? v : soft(v))) * g)
 
 // ---- the error function
 
