@@ -47,14 +47,14 @@ def form(definition: OpDef, desc: OpDesc, home: BlockDesc, checked: bool) -> Has
             parts += (slot, len(names))
             for name in names:
                 if name in seen:
-                    parts.append(seen[name])
+                    parts.append(seen[name])  # a number, which no other mark may be equal to
                     continue
                 seen[name] = len(seen)
                 var = home.find_var_recursive(name)
                 if var is not None:
                     parts.append(var._type_bytes())
                 elif slots is desc.outs:
-                    parts.append(name == EMPTY_VAR_NAME)  # left out, or not declared yet
+                    parts.append("left out" if name == EMPTY_VAR_NAME else "not declared yet")
                 else:
                     return None
         parts.append(None)

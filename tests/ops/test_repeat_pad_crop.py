@@ -1,4 +1,4 @@
-"""Elements laid out anew: repeated, moved, bordered, cut out, joined in part."""
+"""Operators that repeat, shift, pad, crop and concatenate tensors."""
 
 import numpy as np
 import pytest

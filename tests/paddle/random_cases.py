@@ -1,4 +1,4 @@
-"""Cases of the grids with other attributes, dtypes and sizes, chosen at random: what nobody thought of writing down."""
+"""Changes the cases of the grids at random: their attributes, dtypes and sizes."""
 
 from __future__ import annotations
 

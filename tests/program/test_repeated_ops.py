@@ -149,6 +149,15 @@ def test_a_variable_that_is_read_twice_is_another_form() -> None:
     assert len(repeated_ops._found) == 2
 
 
+def test_an_output_that_is_left_out_is_no_variable() -> None:
+    """A mark that is equal to a variable's number would make both one form."""
+    block = fluid.Program().global_block()
+    x, y = (block.create_var(name=n, shape=[2, 3], dtype="float32") for n in "xy")
+    for k, diff in enumerate(("@EMPTY@", y, "new", x)):
+        block.append_op("smooth_l1_loss", {"X": x, "Y": y}, {"Diff": diff, "Out": f"out_{k}"})
+    assert len(repeated_ops._found) == 4
+
+
 def test_a_rule_of_somebody_else_runs_each_time() -> None:
     sizes = iter([3, 5])
 

@@ -30,7 +30,7 @@ def reread(op: OpDesc) -> OpDesc:
 
 
 def check_caches(op: OpDesc) -> None:
-    """What was edited in the dicts is what is in the message, in the same order."""
+    """Requires that dicts and message agree after edits, also in their order."""
     again = reread(op)
     assert list(op.ins.items()) == list(again.ins.items())
     assert list(op.outs.items()) == list(again.outs.items())
