@@ -113,7 +113,7 @@ class OpDesc:
     def pb(self) -> pb2.OpDesc:
         """The message, made at the first use: building and running a program does not need it."""
         if self._pb is None:
-            pb = self._pb = pb2.OpDesc()
+            pb = pb2.OpDesc()
             if self._type:
                 pb.type = self._type
             for container, slots in ((pb.inputs, self._ins), (pb.outputs, self._outs)):
@@ -121,6 +121,7 @@ class OpDesc:
                     container.add(parameter=slot, arguments=names)
             if self.shared is not None:
                 pb.MergeFromString(self.shared.data)
+            self._pb = pb  # whole: another thread may ask at the same time
         return self._pb
 
     @property

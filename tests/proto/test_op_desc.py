@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from typing import Any
 
 import pytest
@@ -210,3 +212,23 @@ def test_what_is_not_there_is_named_with_what_is() -> None:
 def test_repr_is_short() -> None:
     assert repr(sgd()) == "OpDesc(sgd: Grad=[w@GRAD], LearningRate=[lr], Param=[w] -> ParamOut=[w])"
     assert repr(OpDesc.over(pb2.OpDesc())) == "OpDesc(:  -> )"
+
+
+def test_threads_that_ask_for_a_new_message_at_the_same_time_get_it_whole() -> None:
+    """Python switches every µs, eight threads serialize the same operations for the first time."""
+    interval, slots = sys.getswitchinterval(), {f"X{i}": ["a", "b"] for i in range(8)}
+    operators = [OpDesc("scale", slots, slots, {"scale": 2.0}) for _ in range(500)]
+    expected = OpDesc("scale", slots, slots, {"scale": 2.0}).serialize_to_string()
+    given: list[list[bytes]] = []
+    threads = [
+        threading.Thread(target=lambda: given.append([op.serialize_to_string() for op in operators])) for _ in range(8)
+    ]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert given == [[expected] * 500] * 8
