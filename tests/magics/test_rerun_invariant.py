@@ -139,6 +139,12 @@ def test_blocks_like_a_fresh_run(
     check(shells, BLOCKS, steps)
 
 
+def test_undo_brings_back_the_order_of_first_runs(shells: tuple[InteractiveShell, InteractiveShell]) -> None:
+    """A cell that failed later had put another one first, which then lacked a name."""
+    dropped_and_back = [("drop", "rnn"), ("run", ("rnn again", 1)), ("undo", None), ("undo", None)]
+    check(shells, BLOCKS, [*dropped_and_back, ("run", ("result", 1)), ("run", ("step", 2)), ("run", ("body", 3))])
+
+
 def test_values_stay_through_edits(shells: tuple[InteractiveShell, InteractiveShell]) -> None:
     bench = start(shells[0])
     for name in ("size", "data", "net", "out", "loss"):

@@ -31,6 +31,7 @@ class Group:
     parts: tuple[Group, ...] = ()  # in the order of their first run; each runs at the end of its block
     target: BlockRef | None = None  # the block to which it appends; None for other cells
     state: str = ""  # `OPEN` or `CLOSED` for a block of ``%fluid block open``, empty for a cell
+    first_run: int = 0  # its number in the order of first runs, so that a part that failed gets its position back
 
     @property
     def key(self) -> Hashable:
@@ -62,11 +63,11 @@ class Group:
             return replace(self, parts=(*self.parts, part))
         return replace(self, parts=tuple(part if p.key == part.key else p for p in self.parts))
 
-    def arranged(self, position: Callable[[Cell], int | None]) -> Group:
+    def arranged(self, position: Callable[[Group], int | None]) -> Group:
         """This group with its parts in the order of the notebook; those without a position follow the one before."""
         rows: list[tuple[int, Group]] = []
         for part in self.parts:
-            at = position(part.cell)
+            at = position(part)
             rows.append(((rows[-1][0] if rows else -1) if at is None else at, part.arranged(position)))
         parts = tuple(part for _, part in sorted(rows, key=lambda row: row[0]))
         return self if parts == self.parts else replace(self, parts=parts)

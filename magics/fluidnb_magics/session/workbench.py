@@ -61,7 +61,6 @@ class Workbench:
         self._displayed: Hashable | None = None  # key of the cell whose output is shown
         self._failed: Group | None = None
         self._tried: dict[Hashable, Any] = {}
-        self._first_runs: dict[Hashable, int] = {}  # so that a part that failed gets its position among others again
         self._deleted: set[str | None] = set()  # ids of the cells that are to be removed from the program
         self._restored: set[tuple[Hashable, str | None]] = set()  # keys and ids of the cells that `undo` restored
 
@@ -279,15 +278,17 @@ class Workbench:
     def _grouped(self, cell: Cell) -> tuple[Group, Hashable | None]:
         """A cell with those that append to its blocks, and the cell to whose block it appends."""
         old = self.placed(cell.key)
-        parts = () if old is None else old.group.parts
-        if old is not None and old.run.apart:
-            old = None
+        if old is None:
+            group = Group(cell, first_run=max((p.group.first_run for p in self.cells), default=0) + 1)
+        else:
+            group = Group(cell, old.group.parts, first_run=old.group.first_run)
+            old = None if old.run.apart else old
         if cell.block in (None, "0"):
-            return Group(cell, parts), None
+            return group, None
         if old is not None and old.owner is not None and old.cell.block == cell.block:
-            return Group(cell, parts, old.group.target), old.owner.key
+            return replace(group, target=old.group.target), old.owner.key
         owner, target = self._find_block(cell, () if old is None else [g.key for g in old.group.walk()])
-        return Group(cell, parts, target), owner
+        return replace(group, target=target), owner
 
     def _find_block(self, cell: Cell, apart: Iterable[Hashable]) -> tuple[Hashable, BlockRef]:
         """The block that a cell's ``--in`` means: of its program, else of the default one, else of any."""
@@ -305,9 +306,6 @@ class Workbench:
         """Run a cell separately, or inside the cell to whose block it appends."""
         cell, old, opener = group.cell, self.placed(group.key), None if owner is None else self.placed(owner)
         root = group if opener is None else opener.run.task.source.with_part(owner, group)
-        there = {p.key for p in self.cells}
-        self._first_runs = {k: n for k, n in self._first_runs.items() if k in there}
-        self._first_runs.setdefault(cell.key, max(self._first_runs.values(), default=0) + 1)
         root = root.arranged(self._part_position)
         others: dict[Hashable, Group | None] = {}
         if old is not None and old.run.key != root.key:  # it moves
@@ -369,9 +367,9 @@ class Workbench:
             known = [i for i in known if not any(p.cell.cell_id == i and p.key != cell.key for p in self.cells)]
         return min((positions[i] for i in known), default=None)
 
-    def _part_position(self, cell: Cell) -> int | None:
+    def _part_position(self, part: Group) -> int | None:
         """A cell's position among the parts of another: in the notebook, else by its first run."""
-        return self._position(cell) if self.notebook.positions else self._first_runs.get(cell.key)
+        return self._position(part.cell) if self.notebook.positions else part.first_run
 
     def _settle_drift(self, report: Report, refuse: bool) -> None:
         """Detaches cells with ``--in 2`` whose block has another index now, or refuses the change."""
