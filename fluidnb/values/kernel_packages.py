@@ -6,33 +6,21 @@ The only place where this package imports a higher one: by name, at the first us
 import importlib
 import os
 import sys
+from functools import cache
 
-_GROUP = "fluidnb.kernels"
-
-_others = False  # whether third-party packages are imported
-_all = False
+#: The entry points of third-party packages.
+GROUP = "fluidnb.kernels"
 
 
 def load() -> None:
     """Imports all kernel packages, once."""
-    global _all
-    if _all:
-        return
-    _all = True  # before the import: a kernel may look up an operator while it is defined
-    try:
-        importlib.import_module("fluidnb_kernels").import_all()
-        _load_others()
-    except BaseException:
-        _all = False  # the next call fails as loudly, instead of finding half of the operators
-        raise
+    importlib.import_module("fluidnb.values.all_kernels")
 
 
 def load_for(type: str) -> None:
     """Imports the module that defines an operator, and third-party packages; all modules where the index has none."""
-    if _all:
-        return
     if load_own(type):
-        _load_others()
+        load_others()
     else:
         load()
 
@@ -48,23 +36,18 @@ def is_own(module: str) -> bool:
     return module.startswith("fluidnb_kernels.")
 
 
-def _load_others() -> None:
-    global _others
-    if _others:
-        return
-    _others = True
-    try:
-        if _has_others():
-            from importlib.metadata import entry_points
-
-            for point in entry_points(group=_GROUP):
-                if point.value.partition(":")[0] != "fluidnb_kernels":
-                    point.load()
-    except BaseException:
-        _others = False
-        raise
+def import_all_own() -> None:
+    """Imports all modules of fluidnb's own kernels."""
+    importlib.import_module("fluidnb_kernels").import_all()
 
 
+def load_others() -> None:
+    """Imports third-party packages with kernels, once."""
+    if _has_others():
+        importlib.import_module("fluidnb.values.third_party_kernels")
+
+
+@cache
 def _has_others() -> bool:
     """Whether an installed package brings kernels.
 
@@ -82,7 +65,7 @@ def _has_others() -> bool:
             if name.endswith((".dist-info", ".egg-info")) and not name.startswith("fluidnb-"):
                 try:
                     with open(os.path.join(folder, name, "entry_points.txt"), encoding="utf-8") as file:
-                        if f"[{_GROUP}]" in file.read():
+                        if f"[{GROUP}]" in file.read():
                             return True
                 except (OSError, UnicodeError):
                     continue

@@ -54,3 +54,44 @@ def test_a_package_in_an_archive_is_found(tmp_path: Path) -> None:
         for path in folder.rglob("*"):
             file.write(path, path.relative_to(folder))
     assert look(str(tmp_path / "others.zip")) == "True True"
+
+
+FIRST = """
+import sys, threading
+from fluidnb.op import all_ops, define
+sys.setswitchinterval(1e-5)
+start, found = threading.Barrier(8), []
+
+def work():
+    start.wait()
+    found.append({op.type for op in all_ops()})
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), all(types == set(define.registry.ops) for types in found))
+"""
+
+
+def test_threads_that_look_first_find_all_operators() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=100)
+    assert (done.stdout.strip(), done.stderr) == ("8 True", "")
+
+
+def test_after_an_error_of_a_package_the_next_look_tells_it_again(tmp_path: Path) -> None:
+    path = [package(tmp_path, "[fluidnb.kernels]\nothers = others\n"), *sys.path]
+    (tmp_path / "others.py").write_text("raise ImportError('no device here')")
+    code = f"""
+import sys
+sys.path[:0] = {path!r}
+from fluidnb.op import all_ops
+for _ in range(2):
+    try:
+        all_ops()
+    except ImportError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("no device here\n" * 2, "")
