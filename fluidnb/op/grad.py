@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from fluidnb.errors import OpValueError
 from fluidnb.op.context import EMPTY, GRAD
@@ -43,10 +44,9 @@ def default_grad(*uses: str, wrt: Collection[str] | None = None, type: str | Non
     return maker
 
 
-def second_grad(
-    type: str, reads: Mapping[str, str], arriving: Mapping[str, str], gives: Mapping[str, str]
-) -> GradMaker:
-    """Maker of the gradient of a gradient operator, for `grad_op`.
+@dataclass(frozen=True, slots=True)
+class SecondGrad:
+    """Maker of the gradient of a gradient operator, for `grad_op`; usually called `second_grad`.
 
     Args:
         type: the new operator's type, by custom the forward operator's with ``_grad_grad``.
@@ -62,14 +62,20 @@ def second_grad(
         {'X': ['x'], 'grad_x@GRAD': ['x@GRAD@GRAD']}
     """
 
-    def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-        ins = {slot: list(desc.ins.get(source) or desc.outs.get(source) or []) for slot, source in reads.items()}
-        for slot, source in arriving.items():
-            ins[slot] = [n + GRAD for n in desc.outs.get(source, []) if n != EMPTY]
-        outs = {slot: grad_names(desc, source, no_grad) for slot, source in gives.items()}
-        return [grad_desc(type, desc, {s: n for s, n in ins.items() if n}, {s: n for s, n in outs.items() if n})]
+    type: str
+    reads: Mapping[str, str]
+    arriving: Mapping[str, str]
+    gives: Mapping[str, str]
 
-    return maker
+    def __call__(self, desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+        ins = {slot: list(desc.ins.get(source) or desc.outs.get(source) or []) for slot, source in self.reads.items()}
+        for slot, source in self.arriving.items():
+            ins[slot] = [n + GRAD for n in desc.outs.get(source, []) if n != EMPTY]
+        outs = {slot: grad_names(desc, source, no_grad) for slot, source in self.gives.items()}
+        return [grad_desc(self.type, desc, {s: n for s, n in ins.items() if n}, {s: n for s, n in outs.items() if n})]
+
+
+second_grad = SecondGrad
 
 
 def linear_grad(type: str, slot: str = "X", also: Collection[str] = ()) -> GradMaker:
