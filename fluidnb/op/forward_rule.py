@@ -10,7 +10,6 @@ from fluidnb.op.compile_context import Spec
 from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
 from fluidnb.op.define import OpDef, forward_of, get_op, has_op
 from fluidnb.op.grad import SecondGrad
-from fluidnb.proto.desc import OpDesc
 from fluidnb.utils.source_location import SourceLocation
 
 if TYPE_CHECKING:
@@ -82,22 +81,8 @@ def _operands(binder: Binder) -> tuple[OpDef | None, dict[str, list[str]]]:
     return forward_of(get_op(first)), found
 
 
-#: Forward operator -> its definition, and the input slots that its gradient operator reads too.
-_slots: dict[str, tuple[OpDef, frozenset[str]]] = {}
-
-
-def _carried(forward: OpDef) -> frozenset[str]:
-    """The input slots of an operator that its gradient operator reads too, as its maker has it."""
-    known = _slots.get(forward.type)
-    if known is None or known[0] is not forward:
-        whole = OpDesc(forward.type, {s: [s] for s in forward.inputs}, {s: [s] for s in forward.outputs})
-        try:
-            gradients = forward.grad(whole, forward, set()) if forward.grad else []
-        except Exception:  # a maker that wants attributes
-            gradients = []
-        known = forward, frozenset(slot for desc in gradients for slot in desc.ins)
-        _slots[forward.type] = known
-    return known[1]
+#: Forward operators whose shape may be that of an input which their gradient operators do not have.
+_LIKE_ANOTHER = {"expand_as_v2"}
 
 
 def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
@@ -144,6 +129,6 @@ def check_operands(binder: Binder) -> None:
     if all(value is not None for slot in context.inputs for value in context.all(slot)):
         try:
             forward.infer(context)
-        except RuleError:  # it may miss an input that the gradient operator never has
-            if context.misfit or forward.inputs.keys() <= context.inputs.keys() | _carried(forward):
+        except RuleError:
+            if context.misfit or forward.type not in _LIKE_ANOTHER:
                 raise

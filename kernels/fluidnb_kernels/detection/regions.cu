@@ -174,6 +174,7 @@ __global__ void pool_grad(const T* g, const long long* spots, const int* image, 
                           long long plane, long long parts, long long rows) {
   EACH_ROW(r, rows) ALONG(j, channels * parts) {
     const long long e = r * channels * parts + j, spot = spots[e];
+    if (spot >= plane) __trap();
     if (spot >= 0) atomicAdd(total + (image[r] * channels + quotient(j, parts)) * plane + spot, up<T>(g[e]));
   }
 }

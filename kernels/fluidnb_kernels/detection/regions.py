@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import Source, by_rows, ctype, each, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS, store
-from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.rules import attributes, check_below
 from fluidnb_kernels.sequences import one_sequence_each, require_lod
 from fluidnb_kernels.verbs import summing
 
@@ -231,6 +231,7 @@ def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
     """Write the gradient of `pool`."""
     total = np.zeros((*dx.shape[:2], dx.shape[2] * dx.shape[3]), dx.dtype)
     r, c, i, j = np.nonzero(spots >= 0)
+    check_below(spots[r, c, i, j], total.shape[2], "Input(Argmax) of roi_pool_grad must name pixels of X.", "")
     np.add.at(total, (images_of(counts, len(g))[r], c, spots[r, c, i, j]), g[r, c, i, j])
     dx[...] = total.reshape(dx.shape)
 

@@ -364,7 +364,15 @@ def cross_entropy2(b: Binder) -> None:
 
 
 def _grad_infer(c: Context) -> None:
-    c.set("X@GRAD", c["XShape"].shape[1:], c["Y@GRAD"].dtype, c.lod("XShape"))
+    shape = c["XShape"].shape[1:]
+    c.require(len(shape) > 0, "Input(XShape) of cross_entropy_grad2 must have the shape of X behind a 0.", received=[])
+    for slot in ("Label", "MatchX", "Y@GRAD"):
+        c.require(  # kernels of a device go through all of them by the sizes of X
+            product(c[slot].shape) in (-1, product(shape[:-1])) or -1 in shape,
+            f"Input({slot}) of cross_entropy_grad2 must have a number for each row of X.",
+            expected=f"shape {[*shape[:-1], 1]}", received=f"shape {list(c[slot].shape)}",
+        )  # fmt: skip
+    c.set("X@GRAD", shape, c["Y@GRAD"].dtype, c.lod("XShape"))
 
 
 @grad_op("cross_entropy_grad2", infer=_grad_infer, dtype_slot="Y@GRAD", cuda=FLOATS)

@@ -76,7 +76,7 @@ def margin_rank_loss(x: Operand, y: Operand, label: Operand) -> Iterator[Operand
 
 @pointwise(
     "margin_rank_loss_grad", "Activated Label Out@GRAD", "X2@GRAD X1@GRAD",
-    infer=alike("Activated", "X1@GRAD X2@GRAD"), dtype_slot="Activated",
+    infer=alike("Activated Label Out@GRAD", "X1@GRAD X2@GRAD"), dtype_slot="Activated",
 )  # fmt: skip
 def margin_rank_loss_grad(active: Operand, label: Operand, g: Operand) -> Iterator[Operand]:
     """dX2 = dOut · Activated · Label; dX1 = -dX2."""

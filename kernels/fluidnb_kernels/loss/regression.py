@@ -57,7 +57,7 @@ def huber_loss(x: Operand, y: Operand) -> Iterator[Operand]:
 
 
 @pointwise(
-    "huber_loss_grad", "Residual Out@GRAD", "Y@GRAD X@GRAD", _delta, infer=alike("Residual", "X@GRAD Y@GRAD")
+    "huber_loss_grad", "Residual Out@GRAD", "Y@GRAD X@GRAD", _delta, infer=alike("Residual Out@GRAD", "X@GRAD Y@GRAD")
 )  # fmt: skip
 def huber_loss_grad(r: Operand, g: Operand) -> Iterator[Operand]:
     """dY = dOut · r held between -delta and delta; dX = -dY."""
@@ -93,7 +93,8 @@ def modified_huber_loss(x: Operand, y: Operand) -> Iterator[Operand]:
 
 
 @pointwise(
-    "modified_huber_loss_grad", "IntermediateVal Y Out@GRAD", "X@GRAD", infer=alike("IntermediateVal", "X@GRAD")
+    "modified_huber_loss_grad", "IntermediateVal Y Out@GRAD", "X@GRAD",
+    infer=alike("IntermediateVal Y Out@GRAD", "X@GRAD"),
 )  # fmt: skip
 def modified_huber_loss_grad(v: Operand, y: Operand, g: Operand) -> Operand:
     """dX = dOut · (2 · Y - 1) · (-2 · max(0, 1 - v) where v >= -1, -4 elsewhere)."""

@@ -9,7 +9,7 @@ from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, vector
 from fluidnb_kernels.norm.second_gradients import SAVED, define, second_maker
-from fluidnb_kernels.rules import vectors
+from fluidnb_kernels.rules import same_shape, vectors
 from fluidnb_kernels.sliding import CHANNEL_LAST, LAYOUTS
 
 
@@ -157,6 +157,13 @@ def _move(b: Binder, old: Array, new: Array, out: Array | None) -> None:
 
 
 def _grad_infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        2 <= x.ndim <= 5, "The input of batch_norm_grad must have 2 to 5 dimensions.",
+        expected="[batch, channels] or an image", received=list(x.shape),
+    )  # fmt: skip
+    vectors(c, ("Scale", "Bias", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"), x.shape[_channel(c)])
+    same_shape(c, "X", "Y@GRAD")
     for slot in ("X", "Scale", "Bias"):
         v = c["Scale"] if c[slot] is None else c[slot]
         c.set(slot + "@GRAD", v.shape, v.dtype, c.lod(slot))

@@ -9,7 +9,7 @@ from fluidnb_kernels.cuda import Source, allocate, by_rows, ctype, each, settle,
 from fluidnb_kernels.cuda.line_grid import TEAM
 from fluidnb_kernels.emit import FLOATS, store
 from fluidnb_kernels.norm.launch import vector
-from fluidnb_kernels.rules import vectors
+from fluidnb_kernels.rules import same_shape, vectors
 
 #: Slots of the counts, sums and squares.
 SUMMARIES = ("BatchSize", "BatchSum", "BatchSquareSum")
@@ -160,6 +160,11 @@ def data_norm(b: Binder) -> None:
 
 def _grad_infer(c: Context) -> None:
     x = c["X"]
+    c.require(
+        x.ndim == 2, "Input(X) of data_norm_grad must be a matrix.", expected="[rows, columns]", received=list(x.shape)
+    )  # fmt: skip
+    vectors(c, ("Means", "Scales", "scale_w", "bias"), x.shape[1], "column")
+    same_shape(c, "X", "Y@GRAD")
     c.set("X@GRAD", x.shape, x.dtype, c.lod("X"))
     for slot in (*SUMMARIES, "scale_w", "bias"):
         c.set(slot + GRAD, x.shape[1:], x.dtype)

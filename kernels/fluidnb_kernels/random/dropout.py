@@ -11,6 +11,7 @@ from fluidnb.op.launches import register_launches
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import stream_in_c, words_of
+from fluidnb_kernels.rules import shaped
 
 DOWNGRADE, UPSCALE = "downgrade_in_infer", "upscale_in_train"
 
@@ -97,7 +98,7 @@ def dropout(b: Binder) -> None:
         b(np.divide, out, stays, out=out)
 
 
-@grad_op("dropout_grad", dtype_slot="Out@GRAD", cuda=FLOATS)
+@grad_op("dropout_grad", infer=shaped({"Mask": "Out@GRAD"}), dtype_slot="Out@GRAD", cuda=FLOATS)
 def dropout_grad(b: Binder) -> None:
     """dX = dOut times what the element of X was multiplied with."""
     if b.on_cuda:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, like_forward, op, values_of
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import Source, block_of, by_rows, ctype, each_line, typed
 from fluidnb_kernels.cuda.dtypes import allocate, of_dtype, settle, wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.batches import Batches
-from fluidnb_kernels.rules import agree, check_below, fits, whole_numbers
+from fluidnb_kernels.rules import agree, check_below, fits, same_shape, whole_numbers
 from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, offsets_of, owners, require_lod
 from fluidnb_kernels.tensor.row_indexing import numbers
@@ -221,7 +221,15 @@ def warpctc(b: Binder) -> None:
         written(b, b["WarpCTCGrad"], grads)
 
 
-@grad_op("warpctc_grad", guard=values_of("LogitsLength"), dtype_slot="Logits", cuda=FLOATS)
+def _warpctc_grad_infer(c: Context) -> None:
+    same_shape(c, "Logits", "WarpCTCGrad")
+    if c.runtime:
+        count = len(_lengths(c, "Logits"))
+        fits(c, "Loss@GRAD", (count, 1), "Input(Loss@GRAD) of warpctc_grad must have a number for each sequence.")
+    like_forward(c)
+
+
+@grad_op("warpctc_grad", infer=_warpctc_grad_infer, guard=values_of("LogitsLength"), dtype_slot="Logits", cuda=FLOATS)
 def warpctc_grad(b: Binder) -> None:
     """dLogits = (softmax(Logits) - the expected count of each class at a time step) · dLoss."""
     if b.on_cuda:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, like_forward, op, values_of
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
@@ -88,7 +88,19 @@ def sequence_pad(b: Binder) -> None:
         verbs.write(b, b["Length"], lengths)
 
 
-@grad_op("sequence_pad_grad", dtype_slot="Out@GRAD", cuda=True)
+def _pad_grad_infer(c: Context) -> None:
+    x, g = c["X"], c["Out@GRAD"]
+    if c.runtime:
+        lengths = np.diff(offsets_of(c))
+        wanted = (len(lengths), max(g.shape[1] if g.ndim > 1 else 0, int(lengths.max(initial=0))), *x.shape[1:])
+        c.require(
+            tuple(g.shape) == wanted, "Input(Out@GRAD) of sequence_pad_grad must have a row for each step of Input(X).",
+            expected=f"shape {list(wanted)}", received=f"shape {list(g.shape)}",
+        )  # fmt: skip
+    like_forward(c)
+
+
+@grad_op("sequence_pad_grad", infer=_pad_grad_infer, dtype_slot="Out@GRAD", cuda=True)
 def sequence_pad_grad(b: Binder) -> None:
     """dX = the rows of dOut at which those of X are."""
     g = b["Out@GRAD"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Binder, Context, default_grad, grad_op, like_forward, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rules import check_below, whole_numbers
@@ -82,7 +82,24 @@ def sequence_scatter(b: Binder) -> None:
     b(add_updates, b["X"], rows, _flat(b, "Ids"), _flat(b, "Updates"), b["Out"])
 
 
-@grad_op("sequence_scatter_grad", dtype_slot="Out@GRAD", cuda=True)
+def _grad_infer(c: Context) -> None:
+    if c.runtime:
+        g, lod = c["Out@GRAD"], c.lod("Ids")
+        c.require(
+            g.ndim == 2 and len(lod) > 0 and len(lod[-1]) == g.shape[0] + 1 and lod[-1][-1] == c["Ids"].size,
+            "Input(Ids) of sequence_scatter_grad must have one sequence for each row of Input(Out@GRAD).",
+            expected=f"{g.shape[0]} sequences", received=[list(n) for n in lod],
+        )  # fmt: skip
+        if c.has("Updates"):
+            c.require(
+                c["Updates"].size == c["Ids"].size,
+                "Input(Updates) of sequence_scatter_grad must have a number for each of Input(Ids).",
+                expected=c["Ids"].size, received=c["Updates"].size,
+            )  # fmt: skip
+    like_forward(c)
+
+
+@grad_op("sequence_scatter_grad", infer=_grad_infer, dtype_slot="Out@GRAD", cuda=True)
 def sequence_scatter_grad(b: Binder) -> None:
     """dX = dOut; dUpdates[j] = dOut[i, Ids[j]]."""
     g, out = b["Out@GRAD"], b["Updates@GRAD"]

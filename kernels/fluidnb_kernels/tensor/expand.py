@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, like_forward, linear_grad, op, values_of
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
@@ -115,6 +115,18 @@ ROWS = {
     ),
 }  # fmt: skip
 
+
+def _slope_infer(c: Context) -> None:
+    x, g = c["X"], c["Out@GRAD"]
+    pairs = zip(g.shape, _filled(c, g.ndim), strict=False)
+    c.require(
+        g.ndim >= x.ndim and all(-1 in (n, size) or (n % size == 0 if size else n == 0) for n, size in pairs),
+        f"Input(Out@GRAD) of {c.definition.type} must have a multiple of each size of Input(X).",
+        expected=f"multiples of {list(x.shape)}", received=list(g.shape),
+    )  # fmt: skip
+    like_forward(c)
+
+
 _DOC = """Out = {formula}; the LoD is propagated where rows are not repeated.
 
     Example:
@@ -165,7 +177,7 @@ def _define(type: str, row: Row) -> None:
         written(b, b["Out"], out)
 
     @grad_op(
-        type + "_grad", guard=values_of(*row.variables), dtype_slot="X", cuda=FLOATS,
+        type + "_grad", infer=_slope_infer, guard=values_of(*row.variables), dtype_slot="X", cuda=FLOATS,
         grad=None if type == "expand_as_v2" else linear_grad(type, also=row.variables),
     )  # fmt: skip
     def repeated_grad(b: Binder) -> None:

@@ -172,7 +172,7 @@ def masked_select(b: Binder) -> None:
         b(pick, x, mask, y)
 
 
-@grad_op("masked_select_grad", dtype_slot="X", cuda=True)
+@grad_op("masked_select_grad", guard=_chosen, dtype_slot="X", cuda=True)
 def masked_select_grad(b: Binder) -> None:
     """dX = dY where Mask holds, 0 elsewhere."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]

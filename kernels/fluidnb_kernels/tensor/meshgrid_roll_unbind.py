@@ -7,12 +7,12 @@ from operator import itemgetter
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, grad_op, op, values_of
+from fluidnb.op import Array, Attr, Binder, Context, grad_op, like_forward, op, values_of
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.grad import default_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rules import integers, one_axis, require_fixed
+from fluidnb_kernels.rules import agree, integers, one_axis, require_fixed
 from fluidnb_kernels.tensor.strided_copy import fold, layout_of, move
 
 
@@ -56,7 +56,17 @@ def meshgrid(b: Binder) -> None:
             verbs.copy(b, b.all("Out")[i], x, of=partial(_column, i=i, rank=len(xs)))
 
 
-@grad_op("meshgrid_grad", cuda=FLOATS)
+def _grid_grad_infer(c: Context) -> None:
+    shape = [x.size for x in c.all("X")]
+    for g in c.all("outputs@GRAD"):
+        c.require(
+            g is None or agree(g.shape, shape), "A gradient that meshgrid_grad gets must have the shape of the grid.",
+            expected=shape, received=None if g is None else list(g.shape),
+        )  # fmt: skip
+    like_forward(c)
+
+
+@grad_op("meshgrid_grad", infer=_grid_grad_infer, cuda=FLOATS)
 def meshgrid_grad(b: Binder) -> None:
     """dX[i] = the sum of dOut[i] over the other dimensions."""
     for i, g in enumerate(b.all("outputs@GRAD")):

@@ -8,7 +8,7 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.cuda import by_rows, ctype, wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import Channels, vector
-from fluidnb_kernels.rules import vectors
+from fluidnb_kernels.rules import same_shape, vectors
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.vision.launch import CUDA
@@ -73,6 +73,8 @@ def affine_channel(b: Binder) -> None:
 
 def _grad_infer(c: Context) -> None:
     x, scale = c["X"], c["Scale"]
+    same_shape(c, "X", "Out@GRAD")
+    vectors(c, ("Scale",), x.shape[-1 if c.attr("data_layout", "") == "NHWC" else 1])
     c.set("X@GRAD", x.shape, x.dtype, c.lod("X"))
     for slot in ("Scale@GRAD", "Bias@GRAD"):
         c.set(slot, scale.shape, scale.dtype)

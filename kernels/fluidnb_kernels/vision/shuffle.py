@@ -1,10 +1,11 @@
 """pixel_shuffle, shuffle_channel, space_to_depth and temporal_shift: channels that move."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, like_forward, op
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import by_rows, vector
 from fluidnb_kernels.emit import of_paddle2, reading, writing, written
@@ -198,15 +199,26 @@ def space_to_depth_grad(b: Binder) -> None:
     _emit_copy(b, b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"])
 
 
-def _infer(c: Context) -> None:
-    x, steps = c["X"], c.attr("seg_num")
-    c.check_inputs()
+def _check_videos(c: Context, x: Any) -> None:
+    """Require images that make whole videos."""
+    steps = c.attr("seg_num")
     c.require(
-        steps > 0 and (x.shape[0] < 0 or x.shape[0] % steps == 0),
-        "The images of temporal_shift must make whole videos.",
-        expected=f"a multiple of {steps}, which is seg_num", received=x.shape[0],
+        x.ndim == 4 and steps > 0 and (x.shape[0] < 0 or x.shape[0] % steps == 0),
+        f"The images of {c.definition.type} must make whole videos.",
+        expected=f"4 sizes, the first a multiple of {steps}, which is seg_num", received=list(x.shape),
     )  # fmt: skip
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    c.check_inputs()
+    _check_videos(c, x)
     c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _shift_grad_infer(c: Context) -> None:
+    _check_videos(c, c["Out@GRAD"])
+    like_forward(c)
 
 
 def _moved(b: Binder, channels: int) -> tuple[int, int]:
@@ -288,7 +300,7 @@ def temporal_shift(b: Binder) -> None:
     _emit_shift(b, b["X"], b["Out"], 1)
 
 
-@grad_op("temporal_shift_grad", cuda=True)
+@grad_op("temporal_shift_grad", infer=_shift_grad_infer, cuda=True)
 def temporal_shift_grad(b: Binder) -> None:
     """dX = dOut with the channels moved the other way."""
     _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)
