@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluidnb.errors import EnforceNotMet
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
 
@@ -75,6 +76,68 @@ def test_a_gradient_of_another_size_is_refused(
         run_op(f"{op}_grad", inputs, attrs, outputs)
     with pytest.raises(RuleError, match=re.escape(slot)):
         run_op(f"{op}_grad", {**inputs, slot: value}, attrs, outputs)
+
+
+V, LINES = np.ones(3), (np.ones((3, 2)), [[2, 1]])
+MATRIX = {"X": P, "Out@GRAD": P}
+NORM = {"X": IMAGE, "Scale": V[:1], "SavedMean": V[:1], "SavedVariance": V[:1], "Y@GRAD": IMAGE}
+COLUMNS = {"X": P, "Means": P[0], "Scales": P[0], "Y@GRAD": P}
+MATCHED = {"Label": LABEL, "MatchX": COLUMN, "XShape": np.ones((0, 2, 3)), "Y@GRAD": COLUMN}
+MARGIN = {"Activated": COLUMN, "Label": COLUMN, "Out@GRAD": COLUMN}
+CTC = {"Logits": LINES, "WarpCTCGrad": LINES[0], "Loss@GRAD": np.ones((2, 1))}
+KEPT = {"X": V, "Mask": np.array([True, False, True]), "Y@GRAD": V[:2]}
+REGION = (np.array([[0.0, 0.0, 1.0, 1.0]]), [[1]])
+POOLED = {"X": IMAGE, "ROIs": REGION, "Argmax": np.full((1, 1, 1, 1), 3), "Out@GRAD": IMAGE[:, :, :1, :1]}
+PADDED = {"X": LINES, "Out@GRAD": np.ones((2, 2, 2))}
+PLACED = {"Ids": (np.zeros((3, 1), "int64"), [[1, 2]]), "Updates": (np.ones((3, 1)), [[1, 2]]), "Out@GRAD": P}
+DOUBLE = {"Out": P, "grad_out": P, "grad_x@GRAD": P}
+PRODUCTS = {"X": P, "Y": P, "DOut": P, "DDX": P, "DDY": P}
+#: Gradient operator, inputs, attributes, the output that is asked for, and an input with another size.
+OTHERS: list[tuple[str, dict[str, Any], dict[str, Any], str, str, Any]] = [
+    ("tanh_grad_grad", DOUBLE, {}, "grad_out@GRAD", "grad_out", P[:1]),
+    ("tanh_grad_grad", DOUBLE, {}, "grad_out@GRAD", "grad_x@GRAD", P[:1]),
+    ("square_grad_grad", {"X": P, "grad_out": P, "grad_x@GRAD": P}, {}, "X@GRAD", "grad_out", P[:1]),
+    ("elementwise_mul_grad_grad", PRODUCTS, {}, "DDOut", "DDX", P[:1]),
+    ("elementwise_mul_grad_grad", PRODUCTS, {}, "DDOut", "DOut", P[:1]),
+    ("batch_norm_grad", NORM, {}, "X@GRAD", "SavedMean", V[:2]),
+    ("batch_norm_grad", NORM, {}, "X@GRAD", "Y@GRAD", IMAGE[..., :1]),
+    ("data_norm_grad", COLUMNS, {}, "X@GRAD", "Means", V[:2]),
+    ("data_norm_grad", COLUMNS, {}, "X@GRAD", "Y@GRAD", P[:1]),
+    ("affine_channel_grad", {**MATRIX, "Scale": V}, {}, "X@GRAD", "Scale", V[:2]),
+    ("affine_channel_grad", {**MATRIX, "Scale": V}, {}, "X@GRAD", "Out@GRAD", P[:1]),
+    ("dropout_grad", {"Mask": np.ones((2, 3), "uint8"), "Out@GRAD": P}, {}, "X@GRAD", "Mask", np.ones((1, 3), "uint8")),
+    ("huber_loss_grad", {"Residual": COLUMN, "Out@GRAD": COLUMN}, {"delta": 1.0}, "X@GRAD", "Out@GRAD", COLUMN[:1]),
+    ("margin_rank_loss_grad", MARGIN, {}, "X1@GRAD", "Label", COLUMN[:1]),
+    ("sigmoid_cross_entropy_with_logits_grad", {**MATRIX, "Label": P}, {}, "X@GRAD", "Label", P[:1]),
+    ("cross_entropy_grad2", MATCHED, {}, "X@GRAD", "MatchX", COLUMN[:1]),
+    ("warpctc_grad", CTC, {}, "Logits@GRAD", "WarpCTCGrad", LINES[0][:2]),
+    ("warpctc_grad", CTC, {}, "Logits@GRAD", "Loss@GRAD", np.ones((1, 1))),
+    ("masked_select_grad", KEPT, {}, "X@GRAD", "Y@GRAD", V[:1]),
+    ("roi_pool_grad", POOLED, {}, "X@GRAD", "X", IMAGE[:, :, :0]),
+    ("sequence_pad_grad", PADDED, {}, "X@GRAD", "Out@GRAD", np.ones((1, 2, 2))),
+    ("sequence_scatter_grad", PLACED, {}, "Updates@GRAD", "Out@GRAD", P[:1]),
+    ("temporal_shift_grad", {"Out@GRAD": LARGER.reshape(2, 2, 2, 2)}, {"seg_num": 2}, "X@GRAD", "Out@GRAD", LARGER),
+    ("expand_as_v2_grad", {"X": V, "Out@GRAD": np.ones((2, 3))}, {"target_shape": [2, 3]}, "X@GRAD", "X", V[:2]),
+    ("meshgrid_grad", {"X": [V, V], "outputs@GRAD": [np.ones((3, 3))] * 2}, {}, "X@GRAD", "outputs@GRAD", [P, P]),
+]
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "output", "slot", "value"), OTHERS,
+    ids=[f"{k}.{c[0]}.{c[4]}" for k, c in enumerate(OTHERS)],
+)
+def test_what_the_forward_rule_cannot_check_is_refused(
+    op: str, inputs: dict[str, Any], attrs: dict[str, Any], output: str, slot: str, value: Any
+) -> None:
+    """Found by giving each input of each operator other sizes (tests/cuda/test_operand_sizes.py)."""
+    run_op(op, inputs, attrs, {output: 2} if op == "meshgrid_grad" else [output])
+    with pytest.raises(RuleError):
+        run_op(op, {**inputs, slot: value}, attrs, {output: 2} if op == "meshgrid_grad" else [output])
+
+
+def test_a_position_outside_of_the_image_is_refused() -> None:
+    with pytest.raises(EnforceNotMet, match="Argmax"):
+        run_op("roi_pool_grad", {**POOLED, "Argmax": np.full((1, 1, 1, 1), 4)}, {}, ["X@GRAD"])
 
 
 def test_each_parameter_has_a_velocity_of_its_shape() -> None:

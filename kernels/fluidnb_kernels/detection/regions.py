@@ -31,6 +31,8 @@ ATTRS = {
 def check_regions(c: Context) -> None:
     """Require images, and regions of each of them."""
     c.check_inputs()
+    sizes = c["X"].shape[2:]
+    c.require(0 not in sizes, f"The images of {c.definition.type} must have pixels.", received=list(c["X"].shape))
     if not c.has("RoisNum"):
         require_lod(c, "ROIs")
         if c.runtime:
