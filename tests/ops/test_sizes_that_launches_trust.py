@@ -129,7 +129,7 @@ OTHERS: list[tuple[str, dict[str, Any], dict[str, Any], str, str, Any]] = [
 def test_what_the_forward_rule_cannot_check_is_refused(
     op: str, inputs: dict[str, Any], attrs: dict[str, Any], output: str, slot: str, value: Any
 ) -> None:
-    """Found by giving each input of each operator other sizes (tests/cuda/test_operand_sizes.py)."""
+    """Found by giving each input of each operator other sizes (tests/cuda/test_other_operands.py)."""
     run_op(op, inputs, attrs, {output: 2} if op == "meshgrid_grad" else [output])
     with pytest.raises(RuleError):
         run_op(op, {**inputs, slot: value}, attrs, {output: 2} if op == "meshgrid_grad" else [output])

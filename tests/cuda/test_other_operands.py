@@ -1,4 +1,4 @@
-"""No CUDA kernel leaves its memory when an operand has another size than the others let expect."""
+"""No CUDA kernel leaves its memory when an operand has another size, or other integers, than the rest lets expect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_no_memory_error(part: int) -> None:
         environment = kernel_safety.environment()
     except NotFound as error:
         pytest.skip(str(error))
-    command = [sys.executable, "-m", "tests.cuda.operand_sizes", str(part), str(PARTS)]
+    command = [sys.executable, "-m", "tests.cuda.other_operands", str(part), str(PARTS)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=1800)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-3000:]
     tried = done.stdout.split()[-4]

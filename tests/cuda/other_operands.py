@@ -1,7 +1,9 @@
-"""Runs in a process with the address sanitizer: each input of each operator with a CUDA kernel in other sizes.
+"""Runs in a process with the address sanitizer: each input of each operator with a CUDA kernel as others than expected.
 
-``python -m tests.cuda.operand_sizes PART PARTS`` goes through a part of the operators. What numpy's shape rule and
-kernel refuse is left out; the others run on the emulator, each in a fork, and one that dies is printed.
+It gets other sizes, and where it holds integers, numbers that are no positions, counts or classes.
+
+``python -m tests.cuda.other_operands PART PARTS`` goes through a part of the operators. What is not refused before the
+first launch runs on the emulator in a fork, and one that dies is printed.
 """
 
 from __future__ import annotations
@@ -33,8 +35,11 @@ from tests.fuzz.victims import Maker, makers
 SECONDS = 120
 
 
-def other_sizes(array: Any) -> Iterator[tuple[str, Any]]:
-    """An array in other sizes: one element less, more, one alone and none along each axis; transposed, flat."""
+def others(array: Any) -> Iterator[tuple[str, Any]]:
+    """An array in other sizes: one element less, more, one alone and none along each axis; transposed, flat.
+
+    Integers also: all below 0, far above what there is of anything, and a little above what they are.
+    """
     for axis, size in enumerate(array.shape):
         if size:
             yield "more", np.concatenate([array, array.take([-1], axis)], axis)
@@ -47,6 +52,13 @@ def other_sizes(array: Any) -> Iterator[tuple[str, Any]]:
         yield "flat", array.reshape(-1)
     if array.shape != array.shape[::-1]:
         yield "transposed", np.ascontiguousarray(array.T)
+    if array.dtype.kind in "iu" and array.size:
+        bounds = np.iinfo(array.dtype)
+        yield "above", np.full_like(array, array.max() + 1 if array.max() < bounds.max else bounds.max)
+        yield "far above", np.full_like(array, min(1 << 40, bounds.max))
+        if bounds.min:
+            yield "below", np.full_like(array, -1)
+            yield "far below", np.full_like(array, max(-(1 << 40), bounds.min))
 
 
 def on_numpy(op: OpDesc, index: int, scope: Scope) -> None:
@@ -55,26 +67,30 @@ def on_numpy(op: OpDesc, index: int, scope: Scope) -> None:
         function(*args, **kw)
 
 
-def on_cuda(op: OpDesc, index: int, scope: Scope) -> None:
-    """Run an operator on the emulator, unless it has no CUDA kernel for its operands."""
+def launches(op: OpDesc, index: int, scope: Scope) -> list[Any] | None:
+    """What the CUDA kernel of an operator emits; None where it has none for its operands, or refuses them."""
     lowered, place = LoweredOp(op, index, 0), OnDevice(Clock(1))
-    dtype = Binder(lowered, place, scope)._dtype()
-    if select(lowered.definition, dtype, "cuda", op.attrs).kernel.place == "cuda":
-        with emulator.running("forward", 1, True):
-            for function, args, kw in Binder(lowered, place, scope).bind():
-                function(*args, **kw)
+    try:
+        dtype = Binder(lowered, place, scope)._dtype()
+        if select(lowered.definition, dtype, "cuda", op.attrs).kernel.place != "cuda":
+            return None
+        return Binder(lowered, place, scope).bind()
+    except Exception:  # other tests look for errors without a sentence
+        return None
 
 
-def dies(op: OpDesc, index: int, scope: Scope) -> str:
-    """What the sanitizer says of an operator on the emulator, in a fork; empty where it runs or is refused."""
+def dies(calls: list[Any]) -> str:
+    """What the sanitizer says of launches on the emulator, in a fork; empty where they run or stop with an error."""
     with tempfile.TemporaryFile() as said:
         child = os.fork()
         if child == 0:
             try:
                 signal.alarm(SECONDS)
                 os.dup2(said.fileno(), 2)
-                on_cuda(op, index, scope)
-            except Exception:  # another test looks for errors without a sentence
+                with emulator.running("forward", 1, True):
+                    for function, args, kw in calls:
+                        function(*args, **kw)
+            except Exception:
                 os._exit(0)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -84,7 +100,7 @@ def dies(op: OpDesc, index: int, scope: Scope) -> str:
 
 
 class Search:
-    """Operators, one after the other, with inputs in other sizes; each slot in each kind of size once."""
+    """Operators, one after the other, with other inputs; each slot in each way once."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, str, bool, str]] = set()
@@ -110,12 +126,12 @@ class Search:
                 return
 
     def operand(self, op: OpDesc, index: int, scope: Scope, slot: str, name: str, later: bool) -> Iterator[str]:
-        """Give a variable other sizes and run an operator with each."""
+        """Give a variable other values and run an operator with each."""
         variable = scope.find_var(name)
         if variable is None or not isinstance(variable.value, LoDTensor):
             return
         tensor = variable.value
-        for how, array in other_sizes(np.array(tensor)):
+        for how, array in others(np.array(tensor)):
             if (op.optype, slot, later, how) in self.seen:
                 continue
             kept = {n: copy.deepcopy(v.value) for n in {*op.input_arg_names(), *op.output_arg_names()}
@@ -123,23 +139,14 @@ class Search:
             changed = LoDTensor(array)
             changed.lod_ = tensor.lod_
             variable.value = changed
-            try:
-                on_numpy(op, index, scope)
-                refused = False
-            except FluidError:
-                refused = True
-            except Exception:
-                refused = False
+            calls = launches(op, index, scope)
+            if calls is not None:
+                self.seen.add((op.optype, slot, later, how))
+                self.tried += 1
+                if said := dies(calls):
+                    yield f"{op.optype} with {slot} {list(array.shape)} for {list(tensor.shape)} ({how}): {said}"
             for n, value in kept.items():
                 scope.find_var(n).value = value
-            if refused:
-                continue
-            self.seen.add((op.optype, slot, later, how))
-            self.tried += 1
-            variable.value = changed
-            if said := dies(op, index, scope):
-                yield f"{op.optype} with {slot} {list(array.shape)} for {list(tensor.shape)} ({how}): {said}"
-            variable.value = kept[name]
 
 
 def main(part: int, parts: int) -> int:
