@@ -131,7 +131,8 @@ class Search:
         if variable is None or not isinstance(variable.value, LoDTensor):
             return
         tensor = variable.value
-        for how, array in others(np.array(tensor)):
+        given = np.array(tensor)
+        for how, array in others(given):
             if (op.optype, slot, later, how) in self.seen:
                 continue
             kept = {n: copy.deepcopy(v.value) for n in {*op.input_arg_names(), *op.output_arg_names()}
@@ -144,7 +145,7 @@ class Search:
                 self.seen.add((op.optype, slot, later, how))
                 self.tried += 1
                 if said := dies(calls):
-                    yield f"{op.optype} with {slot} {list(array.shape)} for {list(tensor.shape)} ({how}): {said}"
+                    yield f"{op.optype} with {slot} {list(array.shape)} for {list(given.shape)} ({how}): {said}"
             for n, value in kept.items():
                 scope.find_var(n).value = value
 

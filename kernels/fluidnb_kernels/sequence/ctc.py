@@ -148,6 +148,11 @@ def _warpctc_infer(c: Context) -> None:
             counts[0] == counts[1], "Input(Label) of warpctc must have a sequence for each of Input(Logits).",
             expected=counts[0], received=counts[1],
         )  # fmt: skip
+        label = c["Label"]
+        c.require(
+            label.ndim == 2 if padded else label.size == label.shape[0], "Input(Label) of warpctc must hold labels.",
+            expected="[batch, labels]" if padded else "[n, 1]", received=list(label.shape),
+        )  # fmt: skip
     c.set("Loss", (count, 1), x.dtype)
     c.set("WarpCTCGrad", x.shape, x.dtype)
 
