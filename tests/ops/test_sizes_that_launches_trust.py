@@ -89,6 +89,7 @@ KEPT = {"X": V, "Mask": np.array([True, False, True]), "Y@GRAD": V[:2]}
 REGION = (np.array([[0.0, 0.0, 1.0, 1.0]]), [[1]])
 POOLED = {"X": IMAGE, "ROIs": REGION, "Argmax": np.full((1, 1, 1, 1), 3), "Out@GRAD": IMAGE[:, :, :1, :1]}
 PADDED = {"X": LINES, "Out@GRAD": np.ones((2, 2, 2))}
+UNPADDED = {"X": PADDED["Out@GRAD"], "Out@GRAD": LINES}
 PLACED = {"Ids": (np.zeros((3, 1), "int64"), [[1, 2]]), "Updates": (np.ones((3, 1)), [[1, 2]]), "Out@GRAD": P}
 DOUBLE = {"Out": P, "grad_out": P, "grad_x@GRAD": P}
 PRODUCTS = {"X": P, "Y": P, "DOut": P, "DDX": P, "DDY": P}
@@ -115,6 +116,8 @@ OTHERS: list[tuple[str, dict[str, Any], dict[str, Any], str, str, Any]] = [
     ("masked_select_grad", KEPT, {}, "X@GRAD", "Y@GRAD", V[:1]),
     ("roi_pool_grad", POOLED, {}, "X@GRAD", "X", IMAGE[:, :, :0]),
     ("sequence_pad_grad", PADDED, {}, "X@GRAD", "Out@GRAD", np.ones((1, 2, 2))),
+    ("sequence_unpad_grad", UNPADDED, {}, "X@GRAD", "Out@GRAD", (V[:, None], [[2, 1]])),
+    ("sequence_unpad_grad", UNPADDED, {}, "X@GRAD", "Out@GRAD", (LINES[0], [[3]])),
     ("sequence_scatter_grad", PLACED, {}, "Updates@GRAD", "Out@GRAD", P[:1]),
     ("temporal_shift_grad", {"Out@GRAD": LARGER.reshape(2, 2, 2, 2)}, {"seg_num": 2}, "X@GRAD", "Out@GRAD", LARGER),
     ("expand_as_v2_grad", {"X": V, "Out@GRAD": np.ones((2, 3))}, {"target_shape": [2, 3]}, "X@GRAD", "X", V[:2]),

@@ -9,7 +9,7 @@ from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import reading, writing, written
-from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.token_ids import mask
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, offsets_of, one_dtype, ranges, require_lod, within
@@ -151,7 +151,20 @@ def sequence_unpad(b: Binder) -> None:
     verbs.gather(b, rows, _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
 
 
-@grad_op("sequence_unpad_grad", dtype_slot="Out@GRAD", cuda=True)
+def _unpad_grad_infer(c: Context) -> None:
+    x, g = c["X"], c["Out@GRAD"]
+    fitting = x.ndim >= 2 and agree(g.shape[1:], _step(x))
+    if fitting and c.runtime:
+        lengths = np.diff(offsets_of(c, "Out@GRAD"))
+        fitting = len(lengths) == x.shape[0] and lengths.max(initial=0) <= x.shape[1]
+    c.require(
+        fitting, "Input(Out@GRAD) of sequence_unpad_grad must have a sequence for each row of Input(X).",
+        expected=f"steps of Input(X) {list(x.shape)}", received=f"shape {list(g.shape)}",
+    )  # fmt: skip
+    like_forward(c)
+
+
+@grad_op("sequence_unpad_grad", infer=_unpad_grad_infer, dtype_slot="Out@GRAD", cuda=True)
 def sequence_unpad_grad(b: Binder) -> None:
     """dX = dOut where a step is a sequence's own, 0 elsewhere."""
     dx = b["X@GRAD"]
