@@ -143,6 +143,16 @@ def test_a_position_outside_of_the_image_is_refused() -> None:
         run_op("roi_pool_grad", {**POOLED, "Argmax": np.full((1, 1, 1, 1), 4)}, {}, ["X@GRAD"])
 
 
+def test_an_anchor_that_the_map_does_not_have_is_refused() -> None:
+    boxes, labels = np.full((1, 1, 4), 0.5), np.zeros((1, 1), "int32")
+    inputs = {"X": np.zeros((1, 6, 2, 2)), "GTBox": boxes, "GTLabel": labels}
+    learned = {"ObjectnessMask": np.zeros((1, 1, 2, 2)), "GTMatchMask": labels, "Loss@GRAD": V[:1]}
+    attrs = {"anchors": [10, 13], "anchor_mask": [0], "class_num": 1}
+    run_op("yolov3_loss_grad", {**inputs, **learned}, attrs, ["X@GRAD"])
+    with pytest.raises(EnforceNotMet, match="GTMatchMask"):
+        run_op("yolov3_loss_grad", {**inputs, **learned, "GTMatchMask": labels + 1}, attrs, ["X@GRAD"])
+
+
 def test_each_parameter_has_a_velocity_of_its_shape() -> None:
     inputs = {"Param": [P, P], "Grad": [P, P], "Velocity": [P, P[:1]], "LearningRate": [ONE, ONE]}
     with pytest.raises(RuleError, match="Param and Velocity must have the same shape"):

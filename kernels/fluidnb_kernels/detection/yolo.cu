@@ -248,6 +248,7 @@ template <class T> __global__ void object_grad(OBJECTS, const T* g, T* dx, SIZES
   const long long plane = h * w, classes = fields - 5;
   for (long long t = blockIdx.x; t < all; t += gridDim.x) {
     const long long n = t / many, place = place_of(boxes + 4 * t, h, w);
+    if (match[t] >= count) __trap();
     bool first = match[t] >= 0 && place >= 0;
     for (long long o = n * many; o < t && first; o++)
       first = match[o] != match[t] || place_of(boxes + 4 * o, h, w) != place;

@@ -8,7 +8,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Source, by_rows, ctype, each, of_dtype, typed, wide_dtype
 from fluidnb_kernels.emit import FLOATS, store
-from fluidnb_kernels.rules import attributes
+from fluidnb_kernels.rules import attributes, check_below
 from fluidnb_kernels.verbs import fill
 
 #: Sides of a tile of scores, as ``yolo.cu`` numbers them.
@@ -246,7 +246,9 @@ def loss_grad(
     """Write the gradient of `loss`."""
     rates = np.ones(boxes.shape[:2], x.dtype) if scores is None else scores
     n, _, h, w = x.shape
-    parts = x.reshape(n, len(how.anchor_mask), -1, h, w)
+    count = len(how.anchor_mask)
+    check_below(match[match >= 0], count, "Input(GTMatchMask) of yolov3_loss_grad must name anchors of the map.", "")
+    parts = x.reshape(n, count, -1, h, w)
     found = targets(boxes, labels, rates, match, how, x.shape)
     image, anchor, row, column = found.spot
     own = parts[image, anchor, :, row, column]

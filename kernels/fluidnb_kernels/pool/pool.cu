@@ -152,6 +152,7 @@ __global__ void taken(const T* y, const int* where, T* out, long long windows, l
                       long long count) {
   EACH(i, 0, count) {
     const int at = where[i];
+    if (at >= size) __trap();
     out[i] = at < 0 ? down<T>(wide_t<T>(0)) : y[(i / (windows * inner) * size + at) * inner + i % inner];
   }
 }
