@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.testing.eager import Fresh
-from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
+from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows, kernel_packages
 from fluidnb_kernels.cuda import backend
+
+kernel_packages.load()  # which registers copies from place to place
 
 
 class OnDevice(Fresh):

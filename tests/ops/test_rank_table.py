@@ -249,3 +249,13 @@ def test_the_four_steps_of_the_guide_with_other_lengths_in_each_run(keep):
         assert got[5].items() == [(i, lengths[i]) for i in order]
         assert np.allclose(got[6], (2 * rows + 1) / rows.size)
         assert got[6].recursive_sequence_lengths() == [lengths]
+
+
+@pytest.mark.parametrize(
+    ("like", "message"),
+    [((X[:, :1], LENGTHS), "Element 0 of"), ((X[:4], [[1, 3]]), "sequences of the"), (X, "sequences of the table")],
+)
+def test_what_a_gradient_looks_like_has_the_sequences_of_the_table_and_rows_of_the_array(like, message):
+    inputs = {"X": ARRAY, "RankTable": TABLE, "X_W": like}
+    with pytest.raises(RuleError, match=message):
+        run_op("array_to_lod_tensor", inputs)

@@ -113,13 +113,24 @@ def _put(b: Binder, array: LoDTensorArray, step: int, rows: Array, out: Array) -
 def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
     """Out like X_W, zero in the steps of which the array has nothing: those that the network never read."""
     like, lod = b["X_W"], b.lod("X_W")
+    lengths = [length for _, length in sorted(table.items())]
+    b.require(
+        table.level < len(lod) and np.diff(lod[table.level]).tolist() == lengths,
+        f"{b.name('X_W')} does not have the sequences of the table.",
+        expected=f"sequences of the lengths {lengths}", received=[list(level) for level in lod],
+    )  # fmt: skip
     starts, below = lod[table.level], lod[table.level + 1 :]
     out = b.set("Out", like.shape, like.dtype, lod)
-    there = [t for t, tensor in enumerate(array) if tensor.array is not None]
+    there = [(t, x) for t, tensor in enumerate(array) if (x := tensor.array) is not None]
     if len(there) < steps(table):
         verbs.fill(b, out)
-    for t in there:
+    for t, x in there:
         _, rows = cut(below, at_step(table, starts, t))
+        shape = (len(rows), *like.shape[1:])
+        b.require(
+            x.shape == shape and x.dtype == like.dtype, f"Element {t} of {b.name('X')} does not fit {b.name('X_W')}.",
+            expected=f"{like.dtype} {list(shape)}", received=f"{x.dtype} {list(x.shape)}",
+        )  # fmt: skip
         _put(b, array, t, rows, out)
 
 
