@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Context, get_op
-from fluidnb.op.rules import Rule, like_forward
+from fluidnb.op.rules import Rule
 from fluidnb.values.copies import on_host
 
 Shape = Sequence[int]
@@ -123,18 +123,6 @@ def alike(inputs: str, outputs: str, like: str = "") -> Rule:
         x = c[source]
         for slot in outputs.split():
             c.set(slot, x.shape, x.dtype, c.lod(source))
-
-    return infer
-
-
-def shaped(pairs: dict[str, str], rule: Rule = like_forward) -> Rule:
-    """Rule: inputs have the shapes of others, slot -> the other, where both are given; outputs as another rule says."""
-
-    def infer(c: Context) -> None:
-        for slot, other in pairs.items():
-            if c.has(slot) and c.has(other):
-                same_shape(c, other, slot)
-        rule(c)
 
     return infer
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, op, unit
+from fluidnb.op import Array, Attr, Binder, Context, Stream, default_grad, grad_op, like_forward, op, unit
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.launches import register_launches
 from fluidnb_kernels.cuda import BLOCKS, THREADS, Function, Source, address_of, ctype, each, elements, vector, widths
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.launch import stream_in_c, words_of
-from fluidnb_kernels.rules import shaped
+from fluidnb_kernels.rules import same_shape
 
 DOWNGRADE, UPSCALE = "downgrade_in_infer", "upscale_in_train"
 
@@ -98,7 +98,13 @@ def dropout(b: Binder) -> None:
         b(np.divide, out, stays, out=out)
 
 
-@grad_op("dropout_grad", infer=shaped({"Mask": "Out@GRAD"}), dtype_slot="Out@GRAD", cuda=FLOATS)
+def _grad_infer(c: Context) -> None:
+    if c.has("Mask"):  # not while testing
+        same_shape(c, "Out@GRAD", "Mask")
+    like_forward(c)
+
+
+@grad_op("dropout_grad", infer=_grad_infer, dtype_slot="Out@GRAD", cuda=FLOATS)
 def dropout_grad(b: Binder) -> None:
     """dX = dOut times what the element of X was multiplied with."""
     if b.on_cuda:

@@ -149,8 +149,9 @@ def _warpctc_infer(c: Context) -> None:
             expected=counts[0], received=counts[1],
         )  # fmt: skip
         label = c["Label"]
+        fitting = label.ndim == 2 if padded else label.shape[:1] == (label.size,)
         c.require(
-            label.ndim == 2 if padded else label.size == label.shape[0], "Input(Label) of warpctc must hold labels.",
+            fitting, "Input(Label) of warpctc must hold labels.",
             expected="[batch, labels]" if padded else "[n, 1]", received=list(label.shape),
         )  # fmt: skip
     c.set("Loss", (count, 1), x.dtype)
@@ -227,8 +228,8 @@ def warpctc(b: Binder) -> None:
 
 
 def _warpctc_grad_infer(c: Context) -> None:
-    same_shape(c, "Logits", "WarpCTCGrad")
-    if c.runtime:
+    if c.runtime:  # a program from a file need not declare the shape of WarpCTCGrad
+        same_shape(c, "Logits", "WarpCTCGrad")
         count = len(_lengths(c, "Logits"))
         fits(c, "Loss@GRAD", (count, 1), "Input(Loss@GRAD) of warpctc_grad must have a number for each sequence.")
     like_forward(c)

@@ -14,13 +14,19 @@ from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.vision.launch import CUDA
 
 
-def _infer(c: Context) -> None:
-    x, layout = c["X"], c.attr("data_layout")
+def _check(c: Context) -> None:
+    """Require channels, and vectors that have an element for each."""
+    x = c["X"]
     c.require(
-        x.ndim >= 2, "The input of affine_channel must have channels.", expected="[batch, channels, …]",
+        x.ndim >= 2, f"The input of {c.definition.type} must have channels.", expected="[batch, channels, …]",
         received=list(x.shape),
     )  # fmt: skip
-    vectors(c, ("Scale", "Bias"), x.shape[-1 if layout == "NHWC" else 1])
+    vectors(c, ("Scale", "Bias"), x.shape[-1 if c.attr("data_layout", "") == "NHWC" else 1])
+
+
+def _infer(c: Context) -> None:
+    _check(c)
+    x = c["X"]
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
@@ -73,8 +79,8 @@ def affine_channel(b: Binder) -> None:
 
 def _grad_infer(c: Context) -> None:
     x, scale = c["X"], c["Scale"]
+    _check(c)
     same_shape(c, "X", "Out@GRAD")
-    vectors(c, ("Scale",), x.shape[-1 if c.attr("data_layout", "") == "NHWC" else 1])
     c.set("X@GRAD", x.shape, x.dtype, c.lod("X"))
     for slot in ("Scale@GRAD", "Bias@GRAD"):
         c.set(slot, scale.shape, scale.dtype)
