@@ -11,6 +11,7 @@ from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
 from fluidnb.op.define import OpDef, forward_of, get_op, has_op
 from fluidnb.op.grad import SecondGrad
 from fluidnb.utils.source_location import SourceLocation
+from fluidnb.values import kernel_packages
 
 if TYPE_CHECKING:
     from fluidnb.op.binder import Binder
@@ -81,12 +82,13 @@ def _operands(binder: Binder) -> tuple[OpDef | None, dict[str, list[str]]]:
     return forward_of(get_op(first)), found
 
 
-#: Forward operators whose shape may be that of an input which their gradient operators do not have.
+#: Forward operators whose shape may be that of an input which their gradient operators do not have. An operator that
+#: somebody else has written may be one too.
 _LIKE_ANOTHER = {"expand_as_v2"}
 
 
 def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
-    """Requires that an operand has the sizes of another tensor, but for sizes of 1, and elements as long."""
+    """Requires that an operand has the sizes of another tensor, except for a 1 at the end, and elements as long."""
     shape, wanted = getattr(value, "shape", None), getattr(of, "shape", None)
     if not isinstance(shape, tuple) or not isinstance(wanted, tuple) or -1 in wanted:
         return  # no tensors, or the rule needs an input that the gradient operator does not have
@@ -99,7 +101,7 @@ def _alike(binder: Binder, slot: str, value: Any, of: Any, whose: str) -> None:
 
 
 def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without the ones behind: Paddle's versions give some losses [n], others [n, 1]."""
+    """A shape without sizes of 1 at its end: some versions of Paddle give losses [n], others [n, 1]."""
     while shape and shape[-1] == 1:
         shape = shape[:-1]
     return shape
@@ -130,5 +132,7 @@ def check_operands(binder: Binder) -> None:
         try:
             forward.infer(context)
         except RuleError:
-            if context.misfit or forward.type not in _LIKE_ANOTHER:
+            complete = context.inputs.keys() == forward.inputs.keys()
+            others = forward.type in _LIKE_ANOTHER or not kernel_packages.is_own(forward.module)
+            if context.misfit or complete or not others:
                 raise

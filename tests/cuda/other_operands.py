@@ -68,7 +68,7 @@ def on_numpy(op: OpDesc, index: int, scope: Scope) -> None:
 
 
 def launches(op: OpDesc, index: int, scope: Scope) -> list[Any] | None:
-    """What the CUDA kernel of an operator emits; None where it has none for its operands, or refuses them."""
+    """The calls of an operator's CUDA kernel; None if no CUDA kernel takes its operands, or an error refuses them."""
     lowered, place = LoweredOp(op, index, 0), OnDevice(Clock(1))
     try:
         dtype = Binder(lowered, place, scope)._dtype()
@@ -80,7 +80,7 @@ def launches(op: OpDesc, index: int, scope: Scope) -> list[Any] | None:
 
 
 def dies(calls: list[Any]) -> str:
-    """What the sanitizer says of launches on the emulator, in a fork; empty where they run or stop with an error."""
+    """Runs calls on the emulator in a fork; the sanitizer's report if the fork dies, else an empty text."""
     with tempfile.TemporaryFile() as said:
         child = os.fork()
         if child == 0:
