@@ -69,8 +69,8 @@ class _Module(types.ModuleType):
         return _Anything("Anything", (), {"__slots__": ()})
 
 
-#: Modules that are another package's, which needs IPython.
-_ABOVE = ("fluidnb.ui",)
+#: Modules that import another package: the notebook's needs IPython, the kernels' compute with numpy at import.
+_ABOVE = ("fluidnb.ui", "fluidnb.values.all_kernels")
 
 
 def _imported(package: str) -> dict[str, str]:
