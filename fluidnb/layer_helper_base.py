@@ -133,7 +133,7 @@ class LayerHelperBase:
 
     def _normalized(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any, first: Any) -> Parameter:
         """A weight of two parameters, which takes the place of one although it is a variable like others."""
-        assert hooks.normalized_weight is not None, "fluidnb imports its layers"
+        assert hooks.normalized_weight is not None, "fluidnb.layers is imported"
 
         def make(part: ParamAttr, sizes: Sequence[int], initializer: Any) -> Parameter:
             part.initializer = initializer or first

@@ -53,7 +53,7 @@ KINDS = {
         {"fluidnb/layers/$name.py": "layer", "tests/layers/test_$name.py": "layer_test"},
         {f"{_LAYERS}/__init__.py": ("from fluidnb.layers.$name import $name as $name",)},
         (
-            "fill in arguments, docstring and operators",
+            "fill in arguments, docstring and operators; python -m tests.house.layer_index enters it in fluid.layers",
             "declare with @takes what arguments take whose names are no slots of the operator $name",
             "write the expected values into the test",
         ),
@@ -464,16 +464,16 @@ def _with_name(text: str, name: str) -> str:
 
 
 def _with_import(text: str, line: str) -> str:
-    """A module with an import, behind those of modules before it."""
+    """A module with an import, behind those of modules before it; among those for type checkers where there are any."""
     module = line.split()[1]
     package = module.rpartition(".")[0]
-    lines, at, first = text.splitlines(keepends=True), 0, 0
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
-            first = first or node.lineno - 1
-            if (node.module or "") < module:
-                at = node.end_lineno or 0
-    return _with_line(lines, at or first, f"{line}\n")
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    found = [node for node in found if (node.module or "").startswith(f"{package}.")]
+    indent = max(node.col_offset for node in found)
+    found = [node for node in found if node.col_offset == indent]
+    before = [node.end_lineno or 0 for node in found if (node.module or "") < module]
+    at = max(before, default=found[0].lineno - 1)
+    return _with_line(text.splitlines(keepends=True), at, f"{' ' * indent}{line}\n")
 
 
 def _with_line(lines: list[str], at: int, line: str) -> str:

@@ -9,9 +9,7 @@ from fluidnb.layers.creation import assign
 from fluidnb.layers.math import elementwise_div, elementwise_mul, reduce_sum
 from fluidnb.layers.shape import reshape
 from fluidnb.param_attr import ParamAttr, WeightNormParamAttr
-from fluidnb.program import Block, Parameter, Variable, hooks, program_guard
-
-__all__: list[str] = []  # it fills in a hook
+from fluidnb.program import Block, Parameter, Variable, program_guard
 
 #: ``make(attr, shape, initializer)`` creates a parameter; without an initializer it takes the one of its description.
 Make = Callable[[ParamAttr, Sequence[int], Any], Parameter]
@@ -53,6 +51,3 @@ class _Length:
     def __call__(self, var: Variable, block: Block) -> Any:
         with program_guard(block.program):
             return assign(_length(block.var(self._direction), self._axis), output=var)
-
-
-hooks.normalized_weight = normalized

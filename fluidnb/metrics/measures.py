@@ -339,7 +339,7 @@ class DetectionMAP:
             of_batch = (input, label, class_num, background_label, overlap_threshold, evaluate_difficult)
             self.cur_map = layers.detection_map(*of_batch, ap_version=ap_version)
             self.metrics.append(self.cur_map)
-            self.states = [
+            self.states: list[Variable] = [
                 self._state("accum_pos_count", "int32"), self._state("accum_true_pos", input.dtype),
                 self._state("accum_false_pos", input.dtype),
             ]  # fmt: skip

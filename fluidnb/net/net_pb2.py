@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message_factory import GetMessageClass
 
 from fluidnb.proto import framework_pb2
 
 _pool: Any = framework_pb2.DESCRIPTOR.pool
-for _file in FileDescriptorSet.FromString((Path(__file__).parent / "net.desc").read_bytes()).file:
-    _pool.AddSerializedFile(_file.SerializeToString())
+_pool.AddSerializedFile((Path(__file__).parent / "net.desc").read_bytes())
 DESCRIPTOR = _pool.FindFileByName("net.proto")
 
 OpDef = GetMessageClass(DESCRIPTOR.message_types_by_name["OpDef"])

@@ -15,14 +15,12 @@ Example:
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message_factory import GetMessageClass
 
 _pool = DescriptorPool()
-for _file in FileDescriptorSet.FromString((Path(__file__).parent / "framework.desc").read_bytes()).file:
-    _pool.AddSerializedFile(_file.SerializeToString())
+_pool.AddSerializedFile((Path(__file__).parent / "framework.desc").read_bytes())
 DESCRIPTOR = _pool.FindFileByName("framework.proto")
 
 

@@ -4,7 +4,6 @@ Threads that share the work of native code were tried: beside two threads of BLA
 0.99 to 1.11 times as long with them on two cores, for a worker of OpenBLAS waits for its next product without sleeping.
 """
 
-import logging
 from typing import Any
 
 from fluidnb.extras import command
@@ -29,6 +28,8 @@ def _limit() -> None:
         from threadpoolctl import threadpool_limits
     except ImportError:
         if number:
+            import logging  # 6 ms of start-up
+
             logging.getLogger("fluidnb").warning(
                 "FLAGS_num_threads=%s has no effect: %s installs threadpoolctl, which sets the threads of BLAS.",
                 number, command("native"),

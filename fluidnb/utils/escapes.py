@@ -4,7 +4,6 @@ Names and values may come from a file of unknown origin. Printed as they are, ``
 U+202E reverses what follows it on the line.
 """
 
-import html
 import re
 
 #: First and last code points: C0 (but tab and line feed), DEL and C1, Arabic letter mark, direction marks, line and
@@ -35,4 +34,6 @@ def visible_line(text: str) -> str:
 
 def escape(text: str, quote: bool = True) -> str:
     r"""Text for HTML and SVG: visible, and escaped."""
+    import html  # 3 ms of start-up
+
     return html.escape(visible(text), quote)

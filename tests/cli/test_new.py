@@ -145,7 +145,7 @@ def test_a_copied_test_checks_the_gradients_that_there_are(checkout: Path) -> No
 def test_a_layer_is_entered_in_its_list(checkout: Path) -> None:
     assert main(["new", "layer", "my_huber", "--like", "huber_loss"]) == main(["new", "layer", "plain"]) == 0
     layers = (checkout / "fluidnb/layers/__init__.py").read_text()
-    assert "from fluidnb.layers.my_huber import my_huber as my_huber\n" in layers
+    assert "\n    from fluidnb.layers.my_huber import my_huber as my_huber\n" in layers, "for type checkers"
     assert layers.index("layers.my_huber") < layers.index("layers.plain")
     compile(layers, "layers", "exec")
     made = load(checkout / "fluidnb/layers/my_huber.py").my_huber

@@ -58,11 +58,11 @@ def text() -> str:
     for line in done.stdout.splitlines():
         type, module = line.split()
         types.setdefault(module.removeprefix("fluidnb_kernels."), []).append(type)
-    rows = [line for module, found in sorted(types.items()) for line in _row(module, sorted(found))]
+    rows = [line for module, found in sorted(types.items()) for line in row(module, sorted(found))]
     return _HEAD + "".join(f"{row}\n" for row in rows) + _FOOT
 
 
-def _row(module: str, types: list[str]) -> list[str]:
+def row(module: str, types: list[str]) -> list[str]:
     """An entry of the dictionary, in lines of at most 120 characters."""
     whole = f'    "{module}": "{" ".join(types)}",'
     if len(whole) <= 120:

@@ -13,8 +13,9 @@ from tests.tools import rebuild_protos
 
 def test_descriptor_is_what_net_proto_compiles_to() -> None:
     pytest.importorskip("grpc_tools", reason="grpcio-tools compiles net.proto")
-    compiled = descriptor_pb2.FileDescriptorSet.FromString(rebuild_protos.build("net")["net.desc"])
-    checked_in = descriptor_pb2.FileDescriptorSet.FromString((rebuild_protos.FOLDERS["net"] / "net.desc").read_bytes())
+    compiled = descriptor_pb2.FileDescriptorProto.FromString(rebuild_protos.build("net")["net.desc"])
+    path = rebuild_protos.FOLDERS["net"] / "net.desc"
+    checked_in = descriptor_pb2.FileDescriptorProto.FromString(path.read_bytes())
     assert compiled == checked_in
 
 

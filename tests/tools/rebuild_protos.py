@@ -9,6 +9,8 @@ import importlib
 import tempfile
 from pathlib import Path
 
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
 FLUIDNB = Path(__file__).parents[2] / "fluidnb"
 #: Name of a proto file -> its folder.
 FOLDERS = {"framework": FLUIDNB / "proto", "net": FLUIDNB / "net"}
@@ -25,7 +27,9 @@ def build(name: str) -> dict[str, bytes]:
             raise RuntimeError(f"{name}.proto does not compile.")
         stub = for_strict_checkers((out / f"{name}_pb2.pyi").read_text("utf-8"))
         stub = stub.replace("import framework_pb2 as", "from fluidnb.proto import framework_pb2 as")
-        return {f"{name}.desc": (out / f"{name}.desc").read_bytes(), f"{name}_pb2.pyi": stub.encode()}
+        # the file alone: importing descriptor_pb2, which parses a set of files, takes 5 ms of fluidnb's start-up
+        file = FileDescriptorSet.FromString((out / f"{name}.desc").read_bytes()).file[0]
+        return {f"{name}.desc": file.SerializeToString(), f"{name}_pb2.pyi": stub.encode()}
 
 
 def for_strict_checkers(stub: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import queue
 import threading
@@ -287,6 +286,8 @@ class _State:
         self.broken = True
         if isinstance(error, NotFound):
             return
+        import logging  # 6 ms of start-up
+
         logging.getLogger("fluidnb").warning("Programs run without native code. %s", error)
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from fluidnb import layers, optimizer, regularizer
+from fluidnb.layers import learning_rate_scheduler as schedules
 from fluidnb.program import Variable
 from fluidnb.utils.docstrings import first_sentence
 
@@ -105,15 +106,15 @@ OPTIMIZERS = _DESCRIBED | {n: _plain(n) for n in optimizer.SHORT if n not in _DE
 SCHEDULES = {
     "constant": Kind("The rate is constant.", lambda rate: rate),
     "exponential": Kind(
-        "Times 0.7 every 10 steps.", lambda rate: layers.exponential_decay(rate, decay_steps=10, decay_rate=0.7)
+        "Times 0.7 every 10 steps.", lambda rate: schedules.exponential_decay(rate, decay_steps=10, decay_rate=0.7)
     ),
     "inverse": Kind(
-        "The rate over 1 + step / 10.", lambda rate: layers.inverse_time_decay(rate, decay_steps=10, decay_rate=1.0)
+        "The rate over 1 + step / 10.", lambda rate: schedules.inverse_time_decay(rate, decay_steps=10, decay_rate=1.0)
     ),
     "piecewise": Kind(
-        "A tenth from step 30 on.", lambda rate: layers.piecewise_decay(boundaries=[30], values=[rate, rate / 10])
+        "A tenth from step 30 on.", lambda rate: schedules.piecewise_decay(boundaries=[30], values=[rate, rate / 10])
     ),
-    "warmup": Kind("Grows from 0 in the first 15 steps.", lambda rate: layers.linear_lr_warmup(rate, 15, 0.0, rate)),
+    "warmup": Kind("Grows from 0 in the first 15 steps.", lambda rate: schedules.linear_lr_warmup(rate, 15, 0.0, rate)),
 }
 
 #: Name -> weight decay.
