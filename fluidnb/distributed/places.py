@@ -74,6 +74,7 @@ class Places:
         self._states = [made & persistable for made in self._made]
         self._threads = ThreadPoolExecutor(max(1, len(places) - 1), thread_name_prefix="fluidnb place")
         self._running = threading.Lock()  # one run at a time
+        self._under_way: set[int] = set()  # the threads of the run under way
         self._group = Group(len(places), deadline=None)  # threads end with an error or a result
         self._connections = [Connection(k, True, self._call) for k in range(len(places))]
 
@@ -107,8 +108,15 @@ class Places:
             For each of ``fetch_list`` the values of all places, one after another along the first axis.
 
         Raises:
-            OpValueError: the batch cannot be shared equally, or the list of feeds has another length.
+            OpValueError: the batch cannot be shared equally, the list of feeds has another length, or values of
+                several places do not fit behind each other.
+            EnforceNotMet: an operator of the program asks for a run of it.
         """
+        if threading.get_ident() in self._under_way:
+            raise EnforceNotMet(
+                "A program on several places cannot run inside its own run.", expected="a run that is over",
+                received="a run by one of its operators, such as py_func", hint="run a clone of the program there.",
+            )  # fmt: skip
         feeds = self._feeds(feed)
         if hooks.before_run is not None:
             hooks.before_run(self.program, self.scope)
@@ -119,6 +127,7 @@ class Places:
         wanted = [[name for name in names if k == 0 or name in self._made[k]] for k in range(len(self))]
 
         def place(k: int) -> list[Any]:
+            self._under_way.add(threading.get_ident())
             try:
                 return self._executors[k].run(
                     self.programs[k], feeds[k], wanted[k], scope=self._scopes[k], return_numpy=False
@@ -126,6 +135,8 @@ class Places:
             except BaseException as e:
                 self._group.fail(e)
                 raise
+            finally:
+                self._under_way.discard(threading.get_ident())
 
         with self._running:
             rows = self._together(place)
@@ -180,8 +191,15 @@ def _joined(values: list[Any], name: str, return_numpy: bool) -> Any:
     """Values of all places, one after another."""
     if not all(isinstance(value, LoDTensor) for value in values):
         return values[0] if len(values) == 1 else values
-    whole = np.concatenate([np.atleast_1d(np.asarray(value)) for value in values])
-    levels = [value.lod_ for value in values]
+    arrays, levels = [np.atleast_1d(np.asarray(value)) for value in values], [value.lod_ for value in values]
+    if len({(array.shape[1:], len(lod)) for array, lod in zip(arrays, levels, strict=True)}) > 1:
+        raise OpValueError(
+            f"The values of {name} of several places do not fit behind each other.",
+            expected="rows of the same shape, with as many levels of LoD",
+            received=", ".join(f"{list(a.shape)} with {len(lod)}" for a, lod in zip(arrays, levels, strict=True)),
+            hint="feed all places sequences, or none; pad them to one length in the feeds.",
+        )  # fmt: skip
+    whole = np.concatenate(arrays)
     if not any(levels):
         return whole if return_numpy else LoDTensor(whole, (), name=name)
     if return_numpy:

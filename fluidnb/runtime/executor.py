@@ -19,7 +19,7 @@ from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
 from fluidnb.runtime.blas_threads import follow_flag
 from fluidnb.runtime.compile.layout import order_of
-from fluidnb.runtime.compile.lowering import LoweredProgram
+from fluidnb.runtime.compile.lowering import LoweredProgram, release_oldest
 from fluidnb.runtime.feed_fetch import Fed, check_feed, fed, fetch_names, operand, takes_rows
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.interpreter.failed_run import note
@@ -137,10 +137,14 @@ class Executor:
             program = default_main_program()
         elif type(program) is not Program:
             if getattr(program, "is_parallel", False) and self._on_host and not self._closed:
+                if unknown:
+                    refuse_unknown(Executor.run, self, unknown)
+                _RUN.checked((self,), {"return_numpy": return_numpy, "keep_scopes": keep_scopes})
                 return _on_places(program, scope).run(feed, fetch_list, return_numpy)  # type: ignore[no-any-return]
             program, feed = _for_one_device(program, feed)
         if scope is None:
-            scope = scopes._stack[-1]
+            mine = scopes._mine.guards
+            scope = mine[-1] if mine else scopes._stack[-1]
         hot = self._hot
         if (
             hot is not None
@@ -161,23 +165,30 @@ class Executor:
             and len(feed) == len(hot.feeds)
             and type(fetch_list) is list
             and hot.fetch_key == tuple(map(id, fetch_list))
+            and hot.lowered.lock.acquire(False)  # before feeds are copied: another thread may run with its own
         ):
-            for buffer, name, lod in hot.feeds:
-                value = feed.get(name)
-                if type(value) is not np.ndarray or lod or value.shape != buffer.shape or value.dtype != buffer.dtype:
-                    break
-                if self._on_host:
-                    buffer[...] = value  # a third of what np.copyto takes for few elements
-            else:
-                if hot.lowered.lock.acquire(False):
-                    try:
-                        rerun = self._rerun if self._on_host else self._rerun_on_device
-                        out = rerun(hot, program, return_numpy, feed)
-                    finally:
-                        hot.lowered.lock.release()
-                    if after_run:
-                        over(program, scope)
-                    return out
+            out = None
+            try:
+                for buffer, name, lod in hot.feeds:
+                    value = feed.get(name)
+                    if (
+                        type(value) is not np.ndarray
+                        or lod
+                        or value.shape != buffer.shape
+                        or value.dtype != buffer.dtype
+                    ):
+                        break
+                    if self._on_host:
+                        buffer[...] = value  # a third of what np.copyto takes for few elements
+                else:
+                    rerun = self._rerun if self._on_host else self._rerun_on_device
+                    out = rerun(hot, program, return_numpy, feed)
+            finally:
+                hot.lowered.lock.release()
+            if out is not None:
+                if after_run:
+                    over(program, scope)
+                return out
         if unknown:
             refuse_unknown(Executor.run, self, unknown)
         out = self._run(program, feed, fetch_list, scope, return_numpy, keep_scopes)
@@ -241,7 +252,7 @@ class Executor:
                 out = self._rerun(hot, program, return_numpy)
             if type(fetch_list) is list and hot.fetches is not None and not lowered.fed_rows:
                 hot.fetch_key = tuple(map(id, fetch_list))
-                lowered.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
+                hot.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
                 self._hot = hot
             remember(program, lowered)
             return out
@@ -368,6 +379,9 @@ class Executor:
             lowered = LoweredProgram(desc, feeds, fetches, self.place, seed, rows)
             refuse_dropped(desc.blocks[0], fetches, "fetched")
             lowered_programs[key] = lowered
+        if len(lowered_programs) > 1:
+            lowered_programs[key] = lowered_programs.pop(key, lowered)  # in the order of their last use
+            release_oldest(lowered_programs)
         lowered.clock.seed = seed
         return lowered
 

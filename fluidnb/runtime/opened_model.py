@@ -102,10 +102,8 @@ class OpenedModel:
             feed = {self.feeds[0].name: feed}
         if not self.unknown:  # else the executor names the operator and its line
             self._require_converted()
-        with scope_guard(self.scope):
-            wanted = fetch_list or self.fetches
-            out: list[np.ndarray] = self.executor.run(self.program, feed=dict(feed), fetch_list=wanted)
-        return out
+        wanted = fetch_list or self.fetches
+        return self.executor.run(self.program, feed=dict(feed), fetch_list=wanted, scope=self.scope)
 
     @property
     def processing(self) -> ProcessingConfig:

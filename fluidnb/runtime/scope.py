@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Never, NoReturn
@@ -165,12 +166,29 @@ def _refuse_name(name: object) -> NoReturn:
     raise OpTypeError(text, expected="str", received=shown(name))
 
 
+class _Mine(threading.local):
+    """The scopes of `scope_guard` in this thread, the innermost last; empty in the main one."""
+
+    def __init__(self) -> None:
+        self.guards: list[Scope] = []
+
+
+#: The scopes of `scope_guard` in the main thread, which all threads see that are in none of their own.
 _stack: list[Scope] = [Scope()]
+_mine = _Mine()
+
+
+def _guards() -> list[Scope]:
+    """Where this thread's innermost scope is."""
+    return _mine.guards or _stack
 
 
 def global_scope() -> Scope:
-    """The default scope of executors: the innermost of `scope_guard`, else the one created at start."""
-    return _stack[-1]
+    """The default scope of executors: the innermost of `scope_guard`, else the one created at start.
+
+    A thread that is in no `scope_guard` of its own has the main thread's.
+    """
+    return _guards()[-1]
 
 
 @checked
@@ -186,17 +204,19 @@ def scope_guard(scope: Scope) -> Iterator[None]:
     """
     if not isinstance(scope, Scope):
         raise OpTypeError(f"scope_guard takes a Scope, but {type(scope).__name__} was given.", received=repr(scope))
-    _stack.append(scope)
+    guards = _stack if threading.current_thread() is threading.main_thread() else _mine.guards
+    guards.append(scope)
     try:
         yield
     finally:
-        _stack.pop()
+        guards.pop()
 
 
 @checked
 def switch_scope(scope: Scope) -> Scope:
     """Make a scope the global one from now on (``fluid._switch_scope``), and return the former one."""
-    old, _stack[-1] = _stack[-1], scope
+    guards = _guards()
+    old, guards[-1] = guards[-1], scope
     return old
 
 

@@ -290,3 +290,40 @@ def test_dropout_differs_among_places() -> None:
     (out,) = fluid.Executor().run(program, feed={"x": np.ones((2, 100), "float32")}, fetch_list=[dropped])
     assert not np.array_equal(out[0], out[1])
     assert types(main.global_block()) == ["dropout"]
+
+
+def test_values_that_do_not_fit_behind_each_other_are_refused() -> None:
+    x = layers.data("x", [1], lod_level=1)
+    padded, _ = layers.sequence_pad(x, layers.fill_constant([1], "float32", 0.0))
+    program, exe = fluid.default_main_program(), fluid.Executor()
+    places = fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(2))
+    rows = [fluid.create_lod_tensor(np.ones((n, 1), "float32"), [[n]], fluid.CPUPlace()) for n in (2, 3)]
+    with pytest.raises(FluidError, match="do not fit behind each other"):
+        exe.run(places, feed=[{"x": row} for row in rows], fetch_list=[padded])
+    doubled = layers.scale(x, 2.0)
+    other = fluid.CompiledProgram(program.prune([doubled])).with_data_parallel(places=fluid.cpu_places(2))
+    for feeds in (rows[0], np.ones((2, 1), "float32")), (np.ones((2, 1), "float32"), rows[0]):
+        with pytest.raises(FluidError, match="with 0|with 1"):
+            exe.run(other, feed=[{"x": fed} for fed in feeds], fetch_list=[doubled], return_numpy=False)
+    with pytest.raises(FluidError, match="unexpected keyword argument 'fetchlist'"):
+        exe.run(other, feed=[{"x": row} for row in rows], fetchlist=[doubled])
+    with pytest.raises(FluidError, match="return_numpy of Executor.run must be True or False"):
+        exe.run(other, feed=[{"x": row} for row in rows], fetch_list=[doubled], return_numpy="no")
+
+
+def test_a_run_inside_itself_is_refused() -> None:
+    x, exe, tried = layers.data("x", [2]), fluid.Executor(), []
+    out = fluid.default_main_program().current_block().create_var(name="out", dtype="float32", shape=[-1, 2])
+
+    def again(value: Any) -> Any:
+        if not tried:
+            tried.append(1)
+            exe.run(places, feed=feed, fetch_list=[out])
+        return np.array(value)
+
+    layers.py_func(again, x, out)
+    places = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=fluid.cpu_places(2))
+    feed = {"x": np.ones((2, 2), "float32")}
+    with pytest.raises(FluidError, match="cannot run inside its own run"):
+        exe.run(places, feed=feed, fetch_list=[out])
+    assert exe.run(places, feed=feed, fetch_list=[out])[0].tolist() == [[1, 1], [1, 1]]

@@ -6,9 +6,12 @@ import gc
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fluidnb as fluid
 from fluidnb import memory
+from fluidnb.runtime.compile import lowering
+from fluidnb.runtime.program_state import program_state
 
 L = fluid.layers
 CPU = fluid.CPUPlace()
@@ -102,3 +105,38 @@ def test_taking_turns_does_not_pile_up_memory() -> None:
             exe.run(program, feed={"x": x}, fetch_list=[loss])
         used.append(memory.used(CPU))
     assert used[-1] == used[0]
+
+
+def test_a_fetch_is_that_variable_whatever_ran_between() -> None:
+    """What is bound is found by the identity of fetched names, which another executor's run must not free."""
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.layers.data("x", [2])
+        doubled, tripled = fluid.layers.scale(x, 2.0).name, fluid.layers.scale(x, 3.0).name
+    one, other = fluid.Executor(), fluid.Executor()
+    feeds = [{"x": np.ones((n, 2), "float32")} for n in (1, 2)]
+
+    def name(text: str) -> str:
+        return "".join(list(text))  # a new object
+
+    for _ in range(10):
+        one.run(main, feed=feeds[0], fetch_list=[name(doubled)])
+        other.run(main, feed=feeds[1], fetch_list=[name(doubled)])
+        for fetched in [name(tripled) for _ in range(300)]:
+            assert one.run(main, feed=feeds[0], fetch_list=[fetched])[0][0, 0] == 3
+
+
+def test_buffers_of_fetches_asked_for_long_ago_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowering, "_MOST_IN_ALL", 1 << 20)
+    main, made = fluid.Program(), []
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.layers.data("x", [1000])
+        for _ in range(200):
+            x = fluid.layers.relu(x)
+            made.append(x)
+    exe, feed = fluid.Executor(), {"x": np.ones((30, 1000), "float32")}
+    for x in made:
+        assert exe.run(main, feed=feed, fetch_list=[x])[0].sum() == 30_000
+    forms = program_state(main.desc).lowered_programs
+    assert len(forms) == lowering._MOST_FORMS and sum(form.nbytes for form in forms.values()) < 3 << 20
+    assert exe.run(main, feed=feed, fetch_list=[made[0]])[0].sum() == 30_000

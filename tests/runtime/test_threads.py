@@ -6,14 +6,16 @@ import multiprocessing
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb import layers
+from fluidnb import layers, op
 from fluidnb.errors import FluidError
+from fluidnb.op import same
 
 THREADS = 8
 Training = tuple[fluid.Program, fluid.Program, Any]
@@ -160,3 +162,77 @@ def test_a_spawned_process_gives_the_same_numbers() -> None:
     expected = losses(fluid.Executor(), training(), fluid.Scope())
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(spawned, (feeds()[0],)) == expected
+
+
+def test_a_run_keeps_its_feeds_while_another_thread_feeds_the_same_executor() -> None:
+    begun, fed = threading.Event(), threading.Event()
+
+    def wait(x: np.ndarray[Any, Any], out: np.ndarray[Any, Any]) -> None:
+        if x[0] == 1:
+            begun.set()
+            fed.wait(60)
+        np.copyto(out, x)
+
+    def kernel(b: op.Binder) -> None:
+        b(wait, b["X"], b["Out"])
+
+    op.op("waits", inputs={"X": "any"}, outputs={"Out": "same"}, infer=same())(kernel)
+    try:
+        main = fluid.Program()
+        with fluid.program_guard(main, fluid.Program()):
+            x = layers.data("x", [2], append_batch_size=False)
+            after = main.global_block().create_var(name="after", shape=[2], dtype="float32")
+            main.global_block().append_op("waits", {"X": x}, {"Out": after})
+            fetches, exe = [layers.scale(x, 10.0)], fluid.Executor()
+            fetches.append(after)
+
+        def run(value: float) -> Any:
+            return exe.run(main, feed={"x": np.full(2, value, "float32")}, fetch_list=fetches)[0].tolist()
+
+        assert run(0) == [0, 0]
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(run(1)))
+        thread.start()
+        assert begun.wait(60) and run(2) == [20, 20]
+        fed.set()
+        thread.join()
+        assert found == [[10, 10]]
+    finally:
+        fed.set()
+        op.remove_op("waits")
+
+
+def test_a_scope_guard_is_the_threads_own() -> None:
+    main, seen = fluid.Scope(), []
+    inside, left = threading.Event(), threading.Event()
+
+    def other() -> None:
+        seen.append(fluid.global_scope())
+        mine = fluid.Scope()
+        with fluid.scope_guard(mine):
+            inside.set()
+            left.wait(60)
+            seen.append(fluid.global_scope() is mine)
+
+    with fluid.scope_guard(main):
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert inside.wait(60) and fluid.global_scope() is main
+    left.set()
+    thread.join()
+    assert seen == [main, True]
+
+
+def test_models_in_threads_have_their_own_parameters(tmp_path: Path) -> None:
+    opened = []
+    for value in (1.0, 2.0):
+        main, startup, exe = fluid.Program(), fluid.Program(), fluid.Executor()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+            weight = fluid.ParamAttr(initializer=fluid.initializer.Constant(value))
+            y = layers.fc(layers.data("x", [1]), 1, bias_attr=False, param_attr=weight)
+            exe.run(startup)
+            fluid.io.save_inference_model(str(tmp_path / str(value)), ["x"], [y], exe, main)
+        opened.append(fluid.open(str(tmp_path / str(value))))
+    one = np.ones((1, 1), "float32")
+    given = together(lambda i: {opened[i % 2].run(one)[0].item() for _ in range(300)} if i < 2 else None)
+    assert given[:2] == [{1.0}, {2.0}]

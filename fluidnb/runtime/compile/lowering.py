@@ -28,6 +28,8 @@ _MOST_SPECIALIZATIONS, _MOST_KEPT_ALIVE, _MOST_SEGMENTS = 32, 4096, 4096
 _MOST_BYTES, _MOST_EVICTED = 1 << 27, 1024
 #: Bytes of all buffers before the oldest specializations go, and those that stay whatever they take.
 _MOST_IN_ALL, _FEW_SPECIALIZATIONS = 1 << 30, 2
+#: Lowered forms of a program, one for each set of feeds and fetches, that are kept.
+_MOST_FORMS = 128
 
 
 class LoweredOp:
@@ -143,6 +145,25 @@ def _check_ends(runs: Sequence[Sequence[tuple[int, str]]]) -> None:
         block = inner
 
 
+def release_oldest(forms: dict[Any, LoweredProgram]) -> None:
+    """Release the buffers of a program's forms that ran longest ago, while all forms take much memory or are many.
+
+    Args:
+        forms: the lowered forms of one program, the one that ran last at the end.
+    """
+    total = sum(form.nbytes for form in list(forms.values()))
+    for key, form in list(forms.items())[:-_FEW_SPECIALIZATIONS]:
+        many = len(forms) > _MOST_FORMS
+        if not many and total <= _MOST_IN_ALL:
+            return
+        if form.specializations and form.lock.acquire(False):  # else it is running in another thread
+            total -= form.nbytes
+            form.forget()
+            form.lock.release()
+        if many:
+            forms.pop(key, None)
+
+
 class LoweredProgram:
     """A program prepared for one set of feeds and fetches on one place.
 
@@ -187,7 +208,6 @@ class LoweredProgram:
         self.clock = Clock(seed)
         self.specializations: dict[tuple[Any, ...], Any] = {}
         self.latest: list[Any] | None = None
-        self.fetch_list: list[Any] = []
         self.forget()
 
     def again(self, seed: int, changed: Mapping[tuple[int, int], OpDesc] | None = None) -> LoweredProgram:
@@ -203,14 +223,19 @@ class LoweredProgram:
                     op.number = counts[op.definition.type]
                     counts[op.definition.type] += 1
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the buffers of all specializations."""
+        arenas: int = sum(one.arena_bytes for one in list(self.specializations.values()))
+        return self.bytes + arenas
+
     def evict(self) -> None:
         """Drop the least recently used specializations when they are many or large, or everything.
 
         Bodies of loops stay bound: every batch of texts has a different LoD, but its loops meet numbers of rows that
         were there before.
         """
-        kept = self.specializations
-        total = self.bytes + sum(one.arena_bytes for one in kept.values())
+        kept, total = self.specializations, self.nbytes
         while len(kept) > _MOST_SPECIALIZATIONS or (total > _MOST_IN_ALL and len(kept) > _FEW_SPECIALIZATIONS):
             total -= kept.pop(next(iter(kept))).arena_bytes
             self.evicted += 1

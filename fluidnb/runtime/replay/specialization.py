@@ -34,8 +34,8 @@ class Specialization:
     """
 
     __slots__ = (
-        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetches", "local", "lowered", "outside",
-        "registry_version", "root", "rows", "scope", "stale", "version",
+        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetch_list", "fetches", "local", "lowered",
+        "outside", "registry_version", "root", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
     def __init__(self, lowered: LoweredProgram, scope: Scope, values: Mapping[str, Fed]) -> None:
@@ -58,7 +58,8 @@ class Specialization:
             self.feeds.append((buffer, name, lod))
         self.root: Segment = root_segment(self.bound, lowered.blocks[0], self.local)
         self.fetches: list[tuple[Any, Any]] | None = None
-        self.fetch_key: tuple[int, ...] = ()
+        self.fetch_list: list[Any] = []
+        self.fetch_key: tuple[int, ...] = ()  # identities of what is in fetch_list
         self.epoch = -1
         self.outside: list[tuple[Any, LoDTensor, Any, Any]] = []
         self.rows: list[Any] = []
