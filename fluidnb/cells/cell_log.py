@@ -204,7 +204,7 @@ class CellLog:
         try:
             yield report
         except BaseException:
-            self._go_back(moment)
+            self._go_back(moment, failed=True)
             raise
         self._last = self._state()
         if remember and not self._nested:
@@ -226,9 +226,12 @@ class CellLog:
         self._history.append(moment)
         del self._history[: -self._depth]
 
-    def _go_back(self, moment: Moment) -> None:
+    def _go_back(self, moment: Moment, failed: bool = False) -> None:
+        """Make everything what it was; names bound since to other values stay, unless a cell that ``failed`` did it."""
         runs = (*moment.runs, *self._runs)
         touched = {name for f in runs for name in f.bound}
+        if failed:  # else the corrected cell would compute with what it has changed itself
+            touched |= {name for name in moment.names if not name.startswith("_")}
         data = self._data(runs, moment.build_state)
         build_state.restore(moment.build_state)
         for container in data:
@@ -290,7 +293,7 @@ class CellLog:
                 moved = _with_need(wanted, task, error.name) if free and error.name else None
                 if moved is None:
                     raise
-                self._go_back(moment)
+                self._go_back(moment, failed=True)
                 wanted = moved
                 report.become(empty)
         stale = self._lacking(task.key)

@@ -432,3 +432,21 @@ def test_generators_of_names_that_a_cell_used_are_freed(log: CellLog, ns: dict[s
     for _ in range(60):
         log.run("a", guarded)
     assert alive() <= before
+
+
+def test_a_failing_cell_leaves_names_that_it_had_bound_to_other_values(log: CellLog, ns: dict[str, Any]) -> None:
+    """Corrected, it would otherwise compute with what it had changed itself; new names are data that may stay."""
+    ns["n"], ns["gone"] = 2, 1
+
+    def source(ns: dict[str, Any], mistake: bool = True) -> None:
+        ns["n"] *= 2
+        ns["loaded"] = 5
+        del ns["gone"]
+        if mistake:
+            raise RuntimeError("a mistake")
+
+    with pytest.raises(RuntimeError):
+        log.run("a", source)
+    assert (ns["n"], ns["gone"], ns["loaded"]) == (2, 1, 5)
+    log.run("a", lambda ns: source(ns, mistake=False))
+    assert ns["n"] == 4 and "gone" not in ns
