@@ -99,3 +99,24 @@ def test_names_read_and_bound() -> None:
     )
     assert {"net", "size", "deep", "far", "near"} <= names_read(code, names)
     assert names_bound(code) == {"system", "i", "h", "f", "g"}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "class Net:\n    def build(self, x): return layers.fc(x, size)\nnet = Net().build",
+        "import functools\ndef build(x, a): return layers.fc(x, size)\nnet = functools.partial(build, a=1)",
+        "def twice(f):\n    def inner(x): return f(x)\n    return inner\n@twice\ndef net(x): return layers.fc(x, size)",
+        "class Net:\n    def __call__(self, x): return layers.fc(x, size)\nnet = Net()",
+        "parts = {'fc': [lambda x: layers.fc(x, size)]}\ndef net(x): return parts['fc'][0](x)",
+        "class Net:\n    @staticmethod\n    def build(x): return layers.fc(x, size)\ndef net(x): return Net.build(x)",
+    ],
+    ids=["method", "partial", "decorator", "object", "containers", "static method"],
+)
+def test_a_name_that_is_read_through_other_objects_rebuilds(session: Session, made: str) -> None:
+    session.run(f"size = 5\n{made}")
+    session.run("%%fluid data\nx = layers.data('x', [4])")
+    session.run("%%fluid net\nh = net(x)")
+    session.run("size = 7")
+    session.run("%%fluid data\nx = layers.data('x', [4])")
+    assert fluid.default_main_program().all_parameters()[0].shape == (4, 7)
