@@ -514,7 +514,12 @@ def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
 
 
 def _numbers(array: Any, name: str) -> Array:
-    source = np.asarray(on_host(array) if is_on_device(array) else array)
+    try:
+        source = np.asarray(on_host(array) if is_on_device(array) else array)
+    except ValueError as e:  # unequal lengths; numpy's words for it are about itself
+        if isinstance(e, FluidError) or not isinstance(array, list | tuple):
+            raise
+        source = np.empty(0, object)
     if source.dtype == np.uint16:
         return source.view(np.float16)
     try:
