@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Annotated, Any, Never, NoReturn, SupportsIndex
+from typing import Annotated, Any, Never, NoReturn, Self, SupportsIndex
 
 import numpy as np
 
@@ -423,10 +423,36 @@ class LoDTensorArray(list[LoDTensor]):
 
     def insert(self, index: SupportsIndex, tensor: Any) -> None:
         """Adds a LoDTensor, or a copy of an array, before an index."""
-        super().insert(index, _tensor(tensor))
+        taken = _tensor(tensor)
+        try:
+            super().insert(index, taken)
+        except (TypeError, OverflowError) as e:
+            self._refuse_index(index, e)
+
+    def copy(self) -> LoDTensorArray:
+        """Another array with the same tensors."""
+        return LoDTensorArray(self)
+
+    def __add__(self, tensors: Any) -> LoDTensorArray:  # type: ignore[override]  # a list gives a list
+        return LoDTensorArray([*self, *LoDTensorArray(tensors)])
+
+    def __iadd__(self, tensors: Any) -> Self:  # type: ignore[misc]  # arrays become tensors
+        self.extend(tensors)
+        return self
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, _tensor(value) if isinstance(index, int) else map(_tensor, value))
+        taken: Any = LoDTensorArray(value) if isinstance(index, slice) else _tensor(value)
+        try:
+            super().__setitem__(index, taken)
+        except (IndexError, TypeError, ValueError) as e:
+            self._refuse_index(index, e)
+
+    def _refuse_index(self, index: Any, error: Exception) -> NoReturn:
+        kind = OpTypeError if isinstance(error, TypeError) else OpIndexError
+        raise kind(
+            f"Cannot index a LoDTensorArray of size {len(self)} with {shown(index)}.",
+            expected="an index of a tensor, or a slice", received=str(error), hint="append(tensor) adds one at the end.",
+        ) from None  # fmt: skip
 
     def write(self, i: Count, tensor: Any) -> None:
         """Puts a LoDTensor, or a copy of an array, at an index; the list grows with empty tensors."""
