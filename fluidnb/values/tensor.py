@@ -81,7 +81,7 @@ class LoDTensor:
             array, lod_ = None, convert(array)
             if lod_ and are_lengths(lod_):
                 lod_ = from_lengths(lod_)
-            _check_form(lod_, None, name)
+            check_form(lod_, None, name)
         elif not isinstance(lod_, tuple) or (lod_ and not isinstance(lod_[0], tuple)):
             lod_ = convert(lod_)
         if not isinstance(place, Place):
@@ -298,7 +298,7 @@ class LoDTensor:
             offsets = ()
         if absolute:
             offsets = from_absolute(offsets)
-        _check_form(offsets, self._height(), self.name)
+        check_form(offsets, self._height(), self.name)
         self._take_offsets(offsets)
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
@@ -534,7 +534,7 @@ def _tensor(value: Any) -> LoDTensor:
     return tensor
 
 
-def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
+def check_form(offsets: Offsets, height: int | None, name: str) -> None:
     """Refuses offsets that are not a LoD; without strict feeds the row count is not checked."""
     check(offsets, height if declared.binding or problem(offsets) else None, name)
 
