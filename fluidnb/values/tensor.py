@@ -539,6 +539,21 @@ def check_form(offsets: Offsets, height: int | None, name: str) -> None:
     check(offsets, height if declared.binding or problem(offsets) else None, name)
 
 
+def integers(values: Any) -> Array | None:
+    """Values as an array of int64; None where they are no integers, or lists of unequal lengths."""
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        return None
+    if given.dtype == np.int64:
+        return given
+    if given.size and given.dtype.kind not in "biuf":
+        return None
+    with np.errstate(invalid="ignore"):  # infinite, or too large
+        taken = given.astype(np.int64)
+    return taken if np.array_equal(taken, given) else None
+
+
 def _numbers(array: Any, name: str) -> Array:
     try:
         source = np.asarray(on_host(array) if is_on_device(array) else array)
