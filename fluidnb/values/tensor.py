@@ -142,19 +142,23 @@ class LoDTensor:
         """A part of the value, sharing its memory where numpy does; without LoD."""
         try:
             part = part_of(self.array, index) if is_on_device(self.array) else np.asarray(self)[index]
-        except IndexError as e:
-            raise OpIndexError(
-                f"Cannot index {self._who()} with {index!r}.", expected=f"within shape {self.shape()}", received=str(e)
+        except (IndexError, TypeError, ValueError) as e:
+            if isinstance(e, FluidError):
+                raise
+            raise (OpTypeError if isinstance(e, TypeError) else OpIndexError)(
+                f"Cannot index {self._who()} with {shown(index)}.", expected=f"within shape {self.shape()}", received=str(e)
             ) from None
         return LoDTensor(np.asarray(part), (), _CPU, self.name)
 
     def __iter__(self) -> Iterator[LoDTensor]:
-        return (self[i] for i in range(len(self._held())))
+        self._held()
+        return (self[i] for i in range(len(self)))
 
     @checked
     def _slice(self, begin: int, end: int) -> LoDTensor:
         """Rows `begin` to `end` (not included), sharing memory."""
-        rows = len(self._held())
+        self._held()
+        rows = len(self)
         if not 0 <= begin <= rows or not 0 <= end <= rows:
             raise OpValueError(f"Cannot slice {self._who()}.", expected=f"rows 0..{rows}", received=f"{begin}:{end}")
         if begin >= end:
@@ -199,6 +203,10 @@ class LoDTensor:
         if len(dims) > AXES:
             raise OpValueError(
                 "A tensor cannot have so many axes.", expected=f"at most {AXES}", received=f"{len(dims)} sizes"
+            )
+        if prod(n or 1 for n in dims) >= 2**60:  # zeros too: numpy refuses an empty array of such sizes
+            raise OpValueError(
+                "A tensor cannot have so many elements.", expected="less than 2**60", received=f"sizes {list(dims)}"
             )
         self._dims = tuple(int(n) for n in dims)
         if self.array is not None:
@@ -377,7 +385,13 @@ class LoDTensor:
         return text[0].upper() + text[1:] if capital else text
 
     def __len__(self) -> int:
-        return self.shape()[0]
+        try:
+            return self.shape()[0]
+        except IndexError:
+            raise OpTypeError(
+                f"{self._who(capital=True)} is a single value, which has no rows.", expected="1 axis or more",
+                received="no axes", hint="np.asarray(tensor).item() is the value.",
+            ) from None  # fmt: skip
 
     def __repr__(self) -> str:
         if self.array is None:

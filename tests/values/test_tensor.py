@@ -341,3 +341,22 @@ def test_an_array_refuses_other_indices(change: object, message: str) -> None:
 def test_lists_of_unequal_lengths() -> None:
     with pytest.raises(OpTypeError, match="not an array of numbers"):
         LoDTensor().set([[1, 2], [3]])
+
+
+@pytest.mark.parametrize("call", [len, bool, list, lambda t: t._slice(0, 1)])
+def test_a_single_value_has_no_rows(call: object) -> None:
+    t = LoDTensor()
+    t.set(3.0)
+    with pytest.raises(OpTypeError, match="a single value, which has no rows"):
+        call(t)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("index", [[[1], [2, 3]], slice(None, "a"), slice(0, 1, 0)])
+def test_other_indices_of_a_tensor(index: object) -> None:
+    with pytest.raises(FluidError, match="Cannot index the tensor"):
+        filled(3, 2)[index]
+
+
+def test_sizes_whose_product_is_too_large() -> None:
+    with pytest.raises(OpValueError, match="cannot have so many elements"):
+        LoDTensor().set_dims([0, 2**62])
