@@ -48,6 +48,8 @@ def chosen(
 
 def path_of(dirname: str, name: str) -> str:
     """The file of a variable; a name may contain folders, and never leaves the folder."""
+    if "\0" in dirname + name:
+        raise OpValueError("No file has a null byte in its path.", received=repr(os.path.join(dirname, name)))
     inside = os.path.normpath(os.path.join(dirname or ".", name))
     if os.path.isabs(name) or os.path.relpath(inside, dirname or ".").split(os.sep)[0] == os.pardir:
         raise OpValueError(

@@ -146,8 +146,9 @@ class LoDTensor:
             if isinstance(e, FluidError):
                 raise
             raise (OpTypeError if isinstance(e, TypeError) else OpIndexError)(
-                f"Cannot index {self._who()} with {shown(index)}.", expected=f"within shape {self.shape()}", received=str(e)
-            ) from None
+                f"Cannot index {self._who()} with {shown(index)}.", expected=f"within shape {self.shape()}",
+                received=str(e),
+            ) from None  # fmt: skip
         return LoDTensor(np.asarray(part), (), _CPU, self.name)
 
     def __iter__(self) -> Iterator[LoDTensor]:
@@ -465,7 +466,8 @@ class LoDTensorArray(list[LoDTensor]):
         kind = OpTypeError if isinstance(error, TypeError) else OpIndexError
         raise kind(
             f"Cannot index a LoDTensorArray of size {len(self)} with {shown(index)}.",
-            expected="an index of a tensor, or a slice", received=str(error), hint="append(tensor) adds one at the end.",
+            expected="an index of a tensor, or a slice", received=str(error),
+            hint="append(tensor) adds one at the end.",
         ) from None  # fmt: skip
 
     def write(self, i: Count, tensor: Any) -> None:

@@ -136,8 +136,9 @@ def _tensor_header(file: IO[bytes], path: str) -> tuple[str, tuple[int, ...]]:
     _, size = struct.unpack("<Ii", _take(file, 8, path))
     number, shape = _parse(_take(file, size, path), path)
     name = dtypes.dtype_name(number)
-    # zeros too: numpy refuses an empty array whose other sizes are too many bytes
-    if len(shape) > AXES or math.prod(n or 1 for n in shape) * dtypes.np_dtype(name).itemsize >= 2**63:
+    # numpy refuses an empty array whose other sizes are too many bytes; the file is too short for others
+    too_large = 0 in shape and math.prod(n or 1 for n in shape) * dtypes.np_dtype(name).itemsize >= 2**63
+    if len(shape) > AXES or too_large:
         raise _no_header(path, f"at most {AXES} sizes, of less than 2**63 bytes", f"sizes {list(shape)}"[:200])
     return name, shape
 

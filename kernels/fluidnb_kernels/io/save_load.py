@@ -53,7 +53,8 @@ def _save_emit(b: Binder) -> None:
     options = b.attr("file_path"), b.attr("overwrite"), b.attr("save_as_fp16")
     b.require(
         len(b.inputs["X"]) == 1 or not options[0].endswith(NUMPY), f"{options[0]} cannot hold several tensors.",
-        expected="one tensor", received=f"{len(b.inputs['X'])}", hint="another ending than .npy writes Paddle's format.",
+        expected="one tensor", received=f"{len(b.inputs['X'])}",
+        hint="another ending than .npy writes Paddle's format.",
     )  # fmt: skip
     b(save_file, *options, tuple(b.lods("X")), *b.all("X"))
 
