@@ -65,10 +65,10 @@ class WeightedAverage:
         return self.numerator / self.denominator
 
 
-def refuse_sum(total: object, value: object, error: Exception) -> NoReturn:
+def refuse_sum(total: Any, value: object, error: Exception) -> NoReturn:
     """Refuse a value that cannot be added: an array of another shape, a number that no float can have."""
     raise OpValueError(
-        "The 'value' cannot be added to those before.", expected=f"a number, or shape {list(np.shape(total))}",  # type: ignore[arg-type]
+        "The 'value' cannot be added to those before.", expected=f"a number, or shape {list(np.shape(total))}",
         received=shown(value), hint=str(error),
     ) from None  # fmt: skip
 

@@ -451,7 +451,7 @@ class LoDTensorArray(list[LoDTensor]):
     def __add__(self, tensors: Any) -> LoDTensorArray:  # type: ignore[override]  # a list gives a list
         return LoDTensorArray([*self, *LoDTensorArray(tensors)])
 
-    def __iadd__(self, tensors: Any) -> Self:  # type: ignore[misc]  # arrays become tensors
+    def __iadd__(self, tensors: Any) -> Self:  # type: ignore[override]  # arrays become tensors
         self.extend(tensors)
         return self
 

@@ -128,7 +128,7 @@ def test_environment_variables_that_are_no_numbers(
         places()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "bool"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16"])
 def test_the_area_of_whole_predictions(dtype: str) -> None:
     metric = fluid.metrics.Auc()
     metric.update(np.array([1, 0], dtype), np.array([[1], [0]]))
