@@ -1,10 +1,10 @@
 """WeightedAverage: a mean over batches of different sizes, kept on the Python side."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from fluidnb.arguments import checked
+from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpValueError, typed
 from fluidnb.utils.representations import repr_html
 
@@ -46,7 +46,10 @@ class WeightedAverage:
         """
         check_number(value, "value", array=True)
         check_number(weight, "weight")
-        self.numerator = self.numerator + value * weight
+        try:
+            self.numerator = self.numerator + value * weight
+        except (OverflowError, ValueError) as e:
+            refuse_sum(self.numerator, value, e)
         self.denominator += weight
 
     def eval(self) -> Any:
@@ -60,6 +63,14 @@ class WeightedAverage:
                 "There is no data to be averaged in WeightedAverage.", hint="add(value, weight) takes a number in."
             )
         return self.numerator / self.denominator
+
+
+def refuse_sum(total: Any, value: object, error: Exception) -> NoReturn:
+    """Refuse a value that cannot be added: an array of another shape, a number that no float can have."""
+    raise OpValueError(
+        "The 'value' cannot be added to those before.", expected=f"a number, or shape {list(np.shape(total))}",
+        received=shown(value), hint=str(error),
+    ) from None  # fmt: skip
 
 
 def check_number(value: object, argument: str, array: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.arguments import checked
 from fluidnb.distributed.places import Places
-from fluidnb.errors import NotBuiltYet, OpValueError, near
+from fluidnb.errors import NotBuiltYet, OpValueError, near, typed
 from fluidnb.program import Program
 from fluidnb.runtime import Scope, global_scope
 from fluidnb.values import Place
@@ -166,7 +166,13 @@ class CompiledProgram:
 def scale_of(strategy: BuildStrategy | None) -> str:
     """By what the loss's gradient is divided, as `Places` takes it."""
     kinds = BuildStrategy.GradientScaleStrategy
-    kind = kinds.CoeffNumDevice if strategy is None else kinds(strategy.gradient_scale_strategy)
+    kind = kinds.CoeffNumDevice if strategy is None else strategy.gradient_scale_strategy
+    if kind not in list(kinds):
+        raise OpValueError(
+            "BuildStrategy has no such gradient_scale_strategy.",
+            expected=", ".join(f"{k.name} ({k.value})" for k in kinds), received=typed(kind),
+            hint="left out, the gradients of the places are averaged.",
+        )  # fmt: skip
     return {kinds.CoeffNumDevice: "mean", kinds.One: "one", kinds.Customized: "fed"}[kind]
 
 

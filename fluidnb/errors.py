@@ -187,7 +187,10 @@ def _one_line(value: object) -> object:
 
 def typed(value: object) -> str:
     """A value and the name of its type, for ``received``."""
-    return f"{value!r} ({type(value).__name__})"[:200]
+    try:
+        return f"{value!r} ({type(value).__name__})"[:200]
+    except RecursionError:  # lists in lists, a thousand deep
+        return f"a deep {type(value).__name__}"
 
 
 def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:

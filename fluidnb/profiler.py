@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from fluidnb.debug.profile import Profile, check_key
-from fluidnb.errors import NotBuiltYet, OpValueError
+from fluidnb.errors import EnforceNotMet, NotBuiltYet, OpValueError
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.runtime.observers import observers
 
@@ -66,6 +66,11 @@ def profiler(state: str, sorted_key: str | None = None, profile_path: str | None
         The profile, which fills up while programs run.
     """
     check_key(sorted_key)
+    if is_running():  # both would write into one profile
+        raise EnforceNotMet(
+            "Operators are timed already.", expected="one profiler at a time", received="a second one",
+            hint="end the first one; fluid.profiler.stop_profiler() ends that of start_profiler.",
+        )  # fmt: skip
     start_profiler(state)
     reset_profiler()
     try:

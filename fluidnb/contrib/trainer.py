@@ -1,5 +1,6 @@
 """Fluid's ``trainer`` module: a training loop with events, checkpoints and tests, of versions 0.13 to 1.3."""
 
+import itertools
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb import core, io
-from fluidnb.arguments import checked
+from fluidnb.arguments import checked, shown
 from fluidnb.data import DataFeeder
 from fluidnb.data.reader.decorators import Reader, samples_of
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near, typed
@@ -151,6 +152,11 @@ class Trainer:
         with program_guard(self.train_program, self.startup_program), unique_name.guard():
             outputs = train_func()
             self.train_func_outputs: list[Variable] = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+            if not self.train_func_outputs:
+                raise OpValueError(
+                    "train_func of Trainer returns the loss, or a list of variables that begins with it.",
+                    expected="a Variable", received="an empty list",
+                )  # fmt: skip
             for i, variable in enumerate(self.train_func_outputs):
                 if not isinstance(variable, Variable):
                     raise OpTypeError(
@@ -265,7 +271,13 @@ class Trainer:
             target_var_indexes: which outputs of ``train_func``.
         """
         with self._guards():
-            targets = [self.train_func_outputs[index] for index in target_var_indexes]
+            try:
+                targets = [self.train_func_outputs[index] for index in target_var_indexes]
+            except IndexError:
+                raise OpValueError(
+                    "train_func has no such output.", expected=f"indices from 0 to {len(self.train_func_outputs) - 1}",
+                    received=shown(target_var_indexes),
+                ) from None  # fmt: skip
             io.save_inference_model(os.fspath(param_path), list(feeded_var_names), targets, self._executor)
 
     # ---- checkpoints
@@ -273,8 +285,9 @@ class Trainer:
     def _save_checkpoint(self, config: CheckpointConfig, epoch: int, step: int) -> None:
         """Write a checkpoint; the mark that it is whole comes last."""
         folder = Path(config.checkpoint_dir)
-        serial = max(_serials(folder), default=-1) + 1
-        checkpoint = folder / _FOLDER.format(serial)
+        serials = itertools.count(max(_serials(folder), default=-1) + 1)
+        # a file of that name is not this program's
+        checkpoint = next(p for n in serials if not (p := folder / _FOLDER.format(n)).is_file())
         if checkpoint.exists():  # left over by a process that ended in the middle
             shutil.rmtree(checkpoint)
         io.save_persistables(self._executor, str(checkpoint / _MODEL), self.train_program)
@@ -313,7 +326,7 @@ class Trainer:
 
 def _serials(folder: Path) -> list[int]:
     """The numbers of the checkpoints of a folder that are whole."""
-    pattern = re.compile(_FOLDER.format(r"(\d+)"))
+    pattern = re.compile(_FOLDER.format("(0|[1-9][0-9]*)"))
     matches = [pattern.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
     return [int(m[1]) for m in matches if m is not None and (folder / m[0] / _WHOLE).exists()]
 

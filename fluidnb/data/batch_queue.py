@@ -15,6 +15,7 @@ from fluidnb.runtime.feed_fetch import as_fed
 from fluidnb.runtime.scope import global_scope
 from fluidnb.utils.source_location import SourceLocation
 from fluidnb.values.reader import Batch, Check
+from fluidnb.values.tensor import LoDTensor
 
 _INTERNAL = ("fluidnb.", "fluidnb_kernels.")
 
@@ -69,8 +70,7 @@ class BatchQueue:
                 f"{self.name} takes a list with an array for each tensor.", expected=f"{len(self._feeds)} arrays",
                 received=f"{len(fields)}", hint="yield [image, label], or decorate_paddle_reader for lists of samples.",
             )  # fmt: skip
-        # a copy: generators like to fill one array again and again
-        own = [np.array(value) if isinstance(value, np.ndarray) else value for value in fields]
+        own = map(own_copy, fields)
         return tuple(as_fed(value, variable.desc) for value, variable in zip(own, self._feeds, strict=True))
 
     def start(self) -> None:
@@ -136,6 +136,15 @@ class BatchQueue:
     def __repr__(self) -> str:
         state = "not started" if self._pass is None else f"{self.size()} of {self._capacity} batches ready"
         return f"BatchQueue({self.name}: {state})"
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of an array or LoDTensor, also in a tuple with lengths: generators fill one again and again."""
+    if isinstance(value, LoDTensor) and value.array is not None:
+        return LoDTensor(value.array.copy(), value.lod_, value.place, value.name)
+    if isinstance(value, tuple):
+        return tuple(map(own_copy, value))
+    return np.array(value) if isinstance(value, np.ndarray) else value
 
 
 def publish(name: str, queue: BatchQueue) -> None:

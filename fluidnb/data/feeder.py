@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.arguments import checked
 from fluidnb.data.reader.decorators import Reader, samples_of
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.memory import flags
 from fluidnb.values import CPUPlace, LoDTensor, Place, np_dtype
 from fluidnb.values.place_lists import cpu_places
@@ -183,6 +183,8 @@ class _Column:
             array = np.empty(0, object)
         if array.dtype != object:
             return self._cast(array)
+        if any(isinstance(step, LoDTensor) for step in steps):  # numpy takes one without axes for an object
+            return self._array([np.asarray(step) if isinstance(step, LoDTensor) else step for step in steps])
         shapes = sorted({np.shape(step) for step in steps}) if all(map(_is_even, steps)) else ["uneven lists"]
         raise OpValueError(
             f'The fields of variable "{self.name}" do not make one array.',
@@ -283,4 +285,8 @@ def _find(name: str, program: Any) -> Any:
         from fluidnb.program.defaults import default_main_program
 
         program = default_main_program()
+    if not hasattr(program, "global_block"):
+        raise OpTypeError(
+            "program of DataFeeder must be a Program.", expected="where names are looked up", received=typed(program)
+        )
     return program.global_block().var(name)

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from fluidnb.arguments import checked
-from fluidnb.data.batch_queue import BatchQueue
+from fluidnb.arguments import checked, shown
+from fluidnb.data.batch_queue import BatchQueue, own_copy
 from fluidnb.data.feeder import DataFeeder
 from fluidnb.data.reader import batch, buffered
+from fluidnb.data.reader.decorators import samples_of
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.readers import reader_of
 from fluidnb.program import default_main_program
@@ -46,6 +45,12 @@ class PyReader:
             raise OpValueError("PyReader needs the variables that it feeds.", expected="feed_list=[x]", received="none")
         if capacity is None or capacity < 1:
             raise OpValueError("PyReader has no capacity.", expected="capacity of 1 or more", received=capacity)
+        wrong = [v for v in feed_list if not hasattr(v, "lod_level") and not (iterable and isinstance(v, str))]
+        if wrong:
+            raise OpTypeError(
+                "feed_list of PyReader is a list of variables.", expected="for example feed_list=[x]",
+                received=shown(wrong[0]), hint="fluid.layers.data(...) makes such a variable.",
+            )  # fmt: skip
         self._variables, self._capacity, self._as_list = list(feed_list), int(capacity), return_list
         self._batches: Callable[[], Iterable[Any]] | None = None
         self._feeder: DataFeeder | None = None
@@ -131,7 +136,7 @@ class PyReader:
         if self._batches is None:
             raise OpValueError("This PyReader has nothing to read yet.", hint="call a decorate_ method first.")
         batches = self._batches
-        return iter(buffered(lambda: map(self._feed, batches()), self._capacity)())
+        return iter(buffered(lambda: map(self._feed, samples_of(batches)), self._capacity)())
 
     __iter__ = __call__
 
@@ -141,18 +146,19 @@ class PyReader:
 
     def _whole(self, values: Any) -> Feed:
         arrays = list(values) if isinstance(values, tuple | list) else [values]
-        if len(arrays) != len(self._variables):
+        names = [v if isinstance(v, str) else v.name for v in self._variables]
+        if len(arrays) != len(names):
             raise OpValueError(
-                f"The number of fields in data ({len(arrays)}) does not match len(feed_list) ({len(self._variables)}).",
-                expected=", ".join(v.name for v in self._variables), received=f"{len(arrays)} arrays",
+                f"The number of fields in data ({len(arrays)}) does not match len(feed_list) ({len(names)}).",
+                expected=", ".join(names), received=f"{len(arrays)} arrays",
             )  # fmt: skip
         feed: Feed = {}
-        for variable, array in zip(self._variables, arrays, strict=True):
+        for name, array in zip(names, arrays, strict=True):
             if isinstance(array, LoDTensor):
-                feed[variable.name] = array
+                feed[name] = own_copy(array)
             else:
-                feed[variable.name] = LoDTensor(name=variable.name)
-                feed[variable.name].set(np.asarray(array), self._place)
+                feed[name] = LoDTensor(name=name)
+                feed[name].set(array, self._place)
         return feed
 
 

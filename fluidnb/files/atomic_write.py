@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any, BinaryIO, Literal, overload
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import ArgumentError, EnforceNotMet, typed
 from fluidnb.files.ownership import is_own
 
 try:
@@ -58,7 +58,9 @@ def atomic_write(
         parents: True creates missing folders.
         size: bytes that will be written, if known; reported when the disk is full.
     """
-    name = os.fspath(path)
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str) or "\0" in name:
+        raise ArgumentError("The path of a file is a text without null bytes.", received=typed(path))
     if not overwrite and os.path.exists(name):
         raise EnforceNotMet(
             f"{name} exists!, cannot save to it when overwrite=false",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from fluidnb.errors import OpTypeError, OpValueError, near
+from fluidnb.errors import OpTypeError, OpValueError, near, typed
 
 
 class Flag(NamedTuple):
@@ -78,10 +78,14 @@ def get_flags(names: str | Iterable[str] | None = None) -> dict[str, Any]:
     """
     if names is None:
         names = [f"FLAGS_{n}" for n in FLAGS]
+    if not isinstance(names, Iterable):
+        raise OpTypeError("names should be a name of a flag, or a list of them.", received=typed(names))
     return {name: values[_known(name)] for name in ([names] if isinstance(names, str) else names)}
 
 
 def _known(name: str) -> str:
+    if not isinstance(name, str):
+        raise OpTypeError("The name of a flag is a text.", received=typed(name))
     short = name.removeprefix("FLAGS_")
     if short not in FLAGS:
         raise OpValueError(f'"{name}" is not a flag.', hint=near(short, FLAGS) or f"the flags are {', '.join(FLAGS)}.")
@@ -98,7 +102,7 @@ def _convert(name: str, value: Any) -> Any:
             result = kind(value)
         if flag.check is not None and not flag.check(result):
             raise ValueError(flag.rule)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         expected = flag.rule or f"a value of type {kind.__name__}"
         hint = f"its default is {flag.default!r}. {flag.doc}"
         raise OpValueError(f"FLAGS_{name} cannot be {value!r}.", expected=expected, hint=hint) from None

@@ -1,13 +1,13 @@
 """Metrics: of two classes, of what a program counted, and of detections."""
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from fluidnb import layers
-from fluidnb.arguments import checked
-from fluidnb.average import check_number
+from fluidnb.arguments import Rule, checked
+from fluidnb.average import check_number, refuse_sum
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError, near
 from fluidnb.initializer import Constant
@@ -18,6 +18,7 @@ from fluidnb.runtime import Executor
 from fluidnb.values import CPUPlace
 
 Array = np.ndarray[Any, Any]
+Thresholds = Annotated[int, Rule("an int from 0 to 100,000,000", lambda n: 0 <= n <= 10**8)]
 
 
 def _rounded(preds: object, labels: object) -> tuple[Array, Array]:
@@ -106,7 +107,7 @@ class Auc(MetricBase):
         1.0
     """
 
-    def __init__(self, name: str | None = None, curve: str = "ROC", num_thresholds: int = 4095) -> None:
+    def __init__(self, name: str | None = None, curve: str = "ROC", num_thresholds: Thresholds = 4095) -> None:
         super().__init__(name)
         if curve not in ("ROC", "PR"):
             raise OpValueError(
@@ -134,7 +135,10 @@ class Auc(MetricBase):
                 "Auc takes probabilities.", expected="0 to 1", received=f"{scores.min()} to {scores.max()}",
                 hint="layers.softmax() makes probabilities of scores.",
             )  # fmt: skip
-        bucket = (scores * self._num_thresholds).astype(np.int64)
+        if scores.dtype.kind in "iu":  # the product does not fit into small integers
+            scores = scores.astype(np.float64)
+        # at most: in float16, 1 times 4095 is 4096
+        bucket = np.minimum((scores * self._num_thresholds).astype(np.int64), self._num_thresholds)
         self.positive += np.bincount(bucket[truth], minlength=len(self.positive))
         self.negative += np.bincount(bucket[~truth], minlength=len(self.negative))
 
@@ -177,7 +181,10 @@ class Accuracy(MetricBase):
         check_number(weight, "weight")
         if weight < 0:
             raise OpValueError("The 'weight' can not be negative", received=weight)
-        self.value += value * weight
+        try:
+            self.value += value * weight
+        except (OverflowError, ValueError) as e:
+            refuse_sum(self.value, value, e)
         self.weight += weight
 
     def eval(self) -> Any:

@@ -87,10 +87,10 @@ def save_inference_model(
         _check_reaches(model, feeds, names)
     _drop_nothing(model)
     parameters = [v for v in model.list_vars() if is_persistable(v)]
+    path = path_of(dirname, model_filename or "__model__")  # a wrong name is refused before anything is written
     if not program_only:
         save_vars(executor, dirname, model, vars=parameters, filename=params_filename)
     add_ends(model, feeds, names)
-    path = path_of(dirname, model_filename or "__model__")
     data = model.desc.serialize_to_string()
     with atomic_write(path, parents=True, size=len(data)) as file:
         file.write(data)

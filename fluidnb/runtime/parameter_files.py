@@ -73,8 +73,8 @@ def _load_combined(path: str, variables: Sequence[Variable], place: Place) -> No
     if not variables:
         return
     values = read_tensors(path, len(variables))
-    for v, (array, _) in zip(variables, values, strict=True):
-        check_fits(v, array.shape, array.dtype, path)
+    for v, (array, lod) in zip(variables, values, strict=True):
+        check_fits(v, array.shape, array.dtype, path, lod)
     for v, (array, lod) in zip(variables, values, strict=True):
         _put(v.name, array, place)
         global_scope().var(v.name).get_tensor().set_lod([list(level) for level in lod])

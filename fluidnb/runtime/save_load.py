@@ -12,7 +12,8 @@ from fluidnb.program import Parameter, Program, Variable, default_main_program
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values import VarType, dtypes
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.lod import Offsets
+from fluidnb.values.tensor import LoDTensor, check_form
 
 Predicate = Callable[[Variable], bool]
 #: Kinds of variables that never have a value worth a file.
@@ -47,6 +48,8 @@ def chosen(
 
 def path_of(dirname: str, name: str) -> str:
     """The file of a variable; a name may contain folders, and never leaves the folder."""
+    if "\0" in dirname + name:
+        raise OpValueError("No file has a null byte in its path.", received=repr(os.path.join(dirname, name)))
     inside = os.path.normpath(os.path.join(dirname or ".", name))
     if os.path.isabs(name) or os.path.relpath(inside, dirname or ".").split(os.sep)[0] == os.pardir:
         raise OpValueError(
@@ -151,7 +154,7 @@ def load_vars(
     values = executor.run(program, fetch_list=names, return_numpy=False)
     for v, value, path in zip(variables, values, paths, strict=True):
         if isinstance(value, LoDTensor) and value.array is not None:
-            check_fits(v, value.array.shape, value.array.dtype, path)
+            check_fits(v, value.array.shape, value.array.dtype, path, value.lod_)
     for v, value in zip(variables, values, strict=True):
         target = global_scope().var(v.name)
         if isinstance(value, LoDTensor):
@@ -161,7 +164,7 @@ def load_vars(
             target.value = value
 
 
-def check_fits(var: Variable, shape: tuple[int, ...], dtype: Any, path: str) -> None:
+def check_fits(var: Variable, shape: tuple[int, ...], dtype: Any, path: str, lod: Offsets = ()) -> None:
     """Raise unless what a file has is a value of the variable."""
     dtype = dtypes.dtype_name(dtype)
     fits = len(shape) == len(var.shape) and all(d in (-1, s) for d, s in zip(var.shape, shape, strict=False))
@@ -174,6 +177,7 @@ def check_fits(var: Variable, shape: tuple[int, ...], dtype: Any, path: str) -> 
             expected=f"{dtypes.dtype_name(var.dtype)} {list(var.shape)}", received=f"{dtype} {list(shape)}",
             hint=f"it is of another program: {var.name} has to have the sizes {list(shape)}, or another name.",
         )  # fmt: skip
+    check_form(lod, shape[0] if shape else None, var.name)
 
 
 def _check_folder(dirname: Any) -> None:

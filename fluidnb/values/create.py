@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.arguments import checked
+from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.values import lod
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.seeding import generator
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import AXES, LoDTensor, integers
 
 
 @checked
@@ -43,7 +43,13 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
                 expected=f"sequences of lengths {list(recursive_seq_lens[-1:])}",
                 received=f"sequences of lengths {lengths}",
             )
-        data = np.array(list(chain.from_iterable(data)), dtype=np.int64).reshape(-1, 1)
+        words = integers(list(chain.from_iterable(data)))
+        if words is None:
+            raise OpTypeError(
+                "data should be a list of sequences of integers.", expected="for example [[1, 2], [3, 4, 5]]",
+                received=shown(data), hint="an array may have other values: np.array(..., 'float32').",
+            )  # fmt: skip
+        data = words.reshape(-1, 1)
     elif not isinstance(data, (np.ndarray, LoDTensor)):
         raise OpTypeError("data should be either a LoDTensor, a Numpy array or a list.", received=type(data).__name__)
     array = np.asarray(data)
@@ -79,5 +85,12 @@ def create_random_int_lodtensor(
     if not len(recursive_seq_lens):
         raise OpValueError("There are no sequences to fill.", expected="for example [[2, 3]]", received="no lengths")
     rows = lod.checked_lengths(lod.convert(recursive_seq_lens), kind=OpAssertionError)[-1][-1]
-    data = generator().integers(low, high, (rows, *map(int, base_shape)), np.int64, endpoint=True)
+    shape = rows, *map(int, base_shape)
+    try:
+        data = generator().integers(low, high, shape, np.int64, endpoint=True)
+    except (MemoryError, ValueError) as e:
+        raise OpValueError(
+            f"Cannot draw integers from {low} to {high} of shape {list(shape)[:8]}.",
+            expected=f"int64, and at most {AXES} sizes from 0 that fit into memory", received=str(e),
+        ) from None  # fmt: skip
     return create_lod_tensor(data, recursive_seq_lens, place)

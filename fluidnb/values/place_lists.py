@@ -3,7 +3,8 @@
 import os
 from collections.abc import Iterable
 
-from fluidnb.arguments import Count, checked
+from fluidnb.arguments import MOST, Count, checked
+from fluidnb.errors import OpValueError
 from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace
 
 
@@ -18,7 +19,7 @@ def cpu_places(device_count: Count | None = None) -> list[CPUPlace]:
         >>> cpu_places(2)
         [CPUPlace, CPUPlace]
     """
-    return [CPUPlace()] * (int(os.environ.get("CPU_NUM", "1")) if device_count is None else device_count)
+    return [CPUPlace()] * (_numbers("CPU_NUM", "1", 1)[0] if device_count is None else device_count)
 
 
 @checked
@@ -32,7 +33,7 @@ def cuda_places(device_ids: Iterable[int] | None = None) -> list[CUDAPlace]:
         >>> cuda_places([0, 1])
         [CUDAPlace(0), CUDAPlace(1)]
     """
-    chosen = os.environ.get("FLAGS_selected_gpus", "0").split(",") if device_ids is None else device_ids
+    chosen = _numbers("FLAGS_selected_gpus", "0", 0) if device_ids is None else device_ids
     return [CUDAPlace(int(i)) for i in chosen]
 
 
@@ -45,3 +46,18 @@ def cuda_pinned_places(device_count: Count | None = None) -> list[CUDAPinnedPlac
         [CUDAPinnedPlace]
     """
     return [CUDAPinnedPlace()] * len(cpu_places(device_count))
+
+
+def _numbers(variable: str, default: str, least: int) -> list[int]:
+    """The numbers in an environment variable, with commas between."""
+    text = os.environ.get(variable, default)
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(least <= n <= MOST for n in numbers):
+        raise OpValueError(
+            f"The environment variable {variable} cannot be {text!r}.", expected=f"{least} to {MOST:,}",
+            received=repr(text), hint=f"set {variable}={default}, or remove it.",
+        )  # fmt: skip
+    return numbers

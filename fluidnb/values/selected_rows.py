@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.arguments import checked
-from fluidnb.errors import OpValueError
+from fluidnb.arguments import checked, shown
+from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.utils.representations import repr_html
-from fluidnb.values.tensor import Array, LoDTensor
+from fluidnb.values.tensor import Array, LoDTensor, Size, integers
 
 
 class SelectedRows:
@@ -32,7 +32,7 @@ class SelectedRows:
     __slots__ = ("__weakref__", "height_", "rows_", "value")
 
     @checked
-    def __init__(self, rows: Any = (), height: int = 0, value: LoDTensor | None = None) -> None:
+    def __init__(self, rows: Any = (), height: Size = 0, value: LoDTensor | None = None) -> None:
         self.height_ = height
         self.value = value if value is not None else LoDTensor()
         self.set_rows(rows)
@@ -43,18 +43,27 @@ class SelectedRows:
 
     def set_rows(self, rows: Any) -> None:
         """Sets the row numbers, ints from 0 to height - 1."""
-        new = np.array(rows, dtype=np.int64).reshape(-1)
-        if self.height_ and new.size and not (0 <= new.min() and new.max() < self.height_):
-            raise OpValueError(
-                "A row is outside the tensor.", expected=f"0..{self.height_ - 1}", received=f"{new.min()}..{new.max()}"
-            )
+        numbers = integers(rows)
+        if numbers is None:
+            raise OpTypeError("The rows of SelectedRows are ints.", expected="for example [0, 4]", received=shown(rows))
+        new = np.array(numbers).reshape(-1)
+        if self.height_:
+            self._check_rows(new)
         self.rows_: Array = new
+
+    def _check_rows(self, rows: Array) -> None:
+        if rows.size and not (0 <= rows.min() and rows.max() < self.height_):
+            raise OpValueError(
+                "A row is outside the tensor.", expected=f"rows from 0, less than the height {self.height_}",
+                received=f"{rows.min()}..{rows.max()}",
+            )  # fmt: skip
 
     def height(self) -> int:
         """Rows of the whole tensor."""
         return self.height_
 
-    def set_height(self, height: int) -> None:
+    @checked
+    def set_height(self, height: Size) -> None:
         """Sets the number of rows of the whole tensor."""
         self.height_ = height
 
@@ -75,7 +84,7 @@ class SelectedRows:
 
     def merged(self) -> SelectedRows:
         """The same tensor with every row once, in rising order, repeated ones added up."""
-        values = np.asarray(self.value)
+        values = self._values()
         rows, inverse = np.unique(self.rows_, return_inverse=True)
         total = np.zeros((len(rows), *values.shape[1:]), values.dtype)
         np.add.at(total, inverse, values)
@@ -85,10 +94,20 @@ class SelectedRows:
 
     def to_dense(self) -> Array:
         """The whole tensor as an array, zero where no row is stored."""
-        values = np.asarray(self.value)
+        values = self._values()
+        self._check_rows(self.rows_)
         whole = np.zeros((self.height_, *values.shape[1:]), values.dtype)
         np.add.at(whole, self.rows_, values)
         return whole
+
+    def _values(self) -> Array:
+        values = np.asarray(self.value)
+        if values.shape[:1] != self.rows_.shape:
+            raise OpValueError(
+                "SelectedRows have one value for each row.", expected=f"shape [{len(self.rows_)}, ...]",
+                received=f"shape {list(values.shape)}", hint="get_tensor().set(array) sets them, set_rows() the rows.",
+            )  # fmt: skip
+        return values
 
     def __repr__(self) -> str:
         value = f"{self.value.shape()} {self.value.array.dtype}" if self.value.array is not None else "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Annotated, Any, Never, NoReturn, SupportsIndex
+from typing import Annotated, Any, Never, NoReturn, Self, SupportsIndex
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class LoDTensor:
             array, lod_ = None, convert(array)
             if lod_ and are_lengths(lod_):
                 lod_ = from_lengths(lod_)
-            _check_form(lod_, None, name)
+            check_form(lod_, None, name)
         elif not isinstance(lod_, tuple) or (lod_ and not isinstance(lod_[0], tuple)):
             lod_ = convert(lod_)
         if not isinstance(place, Place):
@@ -142,19 +142,24 @@ class LoDTensor:
         """A part of the value, sharing its memory where numpy does; without LoD."""
         try:
             part = part_of(self.array, index) if is_on_device(self.array) else np.asarray(self)[index]
-        except IndexError as e:
-            raise OpIndexError(
-                f"Cannot index {self._who()} with {index!r}.", expected=f"within shape {self.shape()}", received=str(e)
-            ) from None
+        except (IndexError, TypeError, ValueError) as e:
+            if isinstance(e, FluidError):
+                raise
+            raise (OpTypeError if isinstance(e, TypeError) else OpIndexError)(
+                f"Cannot index {self._who()} with {shown(index)}.", expected=f"within shape {self.shape()}",
+                received=str(e),
+            ) from None  # fmt: skip
         return LoDTensor(np.asarray(part), (), _CPU, self.name)
 
     def __iter__(self) -> Iterator[LoDTensor]:
-        return (self[i] for i in range(len(self._held())))
+        self._held()
+        return (self[i] for i in range(len(self)))
 
     @checked
     def _slice(self, begin: int, end: int) -> LoDTensor:
         """Rows `begin` to `end` (not included), sharing memory."""
-        rows = len(self._held())
+        self._held()
+        rows = len(self)
         if not 0 <= begin <= rows or not 0 <= end <= rows:
             raise OpValueError(f"Cannot slice {self._who()}.", expected=f"rows 0..{rows}", received=f"{begin}:{end}")
         if begin >= end:
@@ -199,6 +204,10 @@ class LoDTensor:
         if len(dims) > AXES:
             raise OpValueError(
                 "A tensor cannot have so many axes.", expected=f"at most {AXES}", received=f"{len(dims)} sizes"
+            )
+        if prod(n or 1 for n in dims) >= 2**60:  # zeros too: numpy refuses an empty array of such sizes
+            raise OpValueError(
+                "A tensor cannot have so many elements.", expected="less than 2**60", received=f"sizes {list(dims)}"
             )
         self._dims = tuple(int(n) for n in dims)
         if self.array is not None:
@@ -298,7 +307,7 @@ class LoDTensor:
             offsets = ()
         if absolute:
             offsets = from_absolute(offsets)
-        _check_form(offsets, self._height(), self.name)
+        check_form(offsets, self._height(), self.name)
         self._take_offsets(offsets)
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
@@ -377,7 +386,13 @@ class LoDTensor:
         return text[0].upper() + text[1:] if capital else text
 
     def __len__(self) -> int:
-        return self.shape()[0]
+        try:
+            return self.shape()[0]
+        except IndexError:
+            raise OpTypeError(
+                f"{self._who(capital=True)} is a single value, which has no rows.", expected="1 axis or more",
+                received="no axes", hint="np.asarray(tensor).item() is the value.",
+            ) from None  # fmt: skip
 
     def __repr__(self) -> str:
         if self.array is None:
@@ -423,10 +438,37 @@ class LoDTensorArray(list[LoDTensor]):
 
     def insert(self, index: SupportsIndex, tensor: Any) -> None:
         """Adds a LoDTensor, or a copy of an array, before an index."""
-        super().insert(index, _tensor(tensor))
+        taken = _tensor(tensor)
+        try:
+            super().insert(index, taken)
+        except (TypeError, OverflowError) as e:
+            self._refuse_index(index, e)
+
+    def copy(self) -> LoDTensorArray:
+        """Another array with the same tensors."""
+        return LoDTensorArray(self)
+
+    def __add__(self, tensors: Any) -> LoDTensorArray:  # type: ignore[override]  # a list gives a list
+        return LoDTensorArray([*self, *LoDTensorArray(tensors)])
+
+    def __iadd__(self, tensors: Any) -> Self:  # type: ignore[override]  # arrays become tensors
+        self.extend(tensors)
+        return self
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, _tensor(value) if isinstance(index, int) else map(_tensor, value))
+        taken: Any = LoDTensorArray(value) if isinstance(index, slice) else _tensor(value)
+        try:
+            super().__setitem__(index, taken)
+        except (IndexError, TypeError, ValueError) as e:
+            self._refuse_index(index, e)
+
+    def _refuse_index(self, index: Any, error: Exception) -> NoReturn:
+        kind = OpTypeError if isinstance(error, TypeError) else OpIndexError
+        raise kind(
+            f"Cannot index a LoDTensorArray of size {len(self)} with {shown(index)}.",
+            expected="an index of a tensor, or a slice", received=str(error),
+            hint="append(tensor) adds one at the end.",
+        ) from None  # fmt: skip
 
     def write(self, i: Count, tensor: Any) -> None:
         """Puts a LoDTensor, or a copy of an array, at an index; the list grows with empty tensors."""
@@ -508,13 +550,33 @@ def _tensor(value: Any) -> LoDTensor:
     return tensor
 
 
-def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
+def check_form(offsets: Offsets, height: int | None, name: str) -> None:
     """Refuses offsets that are not a LoD; without strict feeds the row count is not checked."""
     check(offsets, height if declared.binding or problem(offsets) else None, name)
 
 
+def integers(values: Any) -> Array | None:
+    """Values as an array of int64; None where they are no integers, or lists of unequal lengths."""
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        return None
+    if given.dtype == np.int64:
+        return given
+    if given.size and given.dtype.kind not in "biuf":
+        return None
+    with np.errstate(invalid="ignore"):  # infinite, or too large
+        taken = given.astype(np.int64)
+    return taken if np.array_equal(taken, given) else None
+
+
 def _numbers(array: Any, name: str) -> Array:
-    source = np.asarray(on_host(array) if is_on_device(array) else array)
+    try:
+        source = np.asarray(on_host(array) if is_on_device(array) else array)
+    except ValueError as e:  # unequal lengths; numpy's words for it are about itself
+        if isinstance(e, FluidError) or not isinstance(array, list | tuple):
+            raise
+        source = np.empty(0, object)
     if source.dtype == np.uint16:
         return source.view(np.float16)
     try:

@@ -11,6 +11,7 @@ import mmap
 import os
 import struct
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fluidnb.files.remaining import remaining
 from fluidnb.values import dtypes
 from fluidnb.values.device_array import Array
 from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import AXES
 
 NUMPY = (".npy", ".numpy")
 
@@ -104,6 +106,8 @@ def read_header(file: IO[bytes], path: str) -> Header:
     lod = []
     for _ in range(levels):
         (size,) = struct.unpack("<Q", _take(file, 8, path))
+        if size % 8:
+            raise _no_header(path, "offsets of 8 bytes", f"a level of {size} bytes")
         lod.append(tuple(np.frombuffer(_take(file, size, path), "<u8").tolist()))
     return Header(*_tensor_header(file, path), tuple(lod), file.tell())
 
@@ -131,7 +135,12 @@ def _tensor_header(file: IO[bytes], path: str) -> tuple[str, tuple[int, ...]]:
     """Reads dtype and sizes of a Tensor; the file position is then that of its data."""
     _, size = struct.unpack("<Ii", _take(file, 8, path))
     number, shape = _parse(_take(file, size, path), path)
-    return dtypes.dtype_name(number), shape
+    name = dtypes.dtype_name(number)
+    # numpy refuses an empty array whose other sizes are too many bytes; the file is too short for others
+    too_large = 0 in shape and math.prod(n or 1 for n in shape) * dtypes.np_dtype(name).itemsize >= 2**63
+    if len(shape) > AXES or too_large:
+        raise _no_header(path, f"at most {AXES} sizes, of less than 2**63 bytes", f"sizes {list(shape)}"[:200])
+    return name, shape
 
 
 def _parse(desc: bytes, path: str) -> tuple[int, tuple[int, ...]]:
@@ -141,12 +150,12 @@ def _parse(desc: bytes, path: str) -> tuple[int, tuple[int, ...]]:
     def varint() -> int:
         nonlocal at
         value = shift = 0
-        while at < len(desc):
+        while at < len(desc) and shift < 70:  # the 10 bytes of a number of 64 bits
             value |= (desc[at] & 0x7F) << shift
             shift, at = shift + 7, at + 1
             if desc[at - 1] < 0x80:
                 return value
-        raise _no_header(path, "a number that ends", f"{len(desc)} bytes")
+        raise _no_header(path, "a number that ends after 10 bytes", f"{len(desc)} bytes")
 
     while at < len(desc):
         key = varint()
@@ -178,9 +187,14 @@ def read_data(file: IO[bytes], header: Header, path: str) -> Array:
 
 def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
     """The headers of the tensors in a file."""
+    if path.endswith(NUMPY) and len(kinds) != 1:
+        raise EnforceNotMet(
+            f"{path} has one tensor, as every file in numpy's format.", expected=f"{len(kinds)} tensors",
+            received="one", hint="save them with another ending than .npy, which gives Paddle's format.",
+        )  # fmt: skip
     try:
         if path.endswith(NUMPY):
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = _numpy_file(path)
             return [Header(dtypes.dtype_name(array.dtype), array.shape, (), -1)]
         with open(path, "rb") as file:
             found = []
@@ -203,6 +217,17 @@ def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
             hint="a file of several variables is read by load_combine, in the order in which they were saved.",
         )  # fmt: skip
     return found
+
+
+def _numpy_file(path: str) -> Array:
+    """The array in a file in numpy's format, mapped."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError, OverflowError, SyntaxError, TypeError, TokenError) as e:
+        raise EnforceNotMet(
+            f"{path} is not a file in numpy's format, or it is cut off.", expected="what numpy.save writes",
+            received=str(e)[:200], hint="save it again, or load it with what wrote it.",
+        ) from None  # fmt: skip
 
 
 def read_tensors(path: str, count: int) -> list[tuple[Array, tuple[tuple[int, ...], ...]]]:

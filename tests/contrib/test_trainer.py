@@ -256,3 +256,17 @@ def test_estimates_refuse_what_is_no_program() -> None:
         fluid.contrib.memory_usage(fluid.Program(), 0)
     with pytest.raises(OpTypeError):
         fluid.contrib.op_freq_statistic("main")
+
+
+def test_other_names_like_those_of_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint_0").write_text("a file")
+    (tmp_path / "checkpoint_007").mkdir()
+    (tmp_path / "checkpoint_007" / "_SUCCESS").touch()
+    seen = set[str]()
+
+    def handler(event: Any) -> None:
+        seen.update(path.name for path in tmp_path.iterdir())
+
+    trained(1, handler, checkpoint_config=CheckpointConfig(tmp_path, max_num_checkpoints=1))
+    assert "checkpoint_1" in seen and (tmp_path / "checkpoint_0").read_text() == "a file"
+    assert (tmp_path / "checkpoint_007" / "_SUCCESS").exists()

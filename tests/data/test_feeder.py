@@ -214,3 +214,10 @@ def test_without_strict_feeds_what_cannot_be_reshaped_is_still_refused() -> None
     with pytest.raises(OpValueError, match="Shape not match"):
         feed_one(var("im", (-1, 1, 4, 5)), [np.zeros(21)])
     assert feed_one(var("n", (-1, 1), "int64"), [1.75]).array.tolist() == [[1]]
+
+
+def test_a_tensor_is_a_field_of_two_levels() -> None:
+    tensor = LoDTensor()
+    tensor.set(np.array([[1], [2], [3]], "float32"))
+    fed = DataFeeder([var("x", (-1, 1), lod_level=2)], CPUPlace()).feed([(tensor,)])["x"]
+    assert fed.lod() == [[0, 3], [0, 1, 2, 3]] and np.asarray(fed).tolist() == [[1], [2], [3]]

@@ -58,3 +58,43 @@ def test_mistakes_are_said() -> None:
         fluid.reader.PipeReader("no-such-command-at-all")
     with pytest.raises(EnforceNotMet, match="failed with status 1"):
         list(fluid.reader.PipeReader("false").get_line())
+
+
+def test_lines_of_a_zipped_text_of_several_members(tmp_path: Path) -> None:
+    file = tmp_path / "text.gz"
+    file.write_bytes(b"\0\0".join(gzip.compress(part) for part in (b"one\ntw", b"o\nthree")) + b"\0" * 9)
+    for size in (3, 5, 8192):
+        reader = fluid.reader.PipeReader(f"cat {file}", bufsize=size, file_type="gzip")
+        assert list(reader.get_line()) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("content", "file_type", "message"),
+    [
+        (gzip.compress(TEXT.encode())[:-20], "gzip", "cut off"),
+        (b"no gzip", "gzip", "is not gzip data"),
+        ("ä".encode("latin-1") + b"b", "plain", "is not text in UTF-8"),
+        ("one ä".encode()[:-1], "plain", "is not text in UTF-8"),
+    ],
+)
+def test_an_output_that_is_no_text(tmp_path: Path, content: bytes, file_type: str, message: str) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(content)
+    with pytest.raises(EnforceNotMet, match=message):
+        list(fluid.reader.PipeReader(f"cat {file}", file_type=file_type).get_line())
+
+
+def test_the_output_is_read_once() -> None:
+    reader = fluid.reader.PipeReader("echo one")
+    with pytest.raises(OpValueError, match="line_break is empty"):
+        list(reader.get_line(line_break=""))
+    assert list(reader.get_line()) == ["one"]
+    with pytest.raises(EnforceNotMet, match="has been read"):
+        list(reader.get_line())
+
+
+def test_a_reader_that_is_never_read_leaves_no_process() -> None:
+    reader = fluid.reader.PipeReader("yes")
+    process = reader._process
+    del reader
+    assert process.returncode is not None

@@ -142,3 +142,44 @@ def test_a_program_that_reads_its_variables_by_itself(kind, buffered):
                     found.append([v.ravel().tolist() for v in exe.run(fetch_list=[total, y])])
             reader.reset()
             assert found == [[[3.0], [0, 1]], [[7.0], [2, 3]], [[5.0], [4]]]
+
+
+def reused_tensor():
+    """A generator that fills one tensor again and again."""
+    tensor = fluid.LoDTensor()
+    for i in range(6):
+        tensor.set(np.full((1, 2), i, "float32"))
+        tensor.set_lod([[0, 1]])
+        yield [tensor]
+
+
+def test_a_generator_may_fill_one_tensor_again_and_again():
+    x, _ = variables()
+    reader = PyReader([x], capacity=4)
+    reader.decorate_batch_generator(reused_tensor)
+    feeds = [feed["x"] for feed in reader()]
+    assert [np.asarray(t)[0, 0] for t in feeds] == [0, 1, 2, 3, 4, 5] and feeds[0].lod() == [[0, 1]]
+
+
+def test_names_of_variables_serve_whole_batches_too():
+    variables()
+    reader = PyReader(["x"], capacity=4)
+    reader.decorate_batch_generator(lambda: iter([[np.ones((1, 2), "float32")]]))
+    assert [list(feed) for feed in reader()] == [["x"]]
+
+
+def test_batches_that_are_no_arrays():
+    x, _ = variables()
+    reader = PyReader([x], capacity=2)
+    reader.decorate_batch_generator(lambda: iter([[[[1, 2], [3]]]]))
+    with pytest.raises(OpTypeError, match="not an array of numbers"):
+        next(reader())
+    reader.decorate_batch_generator(lambda: 5)
+    with pytest.raises(OpTypeError, match="must return the samples of one pass"):
+        next(reader())
+
+
+@pytest.mark.parametrize("iterable", [True, False])
+def test_variables_that_are_none(iterable):
+    with pytest.raises(OpTypeError, match="list of variables"):
+        PyReader([None], 2, iterable=iterable)

@@ -292,3 +292,12 @@ def test_reading_ahead_that_was_interrupted_while_it_was_made() -> None:
     unmade = Ahead.__new__(Ahead)
     unmade.__del__()
     assert vars(unmade) == {}
+
+
+def test_files_that_are_no_text_and_folders(tmp_path) -> None:
+    file = tmp_path / "latin.txt"
+    file.write_bytes("ä\n".encode("latin-1"))
+    with pytest.raises(OpValueError, match="not a text file in UTF-8"):
+        list(reader.creator.text_file(file)())
+    with pytest.raises(OpValueError, match="There is no file"):
+        reader.creator.recordio(str(tmp_path))

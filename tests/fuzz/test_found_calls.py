@@ -10,6 +10,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.contrib.trainer import Trainer
+from fluidnb.data.dataset import common
 from fluidnb.data.reader import firstn, xmap_readers
 from fluidnb.data.reader.pipe import PipeReader
 from fluidnb.errors import FluidError
@@ -43,6 +45,26 @@ def infinite_scale() -> Any:
     return layers.image_resize(data("x", [3, 12, 12]), resample="NEAREST", scale=float("inf"))
 
 
+def a_trainer() -> Trainer:
+    return Trainer(lambda: layers.mean(layers.fc(data("x", [3]), 1)), lambda: fluid.optimizer.SGD(0.1))
+
+
+def another_gradient_scale() -> Any:
+    strategy = fluid.BuildStrategy()
+    strategy.gradient_scale_strategy = 5
+    return fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(build_strategy=strategy)
+
+
+def all_added(average: Any, add: str, *values: Any) -> None:
+    for value in values:
+        getattr(average, add)(value, 1)
+
+
+def a_profiler_in_a_profiler() -> None:
+    with fluid.profiler.profiler("CPU", None, None), fluid.profiler.profiler("CPU", None, None):
+        pass
+
+
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (interpreter_by_name, "The interpreter of a run must be a class"),
     (numbers_that_are_no_tensor, r"Input\(Ids\) of multiplex must be a tensor"),
@@ -52,10 +74,29 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (infinite_scale, "needs a height and a width"),
     (lambda: firstn(lambda: range(9), -1), "n of firstn must be an int from 0 on"),
     (lambda: xmap_readers(lambda: 1, lambda: range(5), 2, 4), "mapper of xmap_readers must be a function of one"),
+    (lambda: Trainer(lambda: [], lambda: fluid.optimizer.SGD(0.1)), "train_func of Trainer returns the loss"),
+    (lambda: a_trainer().save_inference_model("folder", ["x"], [5]), "train_func has no such output"),
+    (lambda: fluid.profiler.stop_profiler("total", "a\0b"), "text without null bytes"),
+    (lambda: fluid.profiler.stop_profiler("total", 5), "text without null bytes"),  # type: ignore[arg-type]
+    (lambda: common.convert("a\0b", lambda: range(2), 2, "n"), "text without null bytes"),
+    (lambda: common.split(lambda: range(2), 2, "a\0b%05d"), "text without null bytes"),
+    (lambda: common.md5file("/no"), "Cannot read /no"),
+    (lambda: fluid.set_flags({"max_loop_iterations": float("inf")}), "FLAGS_max_loop_iterations cannot be inf"),
+    (lambda: fluid.set_flags({None: 1}), "name of a flag is a text"),  # type: ignore[dict-item]
+    (lambda: fluid.get_flags(5), "names should be a name of a flag"),  # type: ignore[arg-type]
+    (another_gradient_scale, "no such gradient_scale_strategy"),
+    (lambda: fluid.metrics.Auc(num_thresholds=-5), "num_thresholds of Auc must be"),
+    (lambda: fluid.metrics.Auc(num_thresholds=10**12), "num_thresholds of Auc must be"),
+    (lambda: all_added(fluid.metrics.Accuracy(), "update", np.ones(2), np.ones(3)), "'value' cannot be added"),
+    (lambda: all_added(fluid.metrics.Accuracy(), "update", 10**400), "'value' cannot be added"),
+    (lambda: all_added(fluid.average.WeightedAverage(), "add", np.ones(2), np.ones(3)), "'value' cannot be added"),
+    (lambda: all_added(fluid.average.WeightedAverage(), "add", 10**400), "'value' cannot be added"),
+    (lambda: fluid.DataFeeder(["x"], fluid.CPUPlace(), 5), "program of DataFeeder must be a Program"),
+    (a_profiler_in_a_profiler, "Operators are timed already"),
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
+@pytest.mark.parametrize(("call", "message"), CALLS, ids=[f"{i} {message}" for i, (_, message) in enumerate(CALLS)])
 def test_it_says_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(FluidError, match=message):
         call()
@@ -70,3 +111,25 @@ def test_an_axis_behind_the_dimensions_of_a_second_gradient() -> None:
     inputs = {"DDX": whole, "DDY": part, "DX": whole, "Out": whole, "Out@GRAD": whole, "Y": part}
     with pytest.raises(RuleError, match="operands of elementwise_div do not fit"):
         run_op("elementwise_div_grad_grad", inputs, {"axis": 63}, {"DDOut": 1})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "places"),
+    [
+        ("CPU_NUM", "two", fluid.cpu_places), ("CPU_NUM", "0", fluid.cpu_places),
+        ("FLAGS_selected_gpus", "x", fluid.cuda_places),
+    ],
+)  # fmt: skip
+def test_environment_variables_that_are_no_numbers(
+    monkeypatch: pytest.MonkeyPatch, variable: str, text: str, places: Callable[[], Any]
+) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(FluidError, match=f"{variable} cannot be '{text}'"):
+        places()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16"])
+def test_the_area_of_whole_predictions(dtype: str) -> None:
+    metric = fluid.metrics.Auc()
+    metric.update(np.array([1, 0], dtype), np.array([[1], [0]]))
+    assert metric.eval() == 1

@@ -528,3 +528,20 @@ def test_a_slow_signal_handler_does_not_keep_a_waiting_run_from_being_stopped() 
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - began < 1.5
     reader.reset()
+
+
+@pytest.mark.parametrize("with_lengths", [False, True])
+def test_a_generator_may_fill_one_tensor_again_and_again(with_lengths: bool) -> None:
+    reader = L.py_reader(8, [(-1, 2)], ["float32"], lod_levels=[1])
+    array = np.zeros((1, 2), "float32")
+
+    def generator() -> Iterator[Any]:
+        for i in range(6):
+            array[:] = i
+            yield [(array, [[1]])] if with_lengths else [fluid.LoDTensor(array, [[0, 1]])]
+
+    reader.decorate_tensor_provider(generator)
+    total = L.reduce_sum(L.read_file(reader))
+    fluid.Executor().run(fluid.default_startup_program())
+    reader.start()
+    assert [fluid.Executor().run(fetch_list=[total])[0].item() for _ in range(6)] == [0, 2, 4, 6, 8, 10]

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.program import Program
 from fluidnb.runtime import Executor, Scope
 from fluidnb.testing import OpTest, run_op
@@ -218,3 +218,22 @@ def test_a_message_alone(capsys):
 def test_phases(capsys, phase, forward, printed):
     run_op("print", {"In": X}, {"print_phase": phase, "is_forward": forward})
     assert bool(capsys.readouterr().out) is printed
+
+
+def test_a_file_of_numpy_has_one_tensor(tmp_path):
+    path = str(tmp_path / "all.npy")
+    with pytest.raises(FluidError, match="cannot hold several tensors"):
+        run_op("save_combine", {"X": [X, X]}, {"file_path": path})
+    assert not (tmp_path / "all.npy").exists()
+    run_op("save_combine", {"X": [X]}, {"file_path": path})
+    with pytest.raises(EnforceNotMet, match=r"has one tensor(.|\n)*another ending than .npy"):
+        run_op("load_combine", attrs={"file_path": path}, outputs={"Out": 2})
+
+
+@pytest.mark.parametrize("size", [0, 3, 20, 60, 130])
+def test_a_damaged_file_of_numpy(tmp_path, size):
+    path = tmp_path / "w.npy"
+    np.save(path, X)
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(EnforceNotMet, match="not a file in numpy's format"):
+        run_op("load", attrs={"file_path": str(path)})

@@ -194,7 +194,10 @@ def test_lists_lose_nothing_unseen() -> None:
     y = doubled(dtype="int64")
     with pytest.raises(OpValueError, match="dtype int64, but received float64"):
         EXE.run(feed={"x": [[1.5, 2.0]]}, fetch_list=[y])
-    for value in ([[None, 2]], [["1", "2"]], None, [[2**70, 1]]):
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in ([[None, 2]], [["1", "2"]], None, [[2**70, 1]], deep):
         with pytest.raises(OpTypeError, match="cannot be made an array"):
             EXE.run(feed={"x": value}, fetch_list=[y])
     assert EXE.run(feed={"x": [[True, 2]]}, fetch_list=[y])[0].tolist() == [[2, 4]]

@@ -160,3 +160,10 @@ def test_a_parameter_by_its_name(trained):
     assert np.array_equal(fluid.io.get_parameter_value_by_name("fc_0.b_0", exe), values()["fc_0.b_0"])
     with pytest.raises(NotFound, match='"x" is not a parameter'):
         fluid.io.get_parameter_value_by_name("x", exe)
+
+
+def test_a_null_byte_in_a_name_writes_no_file(trained):
+    exe, _, out, folder = trained
+    with pytest.raises(OpValueError, match="null byte"):
+        fluid.io.save_inference_model(folder, ["x"], [out], exe, model_filename="a\0b")
+    assert not os.path.exists(folder)

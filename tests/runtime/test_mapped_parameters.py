@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.values.tensor_file import headers, read_tensors, write_record
 
 #: Opens a model, runs it, and prints the largest memory of the process beside the result.
@@ -100,3 +101,52 @@ def test_200_mb_of_parameters_take_little_more_than_that(kind: str, tmp_path: Pa
     mean, peak = done.stdout.split()
     assert size > 200e6 and float(mean) > 0
     assert int(peak) * 1024 <= 1.3 * size
+
+
+def record(desc: bytes, levels: bytes = struct.pack("<Q", 0), data: bytes = b"") -> bytes:
+    """The bytes of a tensor with a given header."""
+    return struct.pack("<I", 0) + levels + struct.pack("<Ii", 0, len(desc)) + desc + data
+
+
+def varint(number: int) -> bytes:
+    """A number as protobuf writes it."""
+    return bytes(number >> shift & 0x7F | 0x80 for shift in range(0, 63, 7)) + bytes([number >> 63])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        record(b"\x08\x05\x10\x01", struct.pack("<QQ", 1, 4) + b"\0" * 4, b"\0" * 4),
+        record(b"\x08\x05\x10\x00\x10" + varint(2**63)),
+        record(b"\x08\x05\x10\x00" + (b"\x10" + varint(2**62)) * 2),
+        record(b"\x08\x05" + b"\x10\x01" * 70, data=b"\0" * 4),
+        record(b"\x08" + b"\xff" * 20000 + b"\x01"),
+    ],
+    ids=["level", "size", "bytes", "axes", "dtype"],
+)
+def test_a_damaged_header(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "w").write_bytes(content)
+    with pytest.raises(EnforceNotMet, match="is not a valid tensor file"):
+        read_tensors(str(tmp_path / "w"), 1)
+
+
+@pytest.mark.parametrize("combined", [True, False])
+def test_an_invalid_lod_leaves_every_parameter(tmp_path: Path, combined: bool) -> None:
+    layers = fluid.layers
+    x = layers.data("x", [3])
+    y = layers.fc(x, 2, param_attr="w1", bias_attr="b")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fluid.io.save_inference_model(str(tmp_path), ["x"], [y], exe, params_filename="all" if combined else None)
+    for path, lods in [("all", ((), ((0, 9),)))] if combined else [("b", ((),)), ("w1", (((0, 9),),))]:
+        with (tmp_path / path).open("wb") as file:
+            for lod, name in zip(lods, ("b", "w1") if combined else (path,), strict=True):
+                write_record(file, np.full((3, 2) if name == "w1" else (2,), 7, "float32"), lod)
+    filename = "all" if combined else None
+    for load in (
+        lambda: fluid.io.load_params(exe, str(tmp_path), filename=filename),
+        lambda: fluid.io.load_inference_model(str(tmp_path), exe, params_filename=filename),
+    ):
+        with pytest.raises(FluidError, match="LoD of w1 is invalid"):
+            load()
+        assert not np.array(fluid.global_scope().find_var("b").get_tensor()).any()

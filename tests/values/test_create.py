@@ -60,3 +60,18 @@ def test_random_integers_cover_the_range_and_obey_the_seed() -> None:
         create_random_int_lodtensor([[2]], [3], CPUPlace(), 5, 4)
     with pytest.raises(OpTypeError, match="base_shape of create_random_int_lodtensor must be a list of ints"):
         create_random_int_lodtensor([[2]], 3, CPUPlace(), 0, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [[[1.7, 2.2]], [["a", "b"]], [[None, 1]], [[2**70, 1]], [[1, [2, 3]]], [[np.inf, 1]]])
+def test_words_are_integers(data: object) -> None:
+    with refused(OpTypeError, "list of sequences of integers"):
+        create_lod_tensor(data, [[2]], CPUPlace())
+    assert np.array(create_lod_tensor([[1.0, True]], [[2]], CPUPlace())).tolist() == [[1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "shape", "high"), [(1, [-1], 9), (1, [2**62], 9), (1, [1] * 65, 9), (1, [1], 2**63), (2**50, [1], 9)]
+)
+def test_integers_that_cannot_be_drawn(rows: int, shape: list[int], high: int) -> None:
+    with refused(OpValueError, "Cannot draw integers"):
+        create_random_int_lodtensor([[rows]], shape, CPUPlace(), 0, high)

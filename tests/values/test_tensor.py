@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fluidnb import memory
-from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.errors import EnforceNotMet, FluidError, OpTypeError, OpValueError
 from fluidnb.values import CPUPlace, CUDAPinnedPlace, LoDTensor, LoDTensorArray, VarType
 from fluidnb.values import invalidation as epoch
 
@@ -308,3 +308,55 @@ def test_stack_and_unstack_undo_each_other() -> None:
 
 def test_offsets_of_one_level_need_no_list_around_them() -> None:
     assert LoDTensor(np.ones(2), lod_=(0, 1, 2)).lod() == [[0, 1, 2]]
+
+
+def test_an_array_takes_numpy_indices_and_stays_an_array() -> None:
+    array = LoDTensorArray([np.zeros(2), np.ones(2)])
+    array[np.int64(0)] = np.full(2, 5.0)
+    assert np.asarray(array[0]).tolist() == [5, 5]
+    array[0:2:2] = [np.ones(1)]
+    array += [np.zeros(3)]
+    assert all(isinstance(t, LoDTensor) for t in array)
+    for other in (array + [np.ones(4)], array.copy()):
+        assert isinstance(other, LoDTensorArray) and other[1] is array[1] and isinstance(other[-1], LoDTensor)
+    assert array.copy() is not array and len(array) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.__setitem__(5, np.ones(1)), "size 1 with 5"),
+        (lambda a: a.__setitem__("a", np.ones(1)), "with 'a'"),
+        (lambda a: a.__setitem__(slice(0, 1), 5), "list of values"),
+        (lambda a: a.__setitem__(slice(0, 2, 2), [np.ones(1), np.ones(1)]), "with slice"),
+        (lambda a: a.insert("a", np.ones(1)), "with 'a'"),
+        (lambda a: a + 5, "list of values"),
+    ],
+)
+def test_an_array_refuses_other_indices(change: object, message: str) -> None:
+    with pytest.raises(FluidError, match=message):
+        change(LoDTensorArray([np.zeros(1)]))  # type: ignore[operator]
+
+
+def test_lists_of_unequal_lengths() -> None:
+    with pytest.raises(OpTypeError, match="not an array of numbers"):
+        LoDTensor().set([[1, 2], [3]])
+
+
+@pytest.mark.parametrize("call", [len, bool, list, lambda t: t._slice(0, 1)])
+def test_a_single_value_has_no_rows(call: object) -> None:
+    t = LoDTensor()
+    t.set(3.0)
+    with pytest.raises(OpTypeError, match="a single value, which has no rows"):
+        call(t)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("index", [[[1], [2, 3]], slice(None, "a"), slice(0, 1, 0)])
+def test_other_indices_of_a_tensor(index: object) -> None:
+    with pytest.raises(FluidError, match="Cannot index the tensor"):
+        filled(3, 2)[index]
+
+
+def test_sizes_whose_product_is_too_large() -> None:
+    with pytest.raises(OpValueError, match="cannot have so many elements"):
+        LoDTensor().set_dims([0, 2**62])

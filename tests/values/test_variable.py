@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.values import LoDRankTable, LoDTensor, LoDTensorArray, SelectedRows, Variable
 
 
@@ -86,3 +86,28 @@ def test_selected_rows_stay_inside_the_tensor() -> None:
     s.set_height(10)
     s.set_rows(np.array([9]))
     assert s.rows() == [9] and repr(s) == "SelectedRows(rows=[9], height=10, value=none)"
+
+
+@pytest.mark.parametrize("rows", [[1.5], "abc", None, [2**70], [[0], [1, 2]]])
+def test_rows_are_ints(rows: object) -> None:
+    with pytest.raises(OpTypeError, match="rows of SelectedRows are ints"):
+        SelectedRows(rows, 10)
+    assert SelectedRows([4.0], 10).rows() == [4]
+
+
+def test_rows_and_values_that_do_not_go_together() -> None:
+    for row in (-1, 3):
+        s = SelectedRows([row])
+        s.get_tensor().set(np.ones((1, 2)))
+        s.set_height(3)
+        with pytest.raises(OpValueError, match="outside the tensor"):
+            s.to_dense()
+    s.set_rows([0, 1])
+    for method in (s.to_dense, s.merged):
+        with pytest.raises(OpValueError, match="one value for each row"):
+            method()
+    for height in (-1, "a"):
+        with pytest.raises(OpValueError, match="an int from 0"):
+            s.set_height(height)  # type: ignore[arg-type]
+        with pytest.raises(OpValueError, match="an int from 0"):
+            SelectedRows([], height)  # type: ignore[arg-type]

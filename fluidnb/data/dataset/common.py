@@ -37,7 +37,12 @@ def md5file(fname: str | os.PathLike[str]) -> str:
         >>> md5file(os.devnull)
         'd41d8cd98f00b204e9800998ecf8427e'
     """
-    return digest(fname)
+    try:
+        return digest(fname)
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise EnforceNotMet(
+            f"Cannot read {fname!s}.", received=getattr(error, "strerror", None) or str(error), hint="correct the path."
+        ) from None
 
 
 def download(url: str, module_name: str, md5sum: str, save_name: str | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,13 @@ def text_file(path: str | Path) -> Reader:
 
     def lines() -> Iterator[str]:
         with open(path, encoding="utf-8") as file:
-            for line in file:
-                yield line.rstrip("\n")
+            try:
+                for line in file:
+                    yield line.rstrip("\n")
+            except UnicodeDecodeError as error:
+                raise OpValueError(
+                    f'"{path}" is not a text file in UTF-8.', expected="text in UTF-8", received=error.reason
+                ) from None
 
     return lines
 
@@ -47,7 +53,7 @@ def recordio(paths: str | Sequence[str], buf_size: int = 100) -> Reader:
             plain values and numpy arrays.
     """
     patterns = paths.split(",") if isinstance(paths, str) else list(paths)
-    files = [name for pattern in patterns for name in sorted(glob.glob(pattern))]
+    files = [name for pattern in patterns for name in sorted(glob.glob(pattern)) if not os.path.isdir(name)]
     if not files:
         raise OpValueError(f"There is no file {' or '.join(patterns)}.", expected="a RecordIO file or more")
 

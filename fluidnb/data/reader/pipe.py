@@ -48,8 +48,10 @@ class PipeReader:
             line_break: where a line ends.
 
         Raises:
-            EnforceNotMet: the command failed.
+            EnforceNotMet: the command failed, its output has been read, or is no text.
         """
+        if not line_break:
+            raise OpValueError("line_break is empty.", expected="where a line ends", received=repr(line_break))
         rest = ""
         try:
             for text in self._texts():
@@ -73,12 +75,54 @@ class PipeReader:
     def _texts(self) -> Iterator[str]:
         """Decoded chunks of the output; a character split across two chunks is decoded whole."""
         decoder = codecs.getincrementaldecoder("utf-8")()
-        unzip = zlib.decompressobj(32 + zlib.MAX_WBITS) if self._zipped else None
+        try:
+            for data in self._unzipped() if self._zipped else self._chunks():
+                text = decoder.decode(data)
+                if text:
+                    yield text
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            raise self._unreadable("text in UTF-8", error.reason) from None
+        except zlib.error as error:
+            raise self._unreadable("gzip data", str(error)) from None
+
+    def _unzipped(self) -> Iterator[bytes]:
+        """Unzipped chunks of the output, which may have several members with zeros between."""
+        unzip = None
+        for data in self._chunks():
+            while data := data if unzip is not None else data.lstrip(b"\0"):
+                unzip = unzip or zlib.decompressobj(32 + zlib.MAX_WBITS)
+                yield unzip.decompress(data)
+                data = unzip.unused_data
+                if unzip.eof:
+                    unzip = None
+        if unzip is not None:
+            raise self._unreadable("gzip data", "data that is cut off")
+
+    def _chunks(self) -> Iterator[bytes]:
+        """Chunks of the output."""
         assert self._process.stdout is not None
-        while data := self._process.stdout.read(self._size):
-            text = decoder.decode(data if unzip is None else unzip.decompress(data))
-            if text:
-                yield text
+        while True:
+            if self._process.stdout.closed:
+                raise EnforceNotMet(
+                    "The output of this PipeReader has been read.", expected="one get_line() for each PipeReader",
+                    received="another one", hint="make a new PipeReader, which runs the command again.",
+                )  # fmt: skip
+            data = self._process.stdout.read(self._size)
+            if not data:
+                return
+            yield data
+
+    def _unreadable(self, expected: str, received: str) -> EnforceNotMet:
+        return EnforceNotMet(
+            f"The output of the command {self._command} is not {expected}.", expected=expected, received=received,
+        )  # fmt: skip
+
+    def __del__(self) -> None:
+        process = getattr(self, "_process", None)  # None: the command did not start
+        if process is not None and process.returncode is None:
+            process.kill()
+            self._end()
 
     def _end(self) -> None:
         assert self._process.stdout is not None

@@ -51,6 +51,11 @@ def save_file(path: str, overwrite: bool, half: bool, lods: tuple[Any, ...], *va
 
 def _save_emit(b: Binder) -> None:
     options = b.attr("file_path"), b.attr("overwrite"), b.attr("save_as_fp16")
+    b.require(
+        len(b.inputs["X"]) == 1 or not options[0].endswith(NUMPY), f"{options[0]} cannot hold several tensors.",
+        expected="one tensor", received=f"{len(b.inputs['X'])}",
+        hint="another ending than .npy writes Paddle's format.",
+    )  # fmt: skip
     b(save_file, *options, tuple(b.lods("X")), *b.all("X"))
 
 
