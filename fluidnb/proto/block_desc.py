@@ -242,8 +242,7 @@ class BlockDesc:
         old, new = var_name(old), var_name(new)
         if new == old:
             return var
-        if new in self.vars:
-            raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
+        seeing = self._check_rename(old, new)
         var.pb.name, var.saved = new, None
         later: list[tuple[str, VarDesc]] = []
         while (last := self.vars.popitem())[0] != old:
@@ -252,7 +251,7 @@ class BlockDesc:
         self.vars.update(reversed(later))
         for op in self.ops[since:]:
             op.rename(old, new)
-        for block in self._blocks_that_see(old):
+        for block in seeing:
             for op in block.ops:
                 op.rename(old, new)
         self.program.version += 1
@@ -273,13 +272,37 @@ class BlockDesc:
             block = self.program.blocks[block.pb.parent_idx]
             yield block
 
-    def _blocks_that_see(self, name: str) -> Iterator[BlockDesc]:
-        """The blocks inside this one in which ``name`` is not declared again; parents come before their children."""
-        seeing = {self.idx}
+    def _check_rename(self, old: str, new: str) -> list[BlockDesc]:
+        """Refuse a name by which an operation would find another variable; gives the blocks inside that see the old."""
+        if new in self.vars:
+            raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
+        outer, inside = self.find_var_recursive(new), list(self._blocks_inside())
+        seeing = [block for block in inside if block.find_var_recursive(old) is self.vars[old]]
+        for block in seeing:
+            nearer = block.find_var_recursive(new)
+            if nearer is not None and nearer is not outer and block._uses(old):
+                raise OpValueError(
+                    f'Block {block.idx} uses "{old}" and would find another variable "{new}" instead.',
+                    expected="a name that no block inside declares", received=f"{old} renamed to {new}",
+                )  # fmt: skip
+        for block in () if outer is None else (self, *inside):
+            if block.find_var_recursive(new) is outer and block._uses(new):
+                raise OpValueError(
+                    f'Block {block.idx} uses a variable "{new}" of the blocks around and would find this one instead.',
+                    expected="a name that is free in the blocks around", received=f"{old} renamed to {new}",
+                )  # fmt: skip
+        return seeing
+
+    def _blocks_inside(self) -> Iterator[BlockDesc]:
+        """The blocks that see those variables of this one which they do not declare again, each after its parent."""
+        inside = {self.idx}
         for block in self.program.blocks:
-            if block.parent_idx in seeing and name not in block.vars:
-                seeing.add(block.idx)
+            if block.parent_idx in inside or block.forward_block_idx in inside:
+                inside.add(block.idx)
                 yield block
+
+    def _uses(self, name: str) -> bool:
+        return any(name in op.input_arg_names() or name in op.output_arg_names() for op in self.ops)
 
     def _own(self, name: str | bytes) -> VarDesc:
         name = var_name(name)
