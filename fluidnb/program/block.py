@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 #: The name of a variable.
 VarName = Annotated[str, Rule("the name of a variable", many="names", hint="a variable's own is variable.name.")]
 
+#: The index of a block, -1 for none.
+BlockIndex = Annotated[
+    int, Rule("the index of a block", lambda n: type(n) is int and -1 <= n < 2**31, hint="block.idx has a block's own.")
+]
+
 
 @checked
 class Block:
@@ -84,7 +89,7 @@ class Block:
         """The index of the block whose gradient it computes, or -1."""
         return self.desc.forward_block_idx
 
-    def set_forward_block_idx(self, idx: int) -> None:
+    def set_forward_block_idx(self, idx: BlockIndex) -> None:
         """Set the block whose gradient it computes."""
         origin.writing(self.program)
         self.desc.forward_block_idx = idx

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.errors import OpValueError, near
+from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto.op_desc import OpDesc
 from fluidnb.proto.var_desc import VarDesc, var_name
@@ -124,10 +124,16 @@ class BlockDesc:
 
     def insert_op(self, index: int, op: OpDesc | None = None) -> OpDesc:
         """Inserts an operation before the one at ``index``; as `append_op`."""
-        if not 0 <= index <= len(self.ops):
-            raise OpValueError(f"Block {self.idx} has no place {index}.", expected=f"0 to {len(self.ops)}")
+        try:
+            fits = 0 <= index <= len(self.ops)
+        except TypeError:
+            fits = False
+        if not fits:
+            raise OpValueError(f"Block {self.idx} has no place {index!r}.", expected=f"0 to {len(self.ops)}")
         if op is None:
             op = OpDesc()
+        elif not isinstance(op, OpDesc):
+            raise OpTypeError("A block holds descriptions of operations.", expected="an OpDesc", received=typed(op))
         elif op.block is not None:
             raise OpValueError("An operation is in one block at a time.", op=op.label(), hint="remove it there first.")
         op.block = self
@@ -157,8 +163,8 @@ class BlockDesc:
         """The operation at an index; negative numbers count from the end."""
         try:
             return self.ops[index]
-        except IndexError:
-            raise OpValueError(f"Block {self.idx} has no operation {index}; it has {len(self.ops)}.") from None
+        except (IndexError, TypeError):
+            raise OpValueError(f"Block {self.idx} has no operation {index!r}; it has {len(self.ops)}.") from None
 
     def op_size(self) -> int:
         """The number of operations."""
@@ -174,6 +180,8 @@ class BlockDesc:
 
     def add_var(self, var: VarDesc) -> VarDesc:
         """Declares a variable by a desc that is in no block, for example a removed one."""
+        if not isinstance(var, VarDesc):
+            raise OpTypeError("A block declares variables by descriptions.", expected="a VarDesc", received=typed(var))
         if var.name() in self.vars:
             raise OpValueError(f'Block {self.idx} has a variable "{var.name()}" already.')
         if var.block is not None:
