@@ -531,11 +531,15 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 def checked(target: F) -> F:
     """Check the arguments of a function, or of a class's public methods, by their annotations."""
     if isinstance(target, type):
+        spelled = {}  # public methods, which Fluid spells with an underscore too
         for name, member in list(vars(target).items()):
             if name.startswith("_") and name not in ("__init__", "__call__"):
+                if not name.startswith("__") and isinstance(member, types.FunctionType) and member in spelled:
+                    setattr(target, name, spelled[member])
                 continue
             if isinstance(member, types.FunctionType):
-                setattr(target, name, _checked(member, method=True))
+                spelled[member] = call = _checked(member, method=True)
+                setattr(target, name, call)
             elif isinstance(member, staticmethod | classmethod):
                 inner = _checked(member.__func__, method=isinstance(member, classmethod))
                 setattr(target, name, type(member)(inner))

@@ -207,6 +207,8 @@ def near(word: str, words: Iterable[str], n: int = 3) -> str:
         >>> near("ReLU", ["relu", "tanh"]), near("units", ["input", "size"]), near("xyz", ["input"])
         ('Did you mean "relu"?', 'Did you mean "size"?', '')
     """
+    if not isinstance(word, str):  # a wrong argument, of which nothing is near
+        return ""
     known, low = list(words), word.lower()
     close = [w for w in known if w.lower() == low][:n] or [w for w in FLUID_NAMES.get(low, ()) if w in known][:1]
     close = close or difflib.get_close_matches(word, known, n, 0.6)

@@ -126,9 +126,10 @@ class LayerHelperBase:
             return self._normalized(described, shape, dtype, initializer)
         kwargs = described.to_kwargs()
         startup, name = self.startup_program.global_block(), described.name
-        parameter = self.main_program.global_block().create_parameter(shape=list(shape), dtype=dtype, **kwargs)
-        if not startup.has_var(name):
-            initializer(startup.create_parameter(shape=list(shape), dtype=dtype, **kwargs), startup)
+        with naming.all_or_nothing():
+            parameter = self.main_program.global_block().create_parameter(shape=list(shape), dtype=dtype, **kwargs)
+            if not startup.has_var(name):
+                initializer(startup.create_parameter(shape=list(shape), dtype=dtype, **kwargs), startup)
         return parameter
 
     def _normalized(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any, first: Any) -> Parameter:
@@ -179,8 +180,9 @@ class LayerHelperBase:
             The startup program's variable of the same name.
         """
         startup = self.startup_program.global_block()
-        there = startup.create_var(
-            name=var.name, type=var.type, shape=var.shape, dtype=var.dtype, persistable=True, stop_gradient=True
-        )
-        initializer(there, startup)
+        with naming.all_or_nothing():
+            there = startup.create_var(
+                name=var.name, type=var.type, shape=var.shape, dtype=var.dtype, persistable=True, stop_gradient=True
+            )
+            initializer(there, startup)
         return there

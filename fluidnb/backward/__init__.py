@@ -195,6 +195,13 @@ def _check_targets(targets: list[Variable], inputs: list[Variable], starts: list
         raise OpValueError(
             "Should have the same number of target_gradients as targets", expected=len(targets), received=len(starts)
         )
+    for what, v in [*(("input", v) for v in inputs), *(("target_gradient", g) for g in starts)]:
+        if v is not None and v.block.program is not block.program:
+            raise OpValueError(
+                f"{what} must be in the same program as targets",
+                slots=[("variable", v.name, dtypes.dtype_name(v.dtype), v.shape)],
+                expected=f"a variable of {block.program.short()}", received=f"one of {v.block.program.short()}",
+            )  # fmt: skip
     for v in [*targets, *inputs]:
         if not is_floating(block.desc, v.name):
             raise OpValueError(

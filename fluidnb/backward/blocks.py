@@ -34,7 +34,7 @@ def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> N
 
 def restored(walk: Walk, op: OpDesc, name: str) -> bool:
     """Whether the gradient of an operator undoes everything that the operator does to a variable."""
-    if _counts(op):
+    if adds_in_place(op):
         return id(op) in walk.undone
     inner = walk.inner_of.get(id(op))
     if inner is None or name in inner.replaced:
@@ -44,13 +44,13 @@ def restored(walk: Walk, op: OpDesc, name: str) -> bool:
 
 def counted(block: BlockDesc, name: str) -> bool:
     """Whether a block, with those inside, does nothing to a variable but add numbers in place."""
-    return all(_counts(op) or _runs_counting(op, name) for op in block.ops if name in op.output_arg_names())
+    return all(adds_in_place(op) or _runs_counting(op, name) for op in block.ops if name in op.output_arg_names())
 
 
 def undo(walk: Walk, position: int, name: str) -> bool:
     """Add the operator that undoes a counter's increment, if there can be one."""
     op = walk.block.ops[position]
-    if not _counts(op):
+    if not adds_in_place(op):
         if id(op) in walk.inner_of or not _runs_counting(op, name):
             return False
         _block(walk, position, op, {}, counts=True)
@@ -64,7 +64,7 @@ def undo(walk: Walk, position: int, name: str) -> bool:
     return True
 
 
-def _counts(op: OpDesc) -> bool:
+def adds_in_place(op: OpDesc) -> bool:
     """Whether an operator adds a number to a variable in place."""
     return op.optype == "increment" and op.ins["X"] == op.outs["Out"]
 

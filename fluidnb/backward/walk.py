@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fluidnb.backward.blocks import KEPT, RUN_BLOCKS, counts_for_all, through, undo
+from fluidnb.backward.blocks import KEPT, RUN_BLOCKS, adds_in_place, counts_for_all, through, undo
 from fluidnb.backward.path import Wanted, is_array, is_floating
 from fluidnb.backward.saved import Copies
 from fluidnb.backward.stale import Freshness
@@ -104,7 +104,8 @@ class Walk:
             elif arrived:
                 self._differentiate(op, definition, arrived)
                 for variable, name in arrived.items():
-                    if is_array(self.block, variable):  # a write leaves the other elements: propagate their gradient
+                    # a write leaves the other elements of an array, and x + 1 has the slope 1: propagate their gradient
+                    if is_array(self.block, variable) or adds_in_place(op):
                         self.pass_on(variable, name)
             if watcher is not None:
                 watcher(self, position)

@@ -114,6 +114,9 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
 def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variable:
     """Add a number to a variable of one element; integers stay integers.
 
+    The gradient of the result is that of ``x`` where ``x`` itself changes. With ``in_place=False`` no gradient reaches
+    ``x``, as in Fluid: ``scale(x, 1.0, bias=value)`` adds a number and has a gradient.
+
     Args:
         x: shape [1].
         value: what is added.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fluidnb.optimizer.base import Optimizer, ParamGrad
-from fluidnb.program import Block, Variable
+from fluidnb.program import Block, Variable, name_scope
 from fluidnb.regularizer import WeightDecayRegularizer
 
 
@@ -230,11 +230,12 @@ class AdamaxOptimizer(Optimizer):
         self._initial = {self._beta1_pow_acc_str: float(beta1)}
 
     def finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
-        for param, _ in parameters_and_grads:
+        for param, grad in parameters_and_grads:
             power = self.get_accumulator(self._beta1_pow_acc_str, param)
-            block.append_op(
-                type="scale", inputs={"X": power}, outputs={"Out": power}, attrs={"scale": self._attrs["beta1"]}
-            )
+            with block.program.optimized_guard([param, grad]), name_scope("adamx"):  # Fluid's own spelling
+                block.append_op(
+                    type="scale", inputs={"X": power}, outputs={"Out": power}, attrs={"scale": self._attrs["beta1"]}
+                )
 
 
 Adamax = AdamaxOptimizer

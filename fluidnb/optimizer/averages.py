@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb import layers
 from fluidnb.arguments import Checked
+from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.program import OpRole, Parameter, Program, Variable, default_main_program, program_guard, unique_name
-from fluidnb.program.layer_calls import all_or_nothing
+from fluidnb.program.defaults import default_startup_program
+from fluidnb.values.dtypes import dtype_name, is_floating
 
 if TYPE_CHECKING:
     from fluidnb.runtime import Executor
@@ -113,11 +115,12 @@ class ExponentialMovingAverage(Average):
             )  # fmt: skip
         self._decay, self._steps, self._name = float(decay), thres_steps, name or ""
         self._program = program
-        with all_or_nothing():
+        self._dtype = "float64" if any(dtype_name(p.dtype) == "float64" for p in parameters) else "float32"
+        with all_or_nothing(program, default_startup_program()):
             self._averages = [(p, self._kept(f"{p.name}_ema", p.shape, 0.0, p.dtype)) for p in parameters]
             #: the product of all decays
-            self._product = self._kept("ema_decays", [1], 1.0, "float32")
-        self._write_programs(self._averages)
+            self._product = self._kept("ema_decays", [1], 1.0, self._dtype)
+            self._write_programs(self._averages)
         self._progress = self._product, 1, "call update() after minimize(), then train."
 
     def _kept(self, name: str, shape: Any, value: float, dtype: Any) -> Variable:
@@ -132,28 +135,35 @@ class ExponentialMovingAverage(Average):
                 "The averages are of another program.", expected=self._program.short(),
                 received=default_main_program().short(), hint="call update() where the average was made.",
             )  # fmt: skip
-        with all_or_nothing():
+        with all_or_nothing(self._program):
             with self._program.role_guard(OpRole.Optimize):
                 decay = self._decay_now()
                 layers.assign(layers.elementwise_mul(self._product, decay), output=self._product)
             for parameter, average in self._averages:
                 with self._program.optimized_guard([parameter]):
-                    kept = layers.elementwise_mul(average, decay)
-                    new = layers.elementwise_mul(parameter, 1.0 - decay)
+                    own = _as(parameter, decay)
+                    kept = layers.elementwise_mul(average, own)
+                    new = layers.elementwise_mul(parameter, 1.0 - own)
                     layers.assign(layers.elementwise_add(kept, new), output=average)
 
     def _decay_now(self) -> Variable:
-        decay = layers.fill_constant([1], "float32", self._decay)
+        decay = layers.fill_constant([1], self._dtype, self._decay)
         if self._steps is None:
             return decay
-        steps = layers.cast(self._steps, "float32")
+        steps = layers.cast(self._steps, self._dtype)
         return layers.elementwise_min(decay, (steps + 1.0) / (steps + 10.0))
 
     _backup = ".ema_backup"
 
     def _mean(self, parameter: Parameter, average: Variable) -> Variable:
         mean, product = same(average), same(self._product)
-        return layers.elementwise_div(mean, 1.0 - product)
+        return layers.elementwise_div(mean, _as(parameter, 1.0 - product))
+
+
+def _as(parameter: Parameter, number: Variable) -> Variable:
+    """A number in the dtype of a parameter; integers are refused where it is used."""
+    same_dtype = number.dtype == parameter.dtype or not is_floating(parameter.dtype)
+    return number if same_dtype else layers.cast(number, parameter.dtype)
 
 
 def same(variable: Variable, suffix: str = "") -> Variable:
@@ -216,9 +226,9 @@ class ModelAverage(Average):
             "average_window": float(average_window_rate), "min_average_window": min_average_window,
             "max_average_window": max_average_window,
         }  # fmt: skip
-        with all_or_nothing():
+        with all_or_nothing(block.program, default_startup_program()):
             self._kept = [(p, self._sum(p)) for p in parameters]
-        self._write_programs(self._kept)
+            self._write_programs(self._kept)
         if self._kept:
             self._progress = self._kept[0][1]["num_updates"], 0, "train, then apply."
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.arguments import Checked, parameter_names
+from fluidnb.arguments import Checked, parameter_names, shown
 from fluidnb.backward import Loss, append_backward
 from fluidnb.backward.emit import Callback, all_or_nothing
 from fluidnb.clip import BaseGradientClipAttr, append_gradient_clip_ops, error_clip_callback
@@ -396,7 +396,13 @@ class Optimizer(Checked):
                     f"There is no value for {name}.", expected=", ".join(kept),
                     received=", ".join(map(str, stat_dict))[:200], hint=near(name, map(str, stat_dict)),
                 )  # fmt: skip
-            arrays[name] = np.asarray(stat_dict[name], dtypes.np_dtype(variable.dtype))
+            try:
+                arrays[name] = np.asarray(stat_dict[name], dtypes.np_dtype(variable.dtype))
+            except (TypeError, ValueError):
+                raise OpValueError(
+                    f"The value for {name} is no array of numbers.", received=shown(stat_dict[name]),
+                    expected=f"an array of {dtype_name(variable.dtype)}, shape {list(variable.shape)}",
+                ) from None  # fmt: skip
             if arrays[name].shape != tuple(variable.shape):
                 raise OpValueError(
                     f"The value for {name} has another shape.", expected=list(variable.shape),
@@ -433,18 +439,29 @@ class Optimizer(Checked):
 
     def param_learning_rate(self, param: Parameter) -> Variable:
         """The learning rate of one parameter, [1]: the optimizer's times the parameter's own factor."""
-        factor = param.optimize_attr["learning_rate"]
-        rate = self._learning_rates[param.block.program]
+        factor, program = param.optimize_attr.get("learning_rate"), param.block.program
+        rate = self._learning_rates.get(program)
+        if rate is None:
+            raise OpValueError(
+                f"The optimizer has no learning rate in {program.short()} yet.", hint="minimize the loss first."
+            )
         if isinstance(factor, Variable):
             return factor
+        try:
+            factor = float(factor)
+        except (TypeError, ValueError):
+            raise OpTypeError(
+                f"The factor of the learning rate of {param.name} must be a number or a Variable.",
+                expected='optimize_attr={"learning_rate": 1.0}, for example',
+                received=f"optimize_attr={shown(param.optimize_attr)}",
+            ) from None  # fmt: skip
         if factor == 1.0:
             return rate
-        program = param.block.program
         with program.role_guard(OpRole.LRSched, program.op_role_var):
             helper = LayerHelper("learning_rate")
             scaled = helper.create_tmp_variable(rate.dtype, stop_gradient=True)
             helper.append_op(
-                type="scale", inputs={"X": [rate]}, outputs={"Out": [scaled]}, attrs={"scale": float(factor)}
+                type="scale", inputs={"X": [rate]}, outputs={"Out": [scaled]}, attrs={"scale": factor}
             )
         return scaled
 

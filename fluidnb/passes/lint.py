@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fluidnb.arguments import checked
 from fluidnb.errors import near
 from fluidnb.op import get_op, has_op
 from fluidnb.op.attr import REQUIRED
@@ -30,6 +31,7 @@ class Finding:
         return f"{place}: {self.message}" + ("" if self.where is None else f"  ({self.where.short()})")
 
 
+@checked
 def lint(program: Program | ProgramDesc) -> list[Finding]:
     """Checks a program for common mistakes; the findings in program order."""
     if isinstance(program, Program):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.op import get_op, has_op, infer_compile
 from fluidnb.program.program import Program
 from fluidnb.program.shapes import FeedShapes, with_shapes
@@ -29,6 +30,7 @@ _NUMBERS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
+@checked
 def fold_shapes(program: Program, feed_shapes: FeedShapes) -> Program:
     """A clone of a program in which numbers that follow from the sizes of the feeds are attributes.
 

@@ -16,6 +16,7 @@ from fluidnb.program.constants import grad_var_name
 from fluidnb.program.desc_views import Ops, Vars
 from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
+from fluidnb.program.sub_blocks import found_by_name
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.utils.representations import repr_html
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 #: The name of a variable.
 VarName = Annotated[str, Rule("the name of a variable", many="names", hint="a variable's own is variable.name.")]
+
+#: The index of a block, -1 for none.
+BlockIndex = Annotated[
+    int, Rule("the index of a block", lambda n: type(n) is int and -1 <= n < 2**31, hint="block.idx has a block's own.")
+]
 
 
 @checked
@@ -83,7 +89,7 @@ class Block:
         """The index of the block whose gradient it computes, or -1."""
         return self.desc.forward_block_idx
 
-    def set_forward_block_idx(self, idx: int) -> None:
+    def set_forward_block_idx(self, idx: BlockIndex) -> None:
         """Set the block whose gradient it computes."""
         origin.writing(self.program)
         self.desc.forward_block_idx = idx
@@ -259,17 +265,34 @@ class Block:
         return iter(self.all_parameters())
 
     def rename_var(self, name: str, new_name: str) -> Variable:
-        """Rename a variable of this block, and all references to it; OpValueError when the new name is taken."""
+        """Rename a variable of this block, and all references to it.
+
+        Raises:
+            OpValueError: the new name is taken, or an operator would find another variable by it, or an operator that
+                runs a block finds variables inside by this name. Nothing has changed then.
+        """
         variable = self.var(name)
         if self.has_var(new_name):
             raise OpValueError(
                 f"var {new_name} is in this block already.", where=capture(), expected="a name that is free",
                 received=f"rename_var({name!r}, {new_name!r})",
             )  # fmt: skip
-        origin.writing(self.program)
-        self.desc.rename_var(name, new_name)
+        op = found_by_name(self.desc, name)
+        if op is not None:
+            raise OpValueError(
+                f"var {name} cannot be renamed: {op.optype} finds a variable of its block by this name.",
+                op=op.label(), expected="a variable that has no partner in a block inside",
+                received=f"rename_var({name!r}, {new_name!r})",
+                hint="rename it before the loop or its gradient is added, or assign it to a variable of the new name.",
+            )  # fmt: skip
+        renames = {name: new_name}
         if grad_var_name(name) in self.desc.vars:
-            self.desc.rename_var(grad_var_name(name), grad_var_name(new_name))
+            renames[grad_var_name(name)] = grad_var_name(new_name)
+        for old, new in renames.items():
+            self.desc._check_rename(old, new)
+        origin.writing(self.program)
+        for old, new in renames.items():
+            self.desc.rename_var(old, new)
         return variable
 
     _rename_var = rename_var
@@ -391,10 +414,16 @@ class Block:
     _remove_op = remove_op
 
     def delete_ops(self, ops: Iterable[Operator]) -> None:
-        """Remove operators of this block that follow each other."""
-        places = sorted(op.idx for op in ops)
-        if places:
-            self.remove_op(places[0], places[-1] + 1)
+        """Remove operators of this block; OpValueError for one of another block, and nothing has changed then."""
+        gone = {op.desc: op for op in ops}
+        for desc, op in gone.items():
+            if desc.block is not self.desc:
+                raise OpValueError(
+                    f"{op.type} is no operator of block {self.desc.idx}.", op=desc.label(), where=capture(),
+                    expected=f"an operator of block {self.desc.idx} in {self.program.short()}", received=repr(op),
+                )  # fmt: skip
+        for place in sorted((op.idx for op in gone.values()), reverse=True):
+            self.remove_op(place)
 
     def slice_ops(self, start: int, end: int) -> list[Operator]:
         """The operators from ``start`` to before ``end``."""

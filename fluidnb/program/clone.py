@@ -87,6 +87,7 @@ def copy_facts(source: Program, target: Program, blocks: Mapping[int, int] | Non
             twin = theirs.vars.get(name)
             if desc.view is not None and twin is not None:
                 facts = {k: v for k, v in desc.view.__dict__.items() if k not in skip}
+                facts = {k: dict(v) if isinstance(v, dict) else v for k, v in facts.items()}
                 Variable.over(block, twin).__dict__.update(facts)
                 twin.saved = None
     target.desc.touch()

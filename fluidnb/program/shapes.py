@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from fluidnb.arguments import checked
 from fluidnb.errors import FluidError, NotFound, near
 from fluidnb.op import check_inputs, check_loaded, get_op, has_op, infer_compile
 from fluidnb.op.compile_context import Spec
@@ -18,6 +19,7 @@ FeedShapes = Mapping[str, Sequence[int]]
 _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 
 
+@checked
 def infer_shapes(program: Program, feed_shapes: FeedShapes) -> dict[str, Spec]:
     """Shapes and dtypes of all variables of a program for given feeds, by the operators' shape rules.
 
@@ -41,6 +43,7 @@ def infer_shapes(program: Program, feed_shapes: FeedShapes) -> dict[str, Spec]:
     return specs
 
 
+@checked
 def with_shapes(program: Program, feed_shapes: FeedShapes) -> Program:
     """A clone of a program whose variables have the shapes that given feeds lead to."""
     copy = clone(program, warn=False)

@@ -64,6 +64,27 @@ def _is_gradient_of(grad: OpDesc, op: OpDesc) -> bool:
     return met
 
 
+#: Operators that find variables of the block that they run by the names of outer ones, or of the gradients of these.
+_BY_NAME = frozenset({"recurrent", "recurrent_grad", "while_grad", "conditional_block_grad"})
+
+
+def found_by_name(home: BlockDesc, name: str) -> OpDesc | None:
+    """The operator that finds a variable inside by the name of an outer one, where a variable is one of the two."""
+    blocks = home.program.blocks
+    for block, op in ((block, op) for block in blocks for op in block.ops if op.optype in _BY_NAME):
+        outer = {n for slots in (op.ins, op.outs) for slot in slots if not slot.endswith(GRAD) for n in slots[slot]}
+        outer |= {n for attr in ("states", "ex_states") for n in op.attrs.get(attr, ())}
+        partners = {n + GRAD: n for n in outer if op.optype != "recurrent"}
+        if op.optype.startswith("recurrent"):
+            partners |= {n: n for n in outer}
+        for inner in map(blocks.__getitem__, own_blocks(op)):
+            inside = [inner, *(blocks[i] for i in [inner.forward_block_idx] if i >= 0)]
+            known = {n: b for b in inside for n in b.vars if n in partners}
+            if known.get(name) is home or any(partners[n] == name for n in known) and home in block.chain():
+                return op
+    return None
+
+
 def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:
     """The blocks that an operator runs, and those inside them."""
     indices: dict[int, None] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.errors import OpValueError, near
+from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto.op_desc import OpDesc
 from fluidnb.proto.var_desc import VarDesc, var_name
@@ -124,10 +124,16 @@ class BlockDesc:
 
     def insert_op(self, index: int, op: OpDesc | None = None) -> OpDesc:
         """Inserts an operation before the one at ``index``; as `append_op`."""
-        if not 0 <= index <= len(self.ops):
-            raise OpValueError(f"Block {self.idx} has no place {index}.", expected=f"0 to {len(self.ops)}")
+        try:
+            fits = 0 <= index <= len(self.ops)
+        except TypeError:
+            fits = False
+        if not fits:
+            raise OpValueError(f"Block {self.idx} has no place {index!r}.", expected=f"0 to {len(self.ops)}")
         if op is None:
             op = OpDesc()
+        elif not isinstance(op, OpDesc):
+            raise OpTypeError("A block holds descriptions of operations.", expected="an OpDesc", received=typed(op))
         elif op.block is not None:
             raise OpValueError("An operation is in one block at a time.", op=op.label(), hint="remove it there first.")
         op.block = self
@@ -157,8 +163,8 @@ class BlockDesc:
         """The operation at an index; negative numbers count from the end."""
         try:
             return self.ops[index]
-        except IndexError:
-            raise OpValueError(f"Block {self.idx} has no operation {index}; it has {len(self.ops)}.") from None
+        except (IndexError, TypeError):
+            raise OpValueError(f"Block {self.idx} has no operation {index!r}; it has {len(self.ops)}.") from None
 
     def op_size(self) -> int:
         """The number of operations."""
@@ -174,6 +180,8 @@ class BlockDesc:
 
     def add_var(self, var: VarDesc) -> VarDesc:
         """Declares a variable by a desc that is in no block, for example a removed one."""
+        if not isinstance(var, VarDesc):
+            raise OpTypeError("A block declares variables by descriptions.", expected="a VarDesc", received=typed(var))
         if var.name() in self.vars:
             raise OpValueError(f'Block {self.idx} has a variable "{var.name()}" already.')
         if var.block is not None:
@@ -242,8 +250,7 @@ class BlockDesc:
         old, new = var_name(old), var_name(new)
         if new == old:
             return var
-        if new in self.vars:
-            raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
+        seeing = self._check_rename(old, new)
         var.pb.name, var.saved = new, None
         later: list[tuple[str, VarDesc]] = []
         while (last := self.vars.popitem())[0] != old:
@@ -252,7 +259,7 @@ class BlockDesc:
         self.vars.update(reversed(later))
         for op in self.ops[since:]:
             op.rename(old, new)
-        for block in self._blocks_that_see(old):
+        for block in seeing:
             for op in block.ops:
                 op.rename(old, new)
         self.program.version += 1
@@ -273,13 +280,37 @@ class BlockDesc:
             block = self.program.blocks[block.pb.parent_idx]
             yield block
 
-    def _blocks_that_see(self, name: str) -> Iterator[BlockDesc]:
-        """The blocks inside this one in which ``name`` is not declared again; parents come before their children."""
-        seeing = {self.idx}
+    def _check_rename(self, old: str, new: str) -> list[BlockDesc]:
+        """Refuse a name by which an operation would find another variable; gives the blocks inside that see the old."""
+        if new in self.vars:
+            raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
+        outer, inside = self.find_var_recursive(new), list(self._blocks_inside())
+        seeing = [block for block in inside if block.find_var_recursive(old) is self.vars[old]]
+        for block in seeing:
+            nearer = block.find_var_recursive(new)
+            if nearer is not None and nearer is not outer and block._uses(old):
+                raise OpValueError(
+                    f'Block {block.idx} uses "{old}" and would find another variable "{new}" instead.',
+                    expected="a name that no block inside declares", received=f"{old} renamed to {new}",
+                )  # fmt: skip
+        for block in () if outer is None else (self, *inside):
+            if block.find_var_recursive(new) is outer and block._uses(new):
+                raise OpValueError(
+                    f'Block {block.idx} uses a variable "{new}" of the blocks around and would find this one instead.',
+                    expected="a name that is free in the blocks around", received=f"{old} renamed to {new}",
+                )  # fmt: skip
+        return seeing
+
+    def _blocks_inside(self) -> Iterator[BlockDesc]:
+        """The blocks that see those variables of this one which they do not declare again, each after its parent."""
+        inside = {self.idx}
         for block in self.program.blocks:
-            if block.parent_idx in seeing and name not in block.vars:
-                seeing.add(block.idx)
+            if block.parent_idx in inside or block.forward_block_idx in inside:
+                inside.add(block.idx)
                 yield block
+
+    def _uses(self, name: str) -> bool:
+        return any(name in op.input_arg_names() or name in op.output_arg_names() for op in self.ops)
 
     def _own(self, name: str | bytes) -> VarDesc:
         name = var_name(name)

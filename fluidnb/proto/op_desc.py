@@ -6,7 +6,7 @@ import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fluidnb.errors import FluidError, NotBuiltYet, OpTypeError, OpValueError, near
+from fluidnb.errors import FluidError, NotBuiltYet, OpTypeError, OpValueError, near, typed
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto import hooks
 from fluidnb.proto.attr_values import decode, encode, guess_type
@@ -563,7 +563,10 @@ def drop_entry(container: Any, field: str, name: str) -> None:
 def _names(slot: Any, names: Any) -> list[str]:
     if type(slot) is not str or not slot.isascii():
         type_name(slot, "name of a slot")
-    listed: list[Any] = [names] if isinstance(names, (str, bytes)) else list(names)
+    try:
+        listed: list[Any] = [names] if isinstance(names, (str, bytes)) else list(names)
+    except TypeError:
+        raise OpTypeError(f'Slot "{slot}" holds names of variables.', received=typed(names)) from None
     for at, name in enumerate(listed):
         if type(name) is str and name.isascii():  # nearly every name
             continue

@@ -89,6 +89,8 @@ class ProgramDesc:
 
     def append_block(self, parent: BlockDesc) -> BlockDesc:
         """Adds an empty block inside another one."""
+        if not isinstance(parent, BlockDesc):
+            raise OpTypeError("A block is inside another one.", expected="a BlockDesc", received=shown(parent))
         block = BlockDesc(self, len(self.blocks), parent.idx)
         self.blocks.append(block)
         self.version += 1

@@ -80,9 +80,7 @@ def _matches(block: BlockDesc) -> list[_Match]:
     writer = {n: op for op in block.ops for n in op.output_arg_names()}
     matches = []
     for norm in block.ops:
-        attrs = norm.attrs
-        still = attrs.get("is_test") or attrs.get("use_global_stats")
-        if norm.optype != "batch_norm" or not still or attrs.get("data_layout", "NCHW") not in ("NCHW", "AnyLayout"):
+        if not _is_still(norm) or norm.attrs.get("data_layout", "NCHW") not in ("NCHW", "AnyLayout"):
             continue
         name = norm.ins["X"][0]
         before, bias = writer.get(name), None
@@ -90,8 +88,21 @@ def _matches(block: BlockDesc) -> list[_Match]:
             bias, first = before, before.ins["X"][0]
             before = writer.get(first) if reads[first] == 1 else None
         if before is not None and before.optype in _CONVOLUTIONS and reads[name] == 1 and not before.ins.get("Bias"):
-            matches.append(_Match(before, bias, norm))
+            match = _Match(before, bias, norm)
+            if all(_is_kept(block, n, writer.get(n)) for n in _parameters(match)):
+                matches.append(match)
     return matches
+
+
+def _is_still(op: OpDesc) -> bool:
+    """Whether an operator is a batch_norm that normalizes by its statistics and writes them as they were."""
+    return op.optype == "batch_norm" and bool(op.attrs.get("is_test") or op.attrs.get("use_global_stats"))
+
+
+def _is_kept(block: BlockDesc, name: str, writer: OpDesc | None) -> bool:
+    """Whether a variable has the same value in every run."""
+    var = block.find_var_recursive(name)
+    return var is not None and var.persistable() and (writer is None or _is_still(writer))
 
 
 def _adds_a_channel_bias(block: BlockDesc, op: OpDesc) -> bool:

@@ -189,7 +189,8 @@ def _load(block: BlockDesc, uses: Uses, lifetimes: list[Life]) -> list[int]:
 
 def _names(program: Program, given: Any) -> set[str]:
     names = set()
-    for each in [given] if isinstance(given, str | Variable) else given or ():
+    one = isinstance(given, str | Variable) or not isinstance(given, Iterable) and given
+    for each in [given] if one else given or ():
         name = each.name if isinstance(each, Variable) else each
         if not isinstance(name, str):
             raise OpTypeError(

@@ -550,6 +550,25 @@ def recurrent_backward() -> None:
     append_backward(L.mean(rnn()))
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_gradient_through_a_number_added_in_place(inside: bool) -> None:
+    y = L.scale(data(), 3.0)
+    before, element = L.square(y), L.reduce_sum(y, keep_dim=True)
+    if inside:
+        with loop(2):
+            L.increment(element, 0.5)
+            L.assign(L.square(element), element)
+    else:
+        L.increment(L.increment(element))
+    check(L.mean(L.elementwise_add(before, L.square(element))))
+
+
+def test_no_gradient_through_a_number_added_to_a_new_variable() -> None:
+    """As Fluid."""
+    y = L.increment(L.reduce_sum(data(), keep_dim=True), in_place=False)
+    assert fluid.gradients(y, fluid.default_main_program().global_block().var("x")) == [None]
+
+
 @pytest.mark.parametrize("build", [while_backward, branch_backward, recurrent_backward])
 def test_program_as_text(build: Any) -> None:
     build()

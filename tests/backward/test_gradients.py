@@ -153,3 +153,16 @@ def test_targets_of_different_blocks():
             fluid.gradients([y, z], x)
         with pytest.raises(NotBuiltYet, match="in block 1"):
             fluid.gradients(z, x)
+
+
+def test_variables_of_another_program():
+    x = data("x")
+    y = L.square(x)
+    before = fluid.default_main_program().desc.serialize_to_string()
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        stranger = data("x")
+    with pytest.raises(OpValueError, match="input must be in the same program as targets"):
+        fluid.gradients(y, stranger)
+    with pytest.raises(OpValueError, match="target_gradient must be in the same program as targets"):
+        fluid.gradients(y, x, target_gradients=stranger)
+    assert fluid.default_main_program().desc.serialize_to_string() == before

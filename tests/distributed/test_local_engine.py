@@ -63,6 +63,39 @@ def test_synchronous_training_equals_one_process(network: Any, optimizer: str) -
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
+def _factor(loss: fluid.Variable) -> fluid.Variable:
+    loss.block.all_parameters()[0].optimize_attr["learning_rate"] = 0.5
+    return loss
+
+
+def _clipped(loss: fluid.Variable) -> fluid.Variable:
+    for parameter in loss.block.all_parameters():
+        parameter.gradient_clip_attr = fluid.clip.GradientClipByNorm(0.01)
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "change"),
+    [
+        (lambda: fluid.optimizer.SGD(layers.exponential_decay(0.1, 2, 0.5)), None),
+        (lambda: fluid.optimizer.SGD(layers.cosine_decay(0.1, 2, 3)), _factor),
+        (lambda: fluid.optimizer.Adamax(0.01, beta1=0.5), None),
+        (lambda: fluid.optimizer.Lamb(0.01), None),
+        (lambda: fluid.optimizer.LarsMomentum(0.1, 0.9), None),
+        (lambda: fluid.optimizer.SGD(1.0), _clipped),
+    ],
+)
+def test_updates_of_several_operators_equal_one_process(optimizer: Any, change: Any) -> None:
+    """Schedules, powers that advance, norms of whole parameters; the servers may cut parameters of any size."""
+    network = fit_a_line if change is None else lambda: change(fit_a_line())
+    feeds = batches(built(network, optimizer)[0], 4)
+    _, expected = one_process(built(network, optimizer), feeds)
+    parts = built(network, optimizer)
+    _, parameters = trained(divided(parts, min_block_size=1), feeds, parts[2])
+    for name, value in expected.items():
+        np.testing.assert_allclose(parameters[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize("servers, trainers", [(1, 1), (3, 1), (1, 4), (3, 4)])
 def test_a_table_on_several_servers_equals_one_process(servers: int, trainers: int) -> None:
     feeds = batches(built(shared_table, OPTIMIZERS["sgd"])[0], 4, words=1000)

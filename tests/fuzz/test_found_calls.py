@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from fluidnb.data.reader import firstn, xmap_readers
 from fluidnb.data.reader.pipe import PipeReader
 from fluidnb.errors import FluidError
 from fluidnb.op import RuleError
+from fluidnb.passes.lint import lint
+from fluidnb.passes.shape_folding import fold_shapes
 from fluidnb.testing import run_op
 
 data = layers.data
@@ -63,6 +65,33 @@ def all_added(average: Any, add: str, *values: Any) -> None:
 def a_profiler_in_a_profiler() -> None:
     with fluid.profiler.profiler("CPU", None, None), fluid.profiler.profiler("CPU", None, None):
         pass
+def block() -> fluid.framework.Block:
+    """A block with one operator."""
+    layers.relu(data("x", [4]))
+    return fluid.default_main_program().global_block()
+
+
+def trained_with(factors: Any) -> Any:
+    w = block().create_parameter(name="w", shape=[2], dtype="float32", optimize_attr=factors)
+    return fluid.optimizer.SGD(0.1).minimize(layers.mean(w))
+
+
+def rate_before_minimize() -> Any:
+    return fluid.optimizer.SGD(0.1).param_learning_rate(layers.create_parameter([2], "float32", name="w"))
+
+
+def loaded(value: Any) -> Any:
+    optimizer = fluid.optimizer.SGD(0.1)
+    optimizer.minimize(layers.mean(layers.create_parameter([2], "float32", name="w")))
+    return optimizer.load({"learning_rate_0": value})
+
+
+def optimized(skip: Any) -> Any:
+    return fluid.memory_optimize(block().program, skip_opt_set=skip)
+
+
+def folded(shapes: Any) -> Any:
+    return fold_shapes(block().program, shapes)
 
 
 CALLS: list[tuple[Callable[[], Any], str]] = [
@@ -97,6 +126,40 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "message"), CALLS, ids=[f"{i} {message}" for i, (_, message) in enumerate(CALLS)])
+    (lambda: loaded("a"), "The value for learning_rate_0 is no array of numbers"),
+    (lambda: loaded([[1], [2, 3]]), "The value for learning_rate_0 is no array of numbers"),
+    (lambda: loaded(1 + 2j), "The value for learning_rate_0 is no array of numbers"),
+    (lambda: trained_with({"lr": 1.0}), "The factor of the learning rate of w must be a number or a Variable"),
+    (lambda: trained_with({"learning_rate": None}), "The factor of the learning rate of w must be a number"),
+    (rate_before_minimize, "The optimizer has no learning rate in"),
+    (lambda: optimized(3), "skip_opt_set has variables and names"),
+    (lambda: folded(None), "feed_shapes of fold_shapes must be a dict"),
+    (lambda: folded({"x": "a"}), "feed_shapes of fold_shapes must be a dict"),
+    (lambda: lint(None), "program of lint must be a Program"),  # type: ignore[arg-type]
+    (lambda: block()._insert_op("a", "relu"), "index of Block.insert_op must be an int"),  # type: ignore[arg-type]
+    (lambda: block()._remove_op("a"), "index of Block.remove_op must be an int"),  # type: ignore[arg-type]
+    (lambda: block()._prepend_op(["x"]), "type of Block.prepend_op must be a text"),  # type: ignore[arg-type]
+    (lambda: fluid.Program()._copy_param_info_from(None), "must be a Program"),  # type: ignore[arg-type]
+    (lambda: block().set_forward_block_idx(True), "must be the index of a block"),
+    (lambda: block().set_forward_block_idx(2**40), "must be the index of a block"),
+    (lambda: block().desc.append_op("relu"), "A block holds descriptions of operations"),  # type: ignore[arg-type]
+    (lambda: block().desc.insert_op("a"), "Block 0 has no place 'a'"),  # type: ignore[arg-type]
+    (lambda: block().desc.op("a"), "Block 0 has no operation 'a'"),  # type: ignore[arg-type]
+    (lambda: block().desc.add_var("x"), "A block declares variables by descriptions"),  # type: ignore[arg-type]
+    (lambda: block().ops[0].desc.attr(None), 'There is no attribute "None"'),  # type: ignore[arg-type]
+    (lambda: block().ops[0].desc.input(None), 'There is no input slot "None"'),  # type: ignore[arg-type]
+    (lambda: block().ops[0].desc.set_input("X", 3), 'Slot "X" holds names'),  # type: ignore[arg-type]
+    (lambda: fluid.Program().desc.append_block(None), "A block is inside another one"),  # type: ignore[arg-type]
+]
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    with fluid.fresh():
+        yield
+
+
+@pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
 def test_it_says_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(FluidError, match=message):
         call()

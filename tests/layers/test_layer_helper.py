@@ -109,6 +109,19 @@ def test_a_parameter_needs_a_known_shape():
     assert not fluid.default_main_program().all_parameters()
 
 
+def test_a_refused_initializer_leaves_no_parameter():
+    three, helper = fluid.initializer.NumpyArrayInitializer(np.zeros(3, "float32")), LayerHelper("h")
+    a = helper.create_global_variable(name="a", shape=[2], dtype="float32", persistable=True)
+    startup = fluid.default_startup_program().global_block()
+    with pytest.raises(OpValueError, match="another shape than the parameter"):
+        helper.create_parameter(fluid.ParamAttr(name="w", initializer=three), [2], "float32")
+    with pytest.raises(OpValueError, match="another shape than the parameter"):
+        helper.set_variable_initializer(a, three)
+    assert not fluid.default_main_program().all_parameters() and not startup.vars
+    helper.create_parameter(fluid.ParamAttr(name="w"), [2], "float32")
+    assert len(startup.ops) == 1
+
+
 def test_parameters_land_in_the_global_block_also_from_inside():
     with fluid.framework.BlockGuard(fluid.default_main_program()):
         w = LayerHelper("h").create_parameter(None, [2], "float32")

@@ -49,6 +49,38 @@ def test_the_averages_are_those_of_numpy(counted: bool) -> None:
     assert EXE.run(test, feed=FEED, fetch_list=[loss.name])[0] == before
 
 
+def test_averages_have_the_dtype_of_their_parameter() -> None:
+    w = L.create_parameter([2], "float64", name="w")
+    v = L.create_parameter([2], "float32", name="v")
+    fluid.optimizer.SGD(0.1).minimize(L.elementwise_add(L.reduce_sum(w), L.cast(L.reduce_sum(v), "float64")))
+    ema = fluid.optimizer.ExponentialMovingAverage(0.6)
+    ema.update()
+    EXE.run(fluid.default_startup_program())
+    means, product = {"w": 0.0, "v": 0.0}, 1.0
+    for _ in range(3):
+        EXE.run()
+        means, product = {n: 0.6 * mean + 0.4 * held(n) for n, mean in means.items()}, product * 0.6
+    with ema.apply(EXE):
+        np.testing.assert_allclose(held("w"), means["w"] / (1 - product), rtol=1e-7)
+        np.testing.assert_allclose(held("v"), means["v"] / (1 - product), rtol=1e-5)
+    assert (held("w").dtype, held("v").dtype) == (np.float64, np.float32)
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    fluid.optimizer.SGD(0.1).minimize(L.reduce_sum(L.create_parameter([2], "float32", name="w")))
+    programs = fluid.default_main_program(), fluid.default_startup_program()
+    ema = fluid.optimizer.ExponentialMovingAverage(0.5, thres_steps=L.data("steps", [3]))
+    before = [p.desc.serialize_to_string() for p in programs]
+    with pytest.raises(ValueError, match="Broadcast dimension mismatch"):
+        ema.update()
+    assert [p.desc.serialize_to_string() for p in programs] == before
+    fluid.default_main_program().global_block().create_parameter(name="whole", shape=[2], dtype="int64")
+    before = [p.desc.serialize_to_string() for p in programs]
+    with pytest.raises(fluid.errors.FluidError):
+        fluid.optimizer.ExponentialMovingAverage(0.5)
+    assert [p.desc.serialize_to_string() for p in programs] == before
+
+
 def test_the_parameters_come_back_when_asked() -> None:
     model()
     ema = fluid.optimizer.ExponentialMovingAverage(0.5, name="mine.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import fluidnb as fluid
 from fluidnb.program import Block, Program
 from fluidnb.proto.desc import OpDesc
 
@@ -122,6 +123,82 @@ def test_rename_var_follows_everywhere(block: Block) -> None:
     assert (x.name, block.ops[0].input("X"), inner.ops[0].input("X")) == ("image", ["image"], ["image"])
     with pytest.raises(ValueError, match="var y is in this block already"):
         block.rename_var("image", "y")
+
+
+def _scale(block: Block, x: str, out: str) -> Any:
+    return block.append_op("scale", {"X": x}, {"Out": out})
+
+
+def test_rename_var_refuses_a_name_that_means_another_variable(block: Block) -> None:
+    block.create_var(name="x", shape=[1], dtype="float32")
+    block.create_var(name="unused", shape=[1], dtype="float32")
+    inner = block.program.create_block()
+    inner.create_var(name="t", shape=[1], dtype="float32")
+    _scale(inner, "x", "t")
+    before = block.program.desc.serialize_to_string()
+    with pytest.raises(ValueError, match='Block 1 uses "x" and would find another variable "t"'):
+        block.rename_var("x", "t")
+    with pytest.raises(ValueError, match='Block 1 uses a variable "x" of the blocks around and would find this one'):
+        inner.rename_var("t", "x")
+    assert block.program.desc.serialize_to_string() == before
+    block.rename_var("unused", "t")
+    inner.rename_var("t", "u")
+    assert (inner.ops[0].input("X"), inner.ops[0].output("Out")) == (["x"], ["u"])
+
+
+def test_rename_var_refuses_a_taken_gradient_before_it_changes_anything(block: Block) -> None:
+    for name in ("x", "x@GRAD", "z@GRAD"):
+        block.create_var(name=name, shape=[1], dtype="float32")
+    with pytest.raises(ValueError, match='has a variable "z@GRAD" already'):
+        block.rename_var("x", "z")
+    assert block.has_var("x") and not block.has_var("z")
+
+
+def test_rename_var_refuses_names_that_operators_match_with_inner_ones() -> None:
+    with fluid.fresh():
+        main, layers = fluid.default_main_program(), fluid.layers
+        x, rnn = layers.data("x", [3, 2, 4], append_batch_size=False, stop_gradient=False), layers.StaticRNN()
+        with rnn.step():
+            word = rnn.step_input(x)
+            rnn.step_output(layers.scale(word, 2.0))
+        out = rnn()
+        for block, name in ((main.global_block(), "x"), (main.global_block(), out.name), (main.block(1), word.name)):
+            with pytest.raises(ValueError, match=f"var {name} cannot be renamed: recurrent finds"):
+                block.rename_var(name, "other")
+
+
+def test_rename_var_with_the_gradient_of_a_loop() -> None:
+    """A parameter, whose gradients each iteration has, is refused; what the loop carries is renamed."""
+    with fluid.fresh():
+        main, layers = fluid.default_main_program(), fluid.layers
+        w, exe = layers.create_parameter([2], "float32", name="w"), fluid.Executor(fluid.CPUPlace())
+        carried, i, n = layers.scale(w, 1.0), *(layers.fill_constant([1], "int64", k) for k in (0, 2))
+        more = layers.less_than(i, n)
+        loop = layers.While(more)
+        with loop.block():
+            product = layers.elementwise_mul(carried, w)
+            layers.assign(product, carried)
+            layers.increment(i)
+            layers.less_than(i, n, cond=more)
+        [(_, gradient)] = fluid.append_backward(layers.mean(carried))
+        exe.run(fluid.default_startup_program())
+        before = exe.run(main, fetch_list=[gradient])[0]
+        with pytest.raises(ValueError, match="var w cannot be renamed: while_grad finds"):
+            main.global_block().rename_var("w", "v")
+        main.global_block().rename_var(carried.name, "carried")
+        main.block(1).rename_var(product.name, "product")
+        assert exe.run(main, fetch_list=[gradient])[0].tobytes() == before.tobytes()
+
+
+def test_delete_ops_removes_those_it_is_given(block: Block) -> None:
+    block.create_var(name="a", shape=[1], dtype="float32")
+    for x, out in ("ab", "bc", "cd", "de"):
+        _scale(block, x, out)
+    clone = block.program.clone().global_block()
+    with pytest.raises(ValueError, match="scale is no operator of block 0"):
+        block.delete_ops([block.ops[0], clone.ops[1]])
+    block.delete_ops([block.ops[3], block.ops[0], block.ops[0]])
+    assert [op.output("Out") for op in block.ops] == [["c"], ["d"]]
 
 
 def test_put_desc_keeps_attributes_that_only_its_writer_knew(block: Block) -> None:

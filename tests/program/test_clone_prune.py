@@ -39,7 +39,8 @@ def test_a_clone_has_the_same_bytes_and_shares_nothing(block: Block) -> None:
     assert made.global_block().ops[0].where == block.ops[0].where is not None
     made.global_block().append_op("t_same", {"X": "a"}, {"Out": "e"})
     twin.stop_gradient = True
-    assert program.desc.serialize_to_string() == before
+    twin.optimize_attr["learning_rate"] = 7.0
+    assert program.desc.serialize_to_string() == before and w.optimize_attr == {"learning_rate": 0.5}
 
 
 def test_a_clone_for_test_flips_is_test_and_removes_nothing(block: Block) -> None:

@@ -81,8 +81,9 @@ def test_what_cannot_be_folded_stays() -> None:
         L.batch_norm(L.relu(L.conv2d(x, 4, 3))),
         L.batch_norm(L.conv2d_transpose(seen, 4, filter_size=1)),
         L.batch_norm(L.elementwise_add(L.conv2d(x, 4, 3), L.relu(seen))),
+        L.batch_norm(L.conv2d(x, 4, 3, param_attr=fluid.WeightNormParamAttr(dim=0), bias_attr=False)),
     ]  # fmt: skip
-    assert len(parts) == 5
+    assert len(parts) == 6
     EXE.run(fluid.default_startup_program())
     test = fluid.default_main_program().clone(for_test=True)
     for program in (test, fluid.default_main_program()):

@@ -67,7 +67,7 @@ def read_instead(body: Block, old: str, new: str) -> None:
     for block in _seeing(body, old):
         for op in block.ops:
             if op.type == "recurrent" and old in op.input("inputs"):  # the step is known inside by the same name
-                op.block_attr("sub_block").rename_var(old, new)
+                op.block_attr("sub_block").desc.rename_var(old, new)
             op.rename_input(old, new)
     _infer(body)
 

@@ -299,7 +299,8 @@ class LoweredProgram:
         names: list[str] = []
         desc = self.desc.blocks[0]
         for op in self.blocks[0].ops:
-            for name in op.reads():
+            # delete_var also lists names that memory_optimize has replaced, so that a fetch of one is explained
+            for name in op.reads() if op.desc.optype != "delete_var" else ():
                 var = desc.vars.get(name)
                 if name not in written and var is not None and var.is_data() and name not in names:
                     names.append(name)

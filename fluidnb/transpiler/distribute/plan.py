@@ -17,6 +17,10 @@ from fluidnb.transpiler.distribute.slices import Slice, Table, block_sizes
 from fluidnb.utils.source_location import warn
 
 
+#: Operators that compute one number from all elements, for example a norm: they need the whole parameter or gradient.
+WHOLE = frozenset({"lamb", "lars_momentum", "clip_by_norm", "squared_l2_norm", "l1_norm", "norm", "mean"})
+
+
 @dataclass
 class Plan:
     """The division of a training program among trainers and parameter servers.
@@ -132,7 +136,9 @@ class Plan:
         block = self.program.desc.block(0)
         shape = tuple(block.vars[parameter].shape())
         rows = block.vars[gradient].type() == VarType.SELECTED_ROWS
-        most = len(self.endpoints) if self.config.slice_var_up else 1
+        used = {op.optype for op in self.updates[parameter]}
+        whole = any(name in WHOLE or name.startswith("reduce_") for name in used)
+        most = len(self.endpoints) if self.config.slice_var_up and not whole else 1
         sizes = block_sizes(shape, most, self.config.min_block_size)
         width = int(np.prod(shape[1:], dtype=np.int64))
         starts = np.concatenate([[0], np.cumsum(sizes)]) // width

@@ -154,7 +154,11 @@ class ServerPrograms:
         if not self.plan.schedule:
             return []
         block = self._block()
+        read = {name for ops in self.plan.updates.values() for op in ops for name in op.input_arg_names()}
         for op in self.plan.schedule:
+            for name in op.output_arg_names():
+                if name in read and not self.block.has_var(name):  # the blocks of updates see no variable of this one
+                    _copy_var(self.block, self.origin.vars[name], name)
             self._copy_op(block, op, {})
         return [block]
 
