@@ -70,3 +70,25 @@ def test_an_axis_behind_the_dimensions_of_a_second_gradient() -> None:
     inputs = {"DDX": whole, "DDY": part, "DX": whole, "Out": whole, "Out@GRAD": whole, "Y": part}
     with pytest.raises(RuleError, match="operands of elementwise_div do not fit"):
         run_op("elementwise_div_grad_grad", inputs, {"axis": 63}, {"DDOut": 1})
+
+
+EMPTY_BATCHES: dict[str, Callable[[], Any]] = {
+    "lrn": lambda: layers.lrn(data("x", [3, 8, 8])),
+    "conv2d_transpose": lambda: layers.conv2d_transpose(data("x", [3, 8, 8]), 2, filter_size=4, stride=2, padding=1),
+    "lstm_unit": lambda: layers.lstm_unit(data("x", [4]), data("h", [3]), data("c", [3]))[0],
+    "multiclass_nms": lambda: layers.multiclass_nms(data("x", [5, 4]), data("s", [2, 5]), 0.1, 10, 5),
+    "yolo_box": lambda: layers.yolo_box(data("x", [14, 2, 2]), data("s", [2], dtype="int32"), [1, 2, 3, 4], 2, 0.1, 32)[0],
+    "affine_grid": lambda: layers.affine_grid(data("x", [2, 3]), [2, 3, 4, 4]),
+    "fsp": lambda: layers.fsp_matrix(data("x", [2, 3, 3]), data("y", [4, 3, 3])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EMPTY_BATCHES)
+def test_a_batch_without_rows(name: str) -> None:
+    out = EMPTY_BATCHES[name]()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    inputs = [v for v in fluid.default_main_program().global_block().vars.values() if v.is_data]
+    feed = {v.name: np.zeros((0, *v.shape[1:]), "int32" if "INT" in v.dtype.name else "float32") for v in inputs}
+    (value,) = exe.run(feed=feed, fetch_list=[out], return_numpy=False)
+    assert np.array(value).shape == ((1, 1) if name == "multiclass_nms" else (0, *out.shape[1:]))
