@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import Operand, OpTypeError, OpValueError
-from fluidnb.program import unique_name as names
 from fluidnb.utils.source_location import capture
 from fluidnb.values.dtypes import dtype_name
 
@@ -100,7 +99,7 @@ def _axes(cuts: list[Cut]) -> dict[str, list[int]]:
 
 def _append(x: Variable, op_type: str, attrs: dict[str, Any]) -> Variable:
     block = x.block.program.current_block()
-    out = block.create_var(name=names.generate(op_type + ".tmp"), dtype=x.dtype, shape=[], persistable=False)
+    out = block.create_var(name=block._free_name(op_type + ".tmp"), dtype=x.dtype, shape=[], persistable=False)
     slot = "X" if op_type == "assign" else "Input"
     block.append_op(type=op_type, inputs={slot: [x]}, outputs={"Out": [out]}, attrs=attrs)
     return out

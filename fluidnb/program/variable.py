@@ -13,7 +13,6 @@ from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.program import declare_var as declare
 from fluidnb.program import hooks, indexing, origin
 from fluidnb.program import pseudo_code as codes
-from fluidnb.program import unique_name as names
 from fluidnb.program.constants import grad_var_name
 from fluidnb.program.layer_calls import layer
 from fluidnb.program.stale_handles import ensure_live, is_live
@@ -499,6 +498,6 @@ def _constant(x: Variable, value: float) -> Variable:
 
 def _append(x: Variable, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], dtype: int) -> Variable:
     block = x.block.program.current_block()
-    out = block.create_var(name=names.generate(op_type + ".tmp"), dtype=dtype, shape=[], persistable=False)
+    out = block.create_var(name=block._free_name(op_type + ".tmp"), dtype=dtype, shape=[], persistable=False)
     block.append_op(type=op_type, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
     return out

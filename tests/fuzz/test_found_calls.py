@@ -92,3 +92,13 @@ def test_a_batch_without_rows(name: str) -> None:
     feed = {v.name: np.zeros((0, *v.shape[1:]), "int32" if "INT" in v.dtype.name else "float32") for v in inputs}
     (value,) = exe.run(feed=feed, fetch_list=[out], return_numpy=False)
     assert np.array(value).shape == ((1, 1) if name == "multiclass_nms" else (0, *out.shape[1:]))
+
+
+def test_a_generated_name_is_none_that_a_variable_has() -> None:
+    with fluid.fresh():
+        x = data("x", [3])
+        layers.fc(x, 3, bias_attr=False, param_attr="fc_1.tmp_0")
+        assert layers.fc(x, 3, bias_attr=False).name == "fc_1.tmp_1"
+        x.block.create_var(name="scale.tmp_0", shape=[-1, 3], dtype="float32")
+        x.block.create_var(name="slice.tmp_0", shape=[3], dtype="float32")
+        assert ((x + 1).name, x[0].name) == ("scale.tmp_1", "slice.tmp_1")
