@@ -102,3 +102,50 @@ def test_a_generated_name_is_none_that_a_variable_has() -> None:
         x.block.create_var(name="scale.tmp_0", shape=[-1, 3], dtype="float32")
         x.block.create_var(name="slice.tmp_0", shape=[3], dtype="float32")
         assert ((x + 1).name, x[0].name) == ("scale.tmp_1", "slice.tmp_1")
+
+
+def side_of_a_choice() -> Any:
+    return layers.IfElse(data("c", [1], dtype="bool")).true_block()
+
+
+def step_of_a_network() -> Any:
+    return layers.StaticRNN().step()
+
+
+def step_of_sequences() -> Any:
+    return layers.DynamicRNN().block()
+
+
+def block_of_a_loop() -> Any:
+    return layers.While(data("c", [1], dtype="bool", append_batch_size=False)).block()
+
+
+@pytest.mark.parametrize("make", [side_of_a_choice, step_of_a_network, step_of_sequences, block_of_a_loop])
+def test_a_block_entered_inside_itself_leaves_the_program_as_it_was(make: Callable[[], Any]) -> None:
+    guard, program = make(), fluid.default_main_program()
+    before = program.desc.serialize_to_string()
+    with pytest.raises(FluidError), guard, guard:
+        pass
+    assert program.desc.serialize_to_string() == before and program.current_block_idx == 0
+
+
+def test_a_block_is_filled_once() -> None:
+    holds = data("c", [1], dtype="bool", append_batch_size=False)
+    guard = layers.ConditionalBlock([holds], is_scalar_condition=True).block()
+    with guard:
+        layers.fill_constant([1], "float32", 1.0)
+    blocks = fluid.default_main_program().num_blocks
+    with pytest.raises(FluidError, match="A block is filled once"), guard:
+        pass
+    assert fluid.default_main_program().num_blocks == blocks
+
+
+def test_both_sides_made_before_either_is_filled() -> None:
+    x, choice = data("x", [1]), layers.IfElse(data("c", [1], dtype="bool"))
+    true, false = choice.true_block(), choice.false_block()
+    with pytest.raises(FluidError, match="inside a block"), true, false:
+        pass
+    for side in (true, false):
+        with side:
+            choice.output(choice.input(x))
+    assert len(choice()) == 1
