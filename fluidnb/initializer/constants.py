@@ -10,6 +10,7 @@ import numpy as np
 from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.initializer.base import Initializer
 from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declared
 
 #: Whether constants are made on the CPU whatever the executor's place.
 _on_cpu = False
@@ -78,6 +79,11 @@ def number_attrs(value: float, dtype: Any) -> dict[str, Any]:
         raise OpTypeError(
             "A constant is a number.", expected="a number", received=typed(value), hint="layers.assign takes an array."
         )
+    if declared.binding and not dtypes.holds(dtypes.var_type(dtype), value):
+        raise OpValueError(
+            f"{dtypes.dtype_name(dtype)} has no number {value}.", expected="a number that the dtype has",
+            received=typed(value), hint="round it, or choose another dtype.",
+        )  # fmt: skip
     wide = dtypes.dtype_name(dtype) in ("float64", "int32", "int64", "uint64")
     exact = not wide or not math.isfinite(value) or float(np.float32(value)) == value
     text = str(int(value)) if isinstance(value, int | np.integer) else repr(float(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import Operand, OpTypeError, OpValueError
@@ -73,13 +74,16 @@ def _cut(x: Variable, item: Any, axis: int, index: Any) -> Cut | None:
 
 
 def _integer(x: Variable, item: Any, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise OpTypeError(
-            "Valid index accept int or slice or tuple.", where=capture(3), slots=_operand(x),
-            expected="an int, a slice, an ellipsis, or a tuple of these",
-            received=f"{type(value).__name__} {value!r}"[:200], hint="layers.gather takes rows by a variable.",
-        )  # fmt: skip
-    return int(value.__index__())
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:  # an array or a type has an __index__ that refuses
+        pass
+    raise OpTypeError(
+        "Valid index accept int or slice or tuple.", where=capture(3), slots=_operand(x),
+        expected="an int, a slice, an ellipsis, or a tuple of these", received=f"{type(value).__name__} {value!r}"[:200],
+        hint="layers.gather takes rows by a variable.",
+    )  # fmt: skip
 
 
 def _bad(x: Variable, item: Any, summary: str, expected: str) -> OpValueError:

@@ -51,6 +51,9 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: PipeReader("echo one line", bufsize=-5), "reads at least one byte"),
     (infinite_scale, "needs a height and a width"),
     (lambda: firstn(lambda: range(9), -1), "n of firstn must be an int from 0 on"),
+    (lambda: layers.fill_constant([1], "int32", 2**40), "int32 has no number 1099511627776"),
+    (lambda: layers.fill_constant([1], "int64", float("inf")), "int64 has no number inf"),
+    (lambda: layers.fill_constant([1], "uint8", 300), "uint8 has no number 300"),
     (lambda: xmap_readers(lambda: 1, lambda: range(5), 2, 4), "mapper of xmap_readers must be a function of one"),
 ]
 
