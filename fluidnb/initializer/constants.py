@@ -135,17 +135,22 @@ def array_attrs(array: np.ndarray[Any, Any], dtype: Any) -> dict[str, Any]:
         raise OpValueError(
             f"A program cannot carry values of dtype {name}.", expected=", ".join(_VALUES), received=name
         )
-    if array.size > _MOST:
-        raise OpValueError(
-            "The size of input is too big.", expected=f"at most {_MOST} elements", received=array.size,
-            hint="save the array to a .npy file and read it with layers.load().",
-        )  # fmt: skip
+    _check_size(array.size)
     values = array.astype(dtypes.np_dtype(dtype)).ravel().tolist()
     return {
         "shape": list(array.shape),
         "dtype": int(dtypes.var_type(dtype)),
         _VALUES[name]: [int(v) for v in values] if name == "bool" else values,
     }
+
+
+def _check_size(count: int) -> None:
+    """Raise where a program cannot carry so many elements."""
+    if count > _MOST:
+        raise OpValueError(
+            "The size of input is too big.", expected=f"at most {_MOST} elements", received=count,
+            hint="save the array to a .npy file and read it with layers.load().",
+        )  # fmt: skip
 
 
 class BilinearInitializer(Initializer):
@@ -172,6 +177,7 @@ class BilinearInitializer(Initializer):
         size = shape[3]
         if shape[2] != size:
             raise OpValueError("shape[2] must be equal to shape[3].", expected=size, received=shape[2])
+        _check_size(math.prod(shape))
         half = (size + 1) // 2
         centre = (2 * half - 1 - half % 2) / (2 * half)
         line = 1 - abs(np.arange(size) / half - centre)

@@ -338,9 +338,10 @@ def label_smooth(
     """
     if not 0 <= epsilon <= 1:
         raise OpValueError("The value of epsilon must be between 0 and 1.", expected="0 to 1", received=epsilon)
-    label.stop_gradient = True
     inputs = {"X": label, "PriorDist": prior_dist}
-    return one_op("label_smooth", inputs, {"epsilon": float(epsilon)}, dtype=dtype, name=name)
+    out = one_op("label_smooth", inputs, {"epsilon": float(epsilon)}, dtype=dtype, name=name)
+    label.stop_gradient = True
+    return out
 
 
 @naming.layer

@@ -43,6 +43,18 @@ def infinite_scale() -> Any:
     return layers.image_resize(data("x", [3, 12, 12]), resample="NEAREST", scale=float("inf"))
 
 
+def result_of_a_large_number() -> Any:
+    choice = layers.IfElse(data("c", [1], dtype="bool"))
+    with choice.true_block():
+        choice.set_output(True, 2**62, choice.input(data("x", [1])))
+
+
+def large_interpolation() -> Any:
+    return layers.create_parameter(
+        [1, 1, 10**6, 10**6], "float32", default_initializer=fluid.initializer.Bilinear()
+    )  # fmt: skip
+
+
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (interpreter_by_name, "The interpreter of a run must be a class"),
     (numbers_that_are_no_tensor, r"Input\(Ids\) of multiplex must be a tensor"),
@@ -51,6 +63,11 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: PipeReader("echo one line", bufsize=-5), "reads at least one byte"),
     (infinite_scale, "needs a height and a width"),
     (lambda: firstn(lambda: range(9), -1), "n of firstn must be an int from 0 on"),
+    (result_of_a_large_number, "must be an int up to 100,000"),
+    (lambda: layers.unstack(data("x", [150_000], append_batch_size=False)), "too long along axis 0"),
+    (large_interpolation, "The size of input is too big"),
+    (lambda: layers.autoincreased_step_counter("mine", step=2**24 + 1), "The step of a counter is a 32-bit float"),
+    (lambda: layers.noam_decay(512, 1e-300), "warmup_steps of a schedule is too small"),
     (lambda: layers.fill_constant([1], "int32", 2**40), "int32 has no number 1099511627776"),
     (lambda: layers.fill_constant([1], "int64", float("inf")), "int64 has no number inf"),
     (lambda: layers.fill_constant([1], "uint8", 300), "uint8 has no number 300"),
@@ -152,3 +169,18 @@ def test_both_sides_made_before_either_is_filled() -> None:
         with side:
             choice.output(choice.input(x))
     assert len(choice()) == 1
+
+
+def test_a_label_that_is_refused_keeps_its_gradient() -> None:
+    label = data("x", [3], stop_gradient=False)
+    with pytest.raises(FluidError, match="flot32"):
+        layers.label_smooth(label, dtype="flot32")
+    assert not label.stop_gradient and layers.label_smooth(label) is not None and label.stop_gradient
+
+
+def test_a_region_far_beyond_its_image_takes_little_memory() -> None:
+    rois = fluid.create_lod_tensor(np.array([[0, 0, 1e12, 1]], "float64"), [[1]], fluid.CPUPlace())
+    x, r = data("x", [1, 4, 4], dtype="float64"), data("r", [4], dtype="float64", lod_level=1)
+    feed = {"x": np.ones((1, 1, 4, 4)), "r": rois}
+    (out,) = fluid.Executor().run(feed=feed, fetch_list=[layers.roi_align(x, r, 1, 1, 1.0)])
+    assert out.item() == pytest.approx(4e-12, rel=0.01)

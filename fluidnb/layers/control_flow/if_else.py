@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fluidnb.arguments import checked
+from fluidnb.arguments import Count, checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
@@ -136,7 +136,7 @@ class IfElse:
         side = self._side("output can only be invoked in the sub-block")
         side.results.extend(outs)
 
-    def set_output(self, side: bool, index: int, out: Variable) -> None:
+    def set_output(self, side: bool, index: Count, out: Variable) -> None:
         """Give one result of the block that is open.
 
         Args:
