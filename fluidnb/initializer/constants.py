@@ -136,7 +136,13 @@ def array_attrs(array: np.ndarray[Any, Any], dtype: Any) -> dict[str, Any]:
             f"A program cannot carry values of dtype {name}.", expected=", ".join(_VALUES), received=name
         )
     _check_size(array.size)
-    values = array.astype(dtypes.np_dtype(dtype)).ravel().tolist()
+    try:
+        values = array.astype(dtypes.np_dtype(dtype)).ravel().tolist()
+    except (TypeError, ValueError, OverflowError):
+        raise OpValueError(
+            f"The array has elements that are no numbers of {name}.", expected=f"numbers of {name}",
+            received=repr(array)[:200],
+        ) from None  # fmt: skip
     return {
         "shape": list(array.shape),
         "dtype": int(dtypes.var_type(dtype)),

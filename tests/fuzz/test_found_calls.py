@@ -75,6 +75,103 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
+def scalar() -> Any:
+    return fluid.default_main_program().global_block().create_var(name="s", shape=[], dtype="float32")
+
+
+def label(lod_level: int = 0) -> Any:
+    return data("l", [1], dtype="int64", lod_level=lod_level)
+
+
+def attention(*shape: int) -> Any:
+    queries, keys, values = (data(name, list(shape), append_batch_size=False) for name in "qkv")
+    return fluid.nets.scaled_dot_product_attention(queries, keys, values)
+
+
+def drawn_by(chances: Any) -> Any:
+    return layers.nce(data("x", [3]), label(), 2, sampler="custom_dist", custom_dist=chances)
+
+
+def a_list_in_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+def mean_precision(**states: Any) -> Any:
+    return layers.detection_map(data("d", [6], lod_level=1), data("g", [5], lod_level=1), 2, **states)
+
+
+def initialized_by(value: Any) -> Any:
+    attr = fluid.ParamAttr(name="w")
+    attr.initializer = value
+    return layers.fc(data("x", [3]), 2, param_attr=attr)
+
+
+def normalized_along(dim: Any) -> Any:
+    attr = fluid.WeightNormParamAttr(dim=1, name="w")
+    attr.dim = dim
+    return layers.fc(data("x", [3]), 2, param_attr=attr)
+
+
+def own_initializer(found: Any) -> Any:
+    class Own(fluid.initializer.Initializer):
+        def operator(self, shape: Any, dtype: Any = "float32") -> Any:
+            return found
+
+    return layers.create_parameter([1], "float32", default_initializer=Own())
+
+
+def infinite_ratio() -> Any:
+    return layers.prior_box(data("f", [3, 8, 8]), data("im", [3, 64, 64]), [4.0], aspect_ratios=[float("inf")])
+
+
+def anchors_without_sizes() -> Any:
+    return layers.anchor_generator(data("x", [3, 4, 4]), anchor_sizes=[], aspect_ratios=[1.0], stride=[16.0, 16.0])
+
+
+def no_true_class() -> Any:
+    labels = data("l", [-1, -1], dtype="int64", append_batch_size=False)
+    return layers.sampled_softmax_with_cross_entropy(data("a", [10]), labels, 5, num_true=0)
+
+
+def array_of_texts() -> Any:
+    value = fluid.initializer.NumpyArrayInitializer(np.array(["a"]))
+    return layers.create_parameter([1], "float32", default_initializer=value)
+
+
+def slope_in_itself() -> Any:
+    return layers.fc(data("x", [3]), 2, act={"type": "leaky_relu", "alpha": a_list_in_itself()})
+
+
+CALLS += [
+    (lambda: layers.spectral_norm(data("w", [0, 3], append_batch_size=False)), "spectral_norm needs a weight of known"),
+    (lambda: attention(2, 4, 0), "hidden size of queries and keys should be known"),
+    (lambda: attention(-1, 4, -1), "hidden size of queries and keys should be known"),
+    (no_true_class, "A row has at least one true class"),
+    (lambda: layers.conv2d_transpose(data("i", [3, 8, 8]), 2, output_size=16, dilation=0), "dilation of conv2d_transp"),
+    (infinite_ratio, "aspect_ratios must be finite"),
+    (anchors_without_sizes, "at least one size and one ratio"),
+    *((lambda given=given: drawn_by(given), "custom_dist of nce is a list of numbers")  # type: ignore[misc]
+      for given in (["a", "b"], [[1], [1, 2]], {"a": 1}, [10**400, 1], a_list_in_itself())),
+    (lambda: mean_precision(input_states=[]), "input_states of detection_map are three variables"),
+    (lambda: mean_precision(out_states=[data("q", [1])]), "out_states of detection_map are three variables"),
+    (array_of_texts, "elements that are no numbers of float32"),
+    (slope_in_itself, 'Attribute "alpha" cannot hold this value'),
+    (lambda: layers.dice_loss(scalar(), label()), "dice_loss takes a probability for each class"),
+    (lambda: layers.linear_chain_crf(scalar(), label(1)), "needs to know the number of tags"),
+    (lambda: layers.lstm(scalar(), data("h", [4, 3]), data("c", [4, 3]), 5, 3, 1), "lstm takes sequences of one length"),
+    (lambda: initialized_by("xavier"), "An initializer is wanted here"),
+    (lambda: initialized_by(np.zeros((3, 2))), "An initializer is wanted here"),
+    (lambda: normalized_along(1.5), "dim of a WeightNormParamAttr is an axis"),
+    (lambda: normalized_along("a"), "dim of a WeightNormParamAttr is an axis"),
+    (lambda: own_initializer("fill_constant"), "of Own returned something else"),
+    (lambda: own_initializer(None), "of Own returned something else"),
+    (lambda: own_initializer(("fill_constant", None)), "of Own returned something else"),
+    (lambda: layers.fc(data("x", [3]), 3, param_attr="@EMPTY@", bias_attr=False), "@EMPTY@ is no name of a variable"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
 def test_it_says_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(FluidError, match=message):
@@ -184,3 +281,37 @@ def test_a_region_far_beyond_its_image_takes_little_memory() -> None:
     feed = {"x": np.ones((1, 1, 4, 4)), "r": rois}
     (out,) = fluid.Executor().run(feed=feed, fetch_list=[layers.roi_align(x, r, 1, 1, 1.0)])
     assert out.item() == pytest.approx(4e-12, rel=0.01)
+
+
+def row_that_is_not_there() -> Any:
+    return layers.gather(data("x", [3]), layers.fill_constant([1], "int64", 5))
+
+
+def negative_power() -> Any:
+    return layers.fill_constant([2], "int64", 3) ** -1
+
+
+def none_of_the_largest() -> Any:
+    return layers.topk(data("x", [3]), layers.fill_constant([1], "int32", 0))[0]
+
+
+def result_that_nothing_takes() -> Any:
+    x = data("x", [3])
+    layers.py_func(lambda t: np.array(t), x, None)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (row_that_is_not_there, "gather reads an element that does not exist"),
+        (negative_power, "elementwise_pow cannot compute negative powers of integers"),
+        (none_of_the_largest, "top_k finds at least one element"),
+        (result_that_nothing_takes, "must return a value for each output"),
+    ],
+)
+def test_a_run_says_what_is_wrong(make: Callable[[], Any], message: str) -> None:
+    out = make()
+    feed = {name: np.zeros((2, 3), "float32") for name in ("x",) if out.block.has_var(name)}
+    with pytest.raises(FluidError, match=message):
+        fluid.Executor().run(feed=feed, fetch_list=[out])
