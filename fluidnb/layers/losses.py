@@ -501,8 +501,9 @@ def nce(
             chances = np.asarray([] if custom_dist is None else custom_dist, "float32")
         except (TypeError, ValueError, OverflowError):
             raise OpValueError(
-                "custom_dist of nce is a list of numbers.", expected=[num_total_classes], received=repr(custom_dist)[:200]
-            ) from None
+                "custom_dist of nce is a list of numbers.", expected=f"{num_total_classes} numbers",
+                received=repr(custom_dist)[:200],
+            ) from None  # fmt: skip
         if chances.shape != (num_total_classes,):
             raise OpValueError(
                 "custom_dist of nce has a probability for each class.", expected=[num_total_classes],

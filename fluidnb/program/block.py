@@ -190,7 +190,8 @@ class Block:
 
     def _temporary(self, prefix: str, dtype: Any, stop_gradient: bool) -> Variable:
         """A variable for an operator's output, under the next free name."""
-        return self._declared(self._free_name(f"{prefix}.tmp"), VarType.LOD_TENSOR, None, dtype, None, None, stop_gradient)
+        name = self._free_name(f"{prefix}.tmp")
+        return self._declared(name, VarType.LOD_TENSOR, None, dtype, None, None, stop_gradient)
 
     def _free_name(self, key: str) -> str:
         """The next generated name that this block does not see yet: users may have given one to a variable."""

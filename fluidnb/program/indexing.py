@@ -81,8 +81,8 @@ def _integer(x: Variable, item: Any, value: Any) -> int:
         pass
     raise OpTypeError(
         "Valid index accept int or slice or tuple.", where=capture(3), slots=_operand(x),
-        expected="an int, a slice, an ellipsis, or a tuple of these", received=f"{type(value).__name__} {value!r}"[:200],
-        hint="layers.gather takes rows by a variable.",
+        expected="an int, a slice, an ellipsis, or a tuple of these",
+        received=f"{type(value).__name__} {value!r}"[:200], hint="layers.gather takes rows by a variable.",
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ CALLS += [
     (slope_in_itself, 'Attribute "alpha" cannot hold this value'),
     (lambda: layers.dice_loss(scalar(), label()), "dice_loss takes a probability for each class"),
     (lambda: layers.linear_chain_crf(scalar(), label(1)), "needs to know the number of tags"),
-    (lambda: layers.lstm(scalar(), data("h", [4, 3]), data("c", [4, 3]), 5, 3, 1), "lstm takes sequences of one length"),
+    (lambda: layers.lstm(scalar(), data("h", [4, 3]), data("c", [4, 3]), 5, 3, 1), "lstm takes sequences of one"),
     (lambda: initialized_by("xavier"), "An initializer is wanted here"),
     (lambda: initialized_by(np.zeros((3, 2))), "An initializer is wanted here"),
     (lambda: normalized_along(1.5), "dim of a WeightNormParamAttr is an axis"),
@@ -194,7 +194,9 @@ EMPTY_BATCHES: dict[str, Callable[[], Any]] = {
     "conv2d_transpose": lambda: layers.conv2d_transpose(data("x", [3, 8, 8]), 2, filter_size=4, stride=2, padding=1),
     "lstm_unit": lambda: layers.lstm_unit(data("x", [4]), data("h", [3]), data("c", [3]))[0],
     "multiclass_nms": lambda: layers.multiclass_nms(data("x", [5, 4]), data("s", [2, 5]), 0.1, 10, 5),
-    "yolo_box": lambda: layers.yolo_box(data("x", [14, 2, 2]), data("s", [2], dtype="int32"), [1, 2, 3, 4], 2, 0.1, 32)[0],
+    "yolo_box": lambda: layers.yolo_box(
+        data("x", [14, 2, 2]), data("s", [2], dtype="int32"), [1, 2, 3, 4], 2, 0.1, 32
+    )[0],
     "affine_grid": lambda: layers.affine_grid(data("x", [2, 3]), [2, 3, 4, 4]),
     "fsp": lambda: layers.fsp_matrix(data("x", [2, 3, 3]), data("y", [4, 3, 3])),
 }  # fmt: skip
