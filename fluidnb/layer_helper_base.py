@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpTypeError, OpValueError, near
-from fluidnb.initializer import Initializer, default_bias_initializer, default_weight_initializer
+from fluidnb.initializer import Initializer, check_initializer, default_bias_initializer, default_weight_initializer
 from fluidnb.param_attr import ParamAttr, ParamAttrLike, WeightNormParamAttr
 from fluidnb.program import Block, Operator, Parameter, Program, Variable, hooks, unique_name
 from fluidnb.program import layer_calls as naming
@@ -119,8 +119,10 @@ class LayerHelperBase:
             raise OpValueError("Parameter must set shape and dtype", received=f"shape {shape!r}")
         if described.name is None:
             described.name = unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
-        initializer = described.initializer or default_initializer
-        if initializer is None:
+        initializer = default_initializer if described.initializer is None else described.initializer
+        if initializer is not None:
+            check_initializer(initializer)
+        else:
             initializer = default_bias_initializer() if is_bias else default_weight_initializer()
         if isinstance(described, WeightNormParamAttr):
             return self._normalized(described, shape, dtype, initializer)

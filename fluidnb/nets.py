@@ -230,6 +230,7 @@ def _check_attention(queries: Variable, keys: Variable, values: Variable, num_he
         keys.shape[1] == values.shape[1] or -1 in (keys.shape[1], values.shape[1]),
         "The max sequence length in key batch and in value batch should be the same.",
     )
+    require(keys.shape[-1] > 0, "The hidden size of queries and keys should be known.", "[batch, length, width].")
     require(num_heads >= 1, "num_heads must be a whole number of at least 1.")
     require(
         keys.shape[-1] % num_heads == 0 and values.shape[-1] % num_heads == 0,

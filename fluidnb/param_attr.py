@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fluidnb.arguments import Checked, Count, Rule
@@ -63,7 +64,7 @@ class ParamAttr(Checked):
         self.do_model_average = do_model_average
 
     def __repr__(self) -> str:
-        changed = {k: v for k, v in vars(self).items() if v != _PLAIN.get(k)}
+        changed = {k: v for k, v in vars(self).items() if _differs(v, _PLAIN.get(k))}
         return f"ParamAttr({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
     @staticmethod
@@ -174,6 +175,12 @@ class WeightNormParamAttr(ParamAttr):
 
 
 _PLAIN = vars(ParamAttr())
+
+
+def _differs(value: object, plain: object) -> bool:
+    """Whether a value is not the default; != of a Variable would append an operator, of an array give an array."""
+    return value is not plain and not (isinstance(value, numbers.Real) and value == plain)
+
 
 ParamAttrLike = Annotated[
     ParamAttr | str | Initializer | WeightDecayRegularizer | bool | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.arguments import Checked
@@ -36,7 +37,13 @@ class Initializer(Checked):
         Returns:
             The operator.
         """
-        op_type, attrs = self.operator(tuple(var.shape), var.dtype)
+        found: Any = self.operator(tuple(var.shape), var.dtype)
+        if not (isinstance(found, tuple | list) and len(found) == 2 and isinstance(found[1], Mapping)):
+            raise OpTypeError(
+                f"operator() of {type(self).__name__} returned something else.", received=typed(found),
+                expected="the type of an operator and a dict of its attributes",
+            )  # fmt: skip
+        op_type, attrs = found
         attrs = {"shape": list(var.shape), "dtype": int(var.dtype), **attrs}
         if attrs.get("seed") == 0:
             attrs["seed"] = _of_32_bits(block.program.random_seed)

@@ -10,6 +10,7 @@ import numpy as np
 from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.initializer.base import Initializer
 from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declared
 
 #: Whether constants are made on the CPU whatever the executor's place.
 _on_cpu = False
@@ -78,6 +79,11 @@ def number_attrs(value: float, dtype: Any) -> dict[str, Any]:
         raise OpTypeError(
             "A constant is a number.", expected="a number", received=typed(value), hint="layers.assign takes an array."
         )
+    if declared.binding and not dtypes.holds(dtypes.var_type(dtype), value):
+        raise OpValueError(
+            f"{dtypes.dtype_name(dtype)} has no number {value}.", expected="a number that the dtype has",
+            received=typed(value), hint="round it, or choose another dtype.",
+        )  # fmt: skip
     wide = dtypes.dtype_name(dtype) in ("float64", "int32", "int64", "uint64")
     exact = not wide or not math.isfinite(value) or float(np.float32(value)) == value
     text = str(int(value)) if isinstance(value, int | np.integer) else repr(float(value))
@@ -129,17 +135,28 @@ def array_attrs(array: np.ndarray[Any, Any], dtype: Any) -> dict[str, Any]:
         raise OpValueError(
             f"A program cannot carry values of dtype {name}.", expected=", ".join(_VALUES), received=name
         )
-    if array.size > _MOST:
+    _check_size(array.size)
+    try:
+        values = array.astype(dtypes.np_dtype(dtype)).ravel().tolist()
+    except (TypeError, ValueError, OverflowError):
         raise OpValueError(
-            "The size of input is too big.", expected=f"at most {_MOST} elements", received=array.size,
-            hint="save the array to a .npy file and read it with layers.load().",
-        )  # fmt: skip
-    values = array.astype(dtypes.np_dtype(dtype)).ravel().tolist()
+            f"The array has elements that are no numbers of {name}.", expected=f"numbers of {name}",
+            received=repr(array)[:200],
+        ) from None  # fmt: skip
     return {
         "shape": list(array.shape),
         "dtype": int(dtypes.var_type(dtype)),
         _VALUES[name]: [int(v) for v in values] if name == "bool" else values,
     }
+
+
+def _check_size(count: int) -> None:
+    """Raise where a program cannot carry so many elements."""
+    if count > _MOST:
+        raise OpValueError(
+            "The size of input is too big.", expected=f"at most {_MOST} elements", received=count,
+            hint="save the array to a .npy file and read it with layers.load().",
+        )  # fmt: skip
 
 
 class BilinearInitializer(Initializer):
@@ -166,6 +183,7 @@ class BilinearInitializer(Initializer):
         size = shape[3]
         if shape[2] != size:
             raise OpValueError("shape[2] must be equal to shape[3].", expected=size, received=shape[2])
+        _check_size(math.prod(shape))
         half = (size + 1) // 2
         centre = (2 * half - 1 - half % 2) / (2 * half)
         line = 1 - abs(np.arange(size) / half - centre)

@@ -189,6 +189,8 @@ def _conv_transpose(
     if filter_size is None and not wanted:
         raise OpValueError("output_size must be set when filter_size is None", received=f"neither, in {op_type}")
     if filter_size is None:
+        if min(dilations) < 1:
+            raise OpValueError(f"dilation of {op_type} must be above 0.", expected="from 1 on", received=dilations)
         rows = zip(wanted, input.shape[2:], strides, pads, dilations, strict=True)
         window = [(w - (n - 1) * s + 2 * p - 1) // d + 1 for w, n, s, p, d in rows]
     else:

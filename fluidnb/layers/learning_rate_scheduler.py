@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.initializer import Constant
@@ -58,6 +60,11 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
         [0, 1, 2]
     """
     name = counter_name or "@STEP_COUNTER@"
+    if abs(step) >= 2**63 or int(np.float32(step)) != step:
+        raise OpValueError(
+            "The step of a counter is a 32-bit float.", expected="a number that it has, as all up to 2^24",
+            received=step, hint="multiply the counter by the step instead.",
+        )  # fmt: skip
     helper = LayerHelper("global_step_counter")
     block = helper.main_program.global_block()
     counter, is_new = helper.create_or_get_global_variable(
@@ -140,7 +147,13 @@ def noam_decay(
     """
     _check_above_zero(d_model=d_model, warmup_steps=warmup_steps)
     step = _decay_step_counter(begin=1)
-    falling, growing = step**-0.5, warmup_steps**-1.5 * step
+    try:
+        slope = warmup_steps**-1.5
+    except OverflowError:
+        raise OpValueError(
+            "warmup_steps of a schedule is too small.", expected="a number of steps", received=warmup_steps
+        ) from None
+    falling, growing = step**-0.5, slope * step
     return learning_rate * d_model**-0.5 * elementwise_min(falling, growing)
 
 

@@ -9,6 +9,7 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.activation import square
 from fluidnb.layers.compare import equal
 from fluidnb.layers.creation import assign, cast
+from fluidnb.layers.fc import operands
 from fluidnb.layers.math import (
     elementwise_add,
     elementwise_div,
@@ -307,6 +308,11 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Var
         >>> fluid.layers.dice_loss(x, label).shape
         (1,)
     """
+    if not input.shape:
+        raise OpValueError(
+            "dice_loss takes a probability for each class.", slots=operands([input]), expected="[N, ..., classes]",
+            received=[],
+        )  # fmt: skip
     marks = one_hot(label, input.shape[-1])
     axes = list(range(1, len(input.shape)))
     shared = reduce_sum(input * marks, dim=axes)
@@ -338,9 +344,10 @@ def label_smooth(
     """
     if not 0 <= epsilon <= 1:
         raise OpValueError("The value of epsilon must be between 0 and 1.", expected="0 to 1", received=epsilon)
-    label.stop_gradient = True
     inputs = {"X": label, "PriorDist": prior_dist}
-    return one_op("label_smooth", inputs, {"epsilon": float(epsilon)}, dtype=dtype, name=name)
+    out = one_op("label_smooth", inputs, {"epsilon": float(epsilon)}, dtype=dtype, name=name)
+    label.stop_gradient = True
+    return out
 
 
 @naming.layer
@@ -490,7 +497,13 @@ def nce(
     inputs = _weighed(helper, {"Input": input, "Label": label}, "Weight", num_total_classes, "nce")
     inputs["SampleWeight"] = sample_weight
     if sampler == "custom_dist":
-        chances = np.asarray([] if custom_dist is None else custom_dist, "float32")
+        try:
+            chances = np.asarray([] if custom_dist is None else custom_dist, "float32")
+        except (TypeError, ValueError, OverflowError):
+            raise OpValueError(
+                "custom_dist of nce is a list of numbers.", expected=f"{num_total_classes} numbers",
+                received=repr(custom_dist)[:200],
+            ) from None  # fmt: skip
         if chances.shape != (num_total_classes,):
             raise OpValueError(
                 "custom_dist of nce has a probability for each class.", expected=[num_total_classes],
@@ -600,6 +613,8 @@ def sampled_softmax_with_cross_entropy(
         >>> fluid.layers.sampled_softmax_with_cross_entropy(scores, word, num_samples=20).shape
         (-1, 1)
     """
+    if num_true < 1:
+        raise OpValueError("A row has at least one true class.", expected="num_true from 1 on", received=num_true)
     inputs = {"Logits": logits, "Labels": label}
     if use_customized_samples:
         if customized_samples is None or customized_probabilities is None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import as_attr, as_input, several
@@ -176,6 +177,12 @@ def detection_map(
         >>> fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[mean])
         [array([0.5], dtype=float32)]
     """
+    for name, given in (("input_states", input_states), ("out_states", out_states or None)):
+        if given is not None and len(given) != 3:
+            raise OpValueError(
+                f"{name} of detection_map are three variables.", received=f"{len(given)}",
+                expected="the counts, those of right detections, and those of wrong ones",
+            )  # fmt: skip
     inputs = {"DetectRes": detect_res, "Label": label, "HasState": has_state}
     if input_states is not None:
         inputs |= dict(zip(("PosCount", "TruePos", "FalsePos"), input_states, strict=True))

@@ -198,7 +198,7 @@ def spectral_norm(
     Source: Miyato et al., "Spectral Normalization for GANs" (2018).
     """
     shape = weight.shape
-    if not -len(shape) <= dim < len(shape) or min(shape, default=0) < 0:
+    if not -len(shape) <= dim < len(shape) or min(shape, default=0) <= 0:
         raise OpValueError(
             "spectral_norm needs a weight of known sizes, and one of its dimensions.",
             expected=f"dim from 0 to {len(shape) - 1}, and sizes above 0", received=f"dim {dim} of {list(shape)}",

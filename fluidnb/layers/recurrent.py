@@ -341,6 +341,11 @@ def lstm(
         >>> out.shape, last_h.shape, fluid.default_main_program().global_block().all_parameters()[0].shape
         ((20, 4, 16), (2, 4, 16), (3840,))
     """
+    if not input.shape:
+        raise OpValueError(
+            "lstm takes sequences of one length.", slots=operands([input]), expected="[time, batch, features]",
+            received=[],
+        )  # fmt: skip
     helper = LayerHelper("cudnn_lstm", name=name)
     features, sides = input.shape[-1], 2 if is_bidirec else 1
     rows = features + hidden_size + (num_layers - 1) * (sides + 1) * hidden_size + 2 * num_layers

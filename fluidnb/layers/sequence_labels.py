@@ -41,7 +41,7 @@ def linear_chain_crf(
         >>> cost.shape, cost.param.shape
         ((-1, 1), (11, 9))
     """
-    tags = int(input.shape[-1])
+    tags = int(input.shape[-1]) if input.shape else 0
     if tags < 1:
         raise OpValueError(
             "linear_chain_crf needs to know the number of tags.", slots=operands([input]), expected="[rows, tags]",

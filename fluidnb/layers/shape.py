@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.arguments import Count
+from fluidnb.arguments import MOST, Count
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.creation import fill_constant
@@ -294,6 +294,11 @@ def unstack(x: Variable, axis: int = 0, num: Count | None = None) -> list[Variab
             raise OpValueError(
                 f"unstack needs to know the size of {x.name} along axis {axis}.", expected="a known size, or num=",
                 received=list(x.shape),
+            )  # fmt: skip
+        if num > MOST:
+            raise OpValueError(
+                f"{x.name} is too long along axis {axis} for a variable for each layer.", expected=f"up to {MOST:,}",
+                received=num, hint="layers.slice and layers.split take parts of a tensor.",
             )  # fmt: skip
     helper = LayerHelper("unstack")
     outs = [helper.create_tmp_variable(x.dtype) for _ in range(num)]

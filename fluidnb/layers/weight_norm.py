@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fluidnb.errors import OpValueError
+import numpy as np
+
+from fluidnb.errors import OpTypeError, OpValueError, typed
 from fluidnb.layers.activation import sqrt, square
 from fluidnb.layers.creation import assign
 from fluidnb.layers.math import elementwise_div, elementwise_mul, reduce_sum
@@ -21,6 +23,8 @@ def normalized(attr: WeightNormParamAttr, shape: Sequence[int], make: Make) -> V
     The initial length is that of the direction, so that the initial weight is the initializer's.
     """
     axis = attr.dim
+    if axis is not None and not isinstance(axis, int | np.integer):
+        raise OpTypeError("dim of a WeightNormParamAttr is an axis.", expected="an int or None", received=typed(axis))
     if axis is not None and not -len(shape) <= axis < len(shape):
         raise OpValueError(
             "A weight of this shape has no such axis.", expected=f"dim from 0 to {len(shape) - 1}, or None",

@@ -97,6 +97,8 @@ def moved(array: Array, owner: Array, buffer: Array, start: int) -> Array:
             f"An array of {owner.nbytes} bytes would reach outside its buffer.",
             expected=f"bytes 0 to {buffer.nbytes}", received=f"{start} to {start + owner.nbytes}",
         )  # fmt: skip
+    if array.size == 0:  # a slice of an empty array may begin behind its memory, which numpy refuses
+        return np.ndarray(array.shape, array.dtype)
     if array is not owner:
         start += array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
     return np.ndarray(array.shape, array.dtype, buffer, start, array.strides)

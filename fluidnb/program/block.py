@@ -196,8 +196,15 @@ class Block:
 
     def _temporary(self, prefix: str, dtype: Any, stop_gradient: bool) -> Variable:
         """A variable for an operator's output, under the next free name."""
-        name = names.fresh(f"{prefix}.tmp")
+        name = self._free_name(f"{prefix}.tmp")
         return self._declared(name, VarType.LOD_TENSOR, None, dtype, None, None, stop_gradient)
+
+    def _free_name(self, key: str) -> str:
+        """The next generated name that this block does not see yet: users may have given one to a variable."""
+        name = names.fresh(key)
+        while name in self.desc.vars or self.desc.idx and self.desc.find_var_recursive(name) is not None:
+            name = names.fresh(key)
+        return name
 
     def _declared(
         self, name: str, type: int, shape: Sequence[int] | None, dtype: Any, lod_level: int | None,

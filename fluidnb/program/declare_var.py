@@ -7,6 +7,7 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import origin
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program import unique_name as names
+from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.proto.desc import BlockDesc, VarDesc
 from fluidnb.utils.source_location import capture
 from fluidnb.values import dtypes
@@ -32,6 +33,11 @@ def variable(
         name = names.fresh("_generated_var")
     elif not isinstance(name, str) or not name:
         raise OpTypeError("a variable's name is a text.", expected="str", received=repr(name), where=capture())
+    elif name == EMPTY_VAR_NAME:
+        raise OpValueError(
+            f"{name} is no name of a variable: in an operator it stands for one that is left out.", where=capture(),
+            expected="another name", received=name,
+        )  # fmt: skip
     sizes = None if shape is None else _sizes(name, shape)
     number = None if dtype is None else dtypes.var_type(dtype)
     kind = VAR_TYPES.get(type)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import Operand, OpTypeError, OpValueError
-from fluidnb.program import unique_name as names
 from fluidnb.utils.source_location import capture
 from fluidnb.values.dtypes import dtype_name
 
@@ -74,13 +74,16 @@ def _cut(x: Variable, item: Any, axis: int, index: Any) -> Cut | None:
 
 
 def _integer(x: Variable, item: Any, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise OpTypeError(
-            "Valid index accept int or slice or tuple.", where=capture(3), slots=_operand(x),
-            expected="an int, a slice, an ellipsis, or a tuple of these",
-            received=f"{type(value).__name__} {value!r}"[:200], hint="layers.gather takes rows by a variable.",
-        )  # fmt: skip
-    return int(value.__index__())
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:  # an array or a type has an __index__ that refuses
+        pass
+    raise OpTypeError(
+        "Valid index accept int or slice or tuple.", where=capture(3), slots=_operand(x),
+        expected="an int, a slice, an ellipsis, or a tuple of these",
+        received=f"{type(value).__name__} {value!r}"[:200], hint="layers.gather takes rows by a variable.",
+    )  # fmt: skip
 
 
 def _bad(x: Variable, item: Any, summary: str, expected: str) -> OpValueError:
@@ -100,7 +103,7 @@ def _axes(cuts: list[Cut]) -> dict[str, list[int]]:
 
 def _append(x: Variable, op_type: str, attrs: dict[str, Any]) -> Variable:
     block = x.block.program.current_block()
-    out = block.create_var(name=names.generate(op_type + ".tmp"), dtype=x.dtype, shape=[], persistable=False)
+    out = block.create_var(name=block._free_name(op_type + ".tmp"), dtype=x.dtype, shape=[], persistable=False)
     slot = "X" if op_type == "assign" else "Input"
     block.append_op(type=op_type, inputs={slot: [x]}, outputs={"Out": [out]}, attrs=attrs)
     return out

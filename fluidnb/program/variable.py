@@ -13,7 +13,6 @@ from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.program import declare_var as declare
 from fluidnb.program import hooks, indexing, origin
 from fluidnb.program import pseudo_code as codes
-from fluidnb.program import unique_name as names
 from fluidnb.program.constants import grad_var_name
 from fluidnb.program.layer_calls import layer
 from fluidnb.program.stale_handles import ensure_live, is_live
@@ -398,7 +397,11 @@ class Variable:
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
             layer = _LAYERS_OF_NUMPY.get(name)
             self._refuse(f"numpy's {name}", _RUN if layer is None else f"layers.{layer} computes it in the program.")
-        return operator(self, *[other for other in inputs if other is not self] or inputs[1:])
+        others = [other for other in inputs if other is not self] or inputs[1:]
+        result = operator(self, *others)
+        if result is NotImplemented:  # by == and !=, which Python calls with any object
+            raise _no_operand(self, others[0], ufunc.__name__)
+        return result
 
     # Text and HTML.
 
@@ -438,7 +441,11 @@ _equal, _not_equal = _operator("equal"), _operator("not_equal")
 
 
 def _is_number(other: object) -> bool:
-    return isinstance(other, numbers.Real | np.bool_) or isinstance(other, np.ndarray) and other.ndim == 0
+    return isinstance(other, numbers.Real | np.bool_) or (
+        isinstance(other, np.ndarray)
+        and other.ndim == 0
+        and (other.dtype.kind in "biuf" or other.dtype.name == "bfloat16")
+    )
 
 
 def _is_operand(other: object) -> bool:
@@ -448,7 +455,13 @@ def _is_operand(other: object) -> bool:
 def _binary(x: Variable, other: Any, op_type: str, reverse: bool = False) -> Variable:
     arithmetic, product = op_type.startswith("elementwise"), op_type == "matmul"
     if _is_number(other) and not product:
-        value = float(other)
+        try:
+            value = float(other)
+        except OverflowError:
+            raise OpValueError(
+                f"The number beside variable {x.name} is too large.", where=capture(2), expected="a 64-bit float",
+                received=f"a larger {type(other).__name__}", slots=[x._operand()],
+            ) from None  # fmt: skip
         # Fluid before 1.6 divided integers into integers, and so do we while Paddle's names are installed.
         whole = x.dtype in _INTEGERS and op_type == "elementwise_div" and value.is_integer() and not declared.binding
         if arithmetic and x.dtype in _INTEGERS and not whole and (op_type == "elementwise_div" or value % 1):
@@ -456,19 +469,23 @@ def _binary(x: Variable, other: Any, op_type: str, reverse: bool = False) -> Var
         scaled = None if whole else _as_scale(op_type, value, reverse)
         if scaled is not None:
             return _scale(x, *scaled)
-        other = _constant(x, value)
+        other = _constant(x, other, value, op_type)
     elif not isinstance(other, Variable):
-        kinds = "variable" if product else "variable or a number"
-        raise OpTypeError(
-            f"{_SYMBOLS[op_type]} takes a {kinds} beside variable {x.name}.", where=capture(2),
-            expected=f"a {kinds}", received=f"{type(other).__name__} {other!r}"[:200],
-            slots=[("variable", x.name, dtypes.dtype_name(x.dtype), x.shape)],
-            hint="layers.assign turns an array into a variable.",
-        )  # fmt: skip
+        raise _no_operand(x, other, op_type)
     left, right = (other, x) if reverse else (x, other)
     dtype = left.dtype if arithmetic or product else VarType.BOOL
     attrs = {"transpose_X": False, "transpose_Y": False, "alpha": 1.0} if product else {"axis": -1}
     return _append(x, op_type, {"X": [left], "Y": [right]}, attrs, dtype)
+
+
+def _no_operand(x: Variable, other: Any, op_type: str) -> OpTypeError:
+    kinds = "variable" if op_type == "matmul" else "variable or a number"
+    return OpTypeError(
+        f"{_SYMBOLS[op_type]} takes a {kinds} beside variable {x.name}.", where=capture(3),
+        expected=f"a {kinds}", received=f"{type(other).__name__} {other!r}"[:200],
+        slots=[("variable", x.name, dtypes.dtype_name(x.dtype), x.shape)],
+        hint="layers.assign turns an array into a variable.",
+    )  # fmt: skip
 
 
 def _as_scale(op_type: str, value: float, reverse: bool) -> tuple[float, float] | None:
@@ -488,17 +505,27 @@ def _scale(x: Variable, scale: float, bias: float) -> Variable:
     return _append(x, "scale", {"X": [x]}, {"scale": scale, "bias": bias, "bias_after_scale": True}, x.dtype)
 
 
-def _constant(x: Variable, value: float) -> Variable:
+def _constant(x: Variable, other: Any, value: float, op_type: str) -> Variable:
     number = x.dtype
     if number == VarType.BOOL:
         value = float(bool(value))
-    out = _append(x, "fill_constant", {}, {"shape": [1], "dtype": int(number), "value": value}, number)
+    attrs = {"shape": [1], "dtype": int(number), "value": value}
+    if number in _INTEGERS and number != VarType.BOOL and declared.binding:
+        if not dtypes.holds(number, other):
+            raise OpValueError(
+                f"{_SYMBOLS[op_type]} takes a number of the dtype of variable {x.name}.", where=capture(3),
+                expected=f"a number that {dtypes.dtype_name(number)} has", received=repr(value), slots=[x._operand()],
+                hint=f'convert the variable: layers.cast({x.name}, "float32") in its place.',
+            )  # fmt: skip
+        if int(np.float32(value)) != int(other):
+            attrs["str_value"] = str(int(other))  # `value` is a 32-bit float
+    out = _append(x, "fill_constant", {}, attrs, number)
     out.stop_gradient = True
     return out
 
 
 def _append(x: Variable, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], dtype: int) -> Variable:
     block = x.block.program.current_block()
-    out = block.create_var(name=names.generate(op_type + ".tmp"), dtype=dtype, shape=[], persistable=False)
+    out = block.create_var(name=block._free_name(op_type + ".tmp"), dtype=dtype, shape=[], persistable=False)
     block.append_op(type=op_type, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
     return out

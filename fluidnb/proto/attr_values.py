@@ -130,6 +130,8 @@ def guess_type(value: Any, name: str = "") -> int:
 
 
 def _guess_list_type(values: Sequence[Any], name: str) -> int:
+    if any(isinstance(v, list | tuple) for v in values):  # which may have itself as an element
+        raise _unfit(values, name)
     kinds = {guess_type(v, name) for v in values}
     for members, kind in (
         ({pb2.INT}, pb2.INTS),

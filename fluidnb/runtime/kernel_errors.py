@@ -106,6 +106,18 @@ def _explained(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
             "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
             "expected": "an array, a rank table or rows", "received": reason, "hint": _contract(op, takes),
         }  # fmt: skip
+    outside = _INDEX.search(reason) if isinstance(error, IndexError) else None
+    if outside is not None:
+        index, size = map(int, outside.groups())
+        return {
+            "summary": f"{kind} reads an element that does not exist.", "expected": f"an index from 0 to {size - 1}",
+            "received": index, "hint": _contract(op, takes),
+        }  # fmt: skip
+    if "negative integer powers" in reason:
+        return {
+            "summary": f"{kind} cannot compute negative powers of integers.", "expected": "exponents from 0 on",
+            "received": "a negative one", "hint": "layers.cast converts a variable to floats, which have such powers.",
+        }  # fmt: skip
     sized = isinstance(error, TypeError | ValueError) and _SIZES.search(reason)
     odd = op.definition.is_grad and isinstance(error, ZeroDivisionError | TypeError | ValueError)
     if sized or odd or isinstance(error, IndexError | StopIteration):
@@ -138,6 +150,8 @@ def _met_none(error: AttributeError | TypeError) -> bool:
 _DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a loop")
 #: How Python speaks of texts and values that are no numbers of a dtype.
 _NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
+#: How numpy speaks of an index beyond the elements.
+_INDEX = re.compile(r"index (-?\d+) is out of bounds for (?:axis \d+ with )?size (\d+)")
 
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(

@@ -103,6 +103,22 @@ def is_floating(dtype: Any) -> bool:
     return var_type(dtype) in (VarType.FP16, VarType.BF16, VarType.FP32, VarType.FP64)
 
 
+def holds(dtype: Any, number: Any) -> bool:
+    """Whether an element type has a number: an integer type whole numbers in its range, another any 64-bit float.
+
+    Example:
+        >>> holds("uint8", 255.0), holds("uint8", 256), holds("int32", 0.5), holds("float32", 0.5)
+        (True, False, False, True)
+    """
+    kind = np_dtype(dtype)
+    if isinstance(number, np.generic | np.ndarray) and number.size == 1:
+        number = number.item()  # numpy would compare with the limits as rounded floats
+    if kind.kind not in "iu":
+        return not isinstance(number, int) or abs(number) < 2**1024
+    limits = np.iinfo(kind)
+    return bool(limits.min <= number <= limits.max and number % 1 == 0)
+
+
 def _find(dtype: Any) -> VarType:
     if isinstance(dtype, (int, np.integer)) and not isinstance(dtype, bool):
         name: str | None = _NAMES.get(dtype)  # type: ignore[call-overload]

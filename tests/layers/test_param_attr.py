@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import fluidnb as fluid
@@ -71,3 +72,13 @@ def test_the_developer_guides_own_initialisation():
     exe = fluid.Executor(fluid.CPUPlace())
     [w] = exe.run(fluid.default_startup_program(), fetch_list=["fc_weight"])
     assert w.shape == (13, 1) and (abs(w) <= 1).all() and w.std() > 0.1
+
+
+def test_its_text_appends_no_operator():
+    rate = fluid.layers.fill_constant([1], "float32", 0.5)
+    attr = fluid.ParamAttr(name="w", learning_rate=rate)
+    count = len(rate.block.ops)
+    assert repr(attr).startswith("ParamAttr(name='w', learning_rate=") and len(rate.block.ops) == count
+    attr.learning_rate = np.array([1.0, 2.0])
+    assert "array([1., 2.])" in repr(attr)
+    assert repr(fluid.ParamAttr(learning_rate=1)) == "ParamAttr()"

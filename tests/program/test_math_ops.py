@@ -155,3 +155,36 @@ def test_cuts_are_those_of_numpy(item: Any) -> None:
         out = out[(slice(None),) * cut.axis + (slice(start, end, cut.step),)]
     out = out.reshape([n for a, n in enumerate(out.shape) if a not in [c.axis for c in cuts if c.drop]])
     assert np.array_equal(out, array[item])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error"), [(np.array([1, 2]), OpTypeError), (np.array("a"), OpTypeError), (np.array(None), OpTypeError),
+                           (np.array(1j), OpTypeError), (10**400, OpValueError)],
+)  # fmt: skip
+@pytest.mark.parametrize("verb", [operator.add, operator.pow, operator.mod, operator.lt, operator.eq, operator.ne])
+def test_arrays_and_numbers_beyond_floats_are_refused(x: Variable, verb: Any, numbers: Any, error: Any) -> None:
+    with pytest.raises(error):
+        verb(x, numbers)
+    if not isinstance(numbers, int):
+        with pytest.raises(OpTypeError):
+            verb(numbers, x)
+    assert appended(x) == []
+
+
+@pytest.mark.parametrize("number", [0.5, float("inf"), float("nan"), 2**63, -(2**63) - 1])
+def test_a_number_that_a_dtype_does_not_have_is_no_operand_of_a_comparison(i: Variable, number: float) -> None:
+    with pytest.raises(OpValueError, match="< takes a number of the dtype of variable i"):
+        i < number  # noqa: B015
+    assert appended(i) == []
+
+
+def test_integers_that_no_32_bit_float_has_are_compared_exactly(i: Variable) -> None:
+    i == 2**24 + 1, i < 3  # noqa: B015
+    exact, plain = (op for op in i.block.ops if op.type == "fill_constant")
+    assert exact.attr("str_value") == "16777217" and not plain.attr("str_value")
+
+
+@pytest.mark.parametrize("index", [np.array([0, 1]), int, np.array(1.5), np.ma.masked, slice(np.array([]), None)])
+def test_arrays_and_types_are_no_indices(x: Variable, index: Any) -> None:
+    with pytest.raises(OpTypeError, match="Valid index accept int or slice or tuple"):
+        x[index]

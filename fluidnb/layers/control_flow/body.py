@@ -105,6 +105,7 @@ class BodyGuard(BlockGuard):
         self.opener: object = getattr(complete, "__self__", None)
         self.role = ""
         self._startup = helper.startup_program
+        self._entered = False
 
     def serve(self, opener: object, work: Callable[[], object]) -> None:
         """Fill the block for another object, which has its own work to do before the operator is appended."""
@@ -116,7 +117,17 @@ class BodyGuard(BlockGuard):
 
         self.opener, self._finish = opener, both
 
+    def _check_start(self) -> None:
+        """Raise where the block is open or filled already."""
+        if self._entered:
+            raise OpValueError(
+                "A block is filled once.", expected="a new call of block() for each with",
+                received="one that was entered before", hint="write with loop.block(): … for each block.",
+            )  # fmt: skip
+
     def __enter__(self) -> Block:
+        self._check_start()
+        self._entered = True
         self._clean = all_or_nothing(self._startup)
         self._clean.__enter__()
         self._body = super().__enter__()
@@ -139,6 +150,7 @@ class BodyGuard(BlockGuard):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
+        self._entered = kind is None  # after an error nothing of it stays, and it may be entered again
         if kind is not None and self._abandon is not None:
             self._abandon()
         self._clean.__exit__(kind, error, trace)

@@ -332,13 +332,16 @@ class _RnnGuard(BodyGuard):
     """The ``with`` of a `DynamicRNN`."""
 
     def __init__(self, rnn: DynamicRNN) -> None:
-        if rnn.status != DynamicRNN.BEFORE_RNN:
+        self._rnn = rnn
+        self._check_start()
+        super().__init__(rnn.helper, rnn._complete, rnn._clear)
+
+    def _check_start(self) -> None:
+        if self._rnn.status != DynamicRNN.BEFORE_RNN:
             raise OpValueError(
                 "rnn.block() can only be invoke once", expected="one block", received="a second one",
                 hint="a second network is a second DynamicRNN().",
             )  # fmt: skip
-        super().__init__(rnn.helper, rnn._complete, rnn._clear)
-        self._rnn = rnn
 
     def __enter__(self) -> Block:
         body = super().__enter__()

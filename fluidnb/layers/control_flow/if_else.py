@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fluidnb.arguments import checked
+from fluidnb.arguments import Count, checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
@@ -136,7 +136,7 @@ class IfElse:
         side = self._side("output can only be invoked in the sub-block")
         side.results.extend(outs)
 
-    def set_output(self, side: bool, index: int, out: Variable) -> None:
+    def set_output(self, side: bool, index: Count, out: Variable) -> None:
         """Give one result of the block that is open.
 
         Args:
@@ -371,25 +371,29 @@ class _SideGuard(BodyGuard):
     """The ``with`` of one side."""
 
     def __init__(self, ifelse: IfElse, holds: bool) -> None:
+        self._ifelse, self._side = ifelse, Side(holds)
+        self._check_start()
+        super().__init__(ifelse.helper, ifelse._close, self._forget)
+        self.role = self._side.name
+
+    def _check_start(self) -> None:
+        ifelse, name = self._ifelse, self._side.name
         if ifelse._open is not None:
             raise OpValueError(
                 "You cannot invoke IfElse.block() inside a block", expected="one block after the other",
-                received=f"{Side(holds).name}() inside the {ifelse._open.name}",
+                received=f"{name}() inside the {ifelse._open.name}",
                 hint="for a choice inside a branch, create another IfElse.",
             )  # fmt: skip
-        if holds in ifelse._sides:
+        if self._side.holds in ifelse._sides:
             raise OpValueError(
-                f"IfElse has its {Side(holds).name} already.", expected="one of each", received="a second one",
+                f"IfElse has its {name} already.", expected="one of each", received="a second one",
                 hint="another choice is another IfElse().",
             )  # fmt: skip
-        self._ifelse, self._side = ifelse, Side(holds)
-        self._parts = dict(ifelse._parts)
-        super().__init__(ifelse.helper, ifelse._close, self._forget)
-        self.role = self._side.name
-        self.role = self._side.name
 
     def __enter__(self) -> Block:
         self._side.body = super().__enter__()
+        self._side.results.clear()  # of a block that an error ended
+        self._parts = dict(self._ifelse._parts)
         self._ifelse._open = self._side
         return self._side.body
 

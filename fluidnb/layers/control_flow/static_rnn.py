@@ -305,15 +305,19 @@ class BlockGuardWithCompletion(BodyGuard):
                 "BlockGuardWithCompletion takes a StaticRNN", expected="a StaticRNN",
                 received=typed(rnn), hint="or write: with rnn.step(): …",
             )  # fmt: skip
-        if rnn.status != StaticRNN.BEFORE_RNN_BLOCK:
+        self._rnn = rnn
+        self._check_start()
+        super().__init__(rnn.helper, rnn._complete, rnn._clear)
+
+    def _check_start(self) -> None:
+        if self._rnn.status != StaticRNN.BEFORE_RNN_BLOCK:
             raise OpValueError(
                 "rnn.step() can only be invoked once", expected="one step block", received="a second one",
                 hint="a second network is a second StaticRNN().",
             )  # fmt: skip
-        super().__init__(rnn.helper, rnn._complete, rnn._clear)
-        self._rnn = rnn
 
     def __enter__(self) -> Block:
+        self._check_start()  # before its program becomes the default one
         self._program = program_guard(self.main_program)  # which its layers add to
         self._program.__enter__()
         self._rnn._body = super().__enter__()

@@ -39,7 +39,7 @@ def call(b: Binder) -> list[Result]:
     returned = callable_of(b.attr("forward_callable_id"))(*given)
     results = list(returned) if isinstance(returned, list | tuple) else [returned]
     names = b.outputs.get("Out", [])
-    if not names and results == [None]:
+    if not names and len(results) == 1 and results[0] is None:
         results = []
     if len(results) != len(names):
         raise EnforceNotMet(

@@ -99,9 +99,9 @@ def write_detected(
     """Write the results of `detect`; a row of -1 where nothing was found and there is no index."""
     found = detect(boxes, scores, lod, how)
     if out is not None:
-        rows = np.concatenate([row for row, _ in found])
-        out[...] = rows if len(rows) else -1
-    if index is not None:
+        rows = [row for row, _ in found if len(row)]
+        out[...] = np.concatenate(rows) if rows else -1
+    if index is not None and found:
         index[:, 0] = np.concatenate([number for _, number in found])
     if counts is not None:
         counts[...] = [len(rows) for rows, _ in found]

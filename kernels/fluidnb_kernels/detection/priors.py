@@ -67,6 +67,11 @@ def ratios(given: list[float], flip: bool) -> list[float]:
     return out
 
 
+def _check_finite(given: list[float]) -> str | None:
+    """A sentence if a ratio is no number."""
+    return None if np.isfinite(given).all() else "aspect_ratios must be finite."
+
+
 def _shapes(c: Context) -> list[tuple[float, float]]:
     """Width and height of every prior at a place."""
     shapes: list[tuple[float, float]] = []
@@ -138,7 +143,7 @@ def _priors(c: Context) -> Places:
     attrs={
         "min_sizes": Attr("floats", doc="sides of squares, in pixels", gt=0),
         "max_sizes": Attr("floats", [], "for each of them a larger one; their geometric mean makes one more square"),
-        "aspect_ratios": Attr("floats", [], "width over height of more boxes", gt=0),
+        "aspect_ratios": Attr("floats", [], "width over height of more boxes", gt=0, check=_check_finite),
         "flip": Attr("bool", True, "whether each ratio counts the other way round too"),
         **_PLACES,
         "min_max_aspect_ratios_order": Attr("bool", False, "whether the second square comes before the other ratios"),
@@ -228,6 +233,10 @@ def _anchor_infer(c: Context) -> None:
         expected="pixels across and down", received=c.attr("stride"),
     )  # fmt: skip
     many = len(c.attr("aspect_ratios")) * len(c.attr("anchor_sizes"))
+    c.require(
+        many > 0, "anchor_generator takes at least one size and one ratio.", expected="one of anchor_sizes, and more",
+        received=f"anchor_sizes {c.attr('anchor_sizes')}, aspect_ratios {c.attr('aspect_ratios')}",
+    )  # fmt: skip
     for slot in ("Anchors", "Variances"):
         c.set(slot, (*c["Input"].shape[2:], many, 4), c["Input"].dtype)
 

@@ -13,6 +13,9 @@ from fluidnb_kernels.rules import attributes, check_below
 from fluidnb_kernels.sequences import one_sequence_each, require_lod
 from fluidnb_kernels.verbs import summing
 
+#: Points for each element along an axis: a GPU goes through their squares, and 2^31 would keep it for ever.
+_MOST_POINTS = 1024
+
 #: Slots of regions.
 REGIONS = {
     "ROIs: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
@@ -112,7 +115,12 @@ def weights(start: Any, end: Any, count: int, size: int, how: Any) -> tuple[slic
     step = length / type(length)(count)
     each = how.sampling_ratio if how.sampling_ratio > 0 else max(int(np.ceil(length / type(length)(count))), 0)
     spots = np.arange(count, dtype=step.dtype).reshape(-1, 1) * step
-    at = (start + spots + (np.arange(each, dtype=step.dtype) + step.dtype.type(0.5)) * step / max(each, 1)).ravel()
+    if each <= _MOST_POINTS:
+        rows, points = np.repeat(np.arange(count), each), np.arange(each, dtype=step.dtype)
+        at = (start + spots + (points + step.dtype.type(0.5)) * step / max(each, 1)).ravel()
+    else:
+        rows, points = _near(float(start), float(step), count, each, size)
+        at = start + spots[rows, 0] + (points.astype(step.dtype) + step.dtype.type(0.5)) * step / each
     inside = (at >= -1) & (at <= size)
     at = np.maximum(at, 0)
     low = np.minimum(at.astype(np.int64), size - 1)
@@ -120,10 +128,18 @@ def weights(start: Any, end: Any, count: int, size: int, how: Any) -> tuple[slic
     share = np.where(low == size - 1, 0, at - low)
     first, last = (int(low.min()), int(high.max()) + 1) if low.size else (0, 1)
     out = np.zeros((count, last - first), step.dtype)
-    rows = np.repeat(np.arange(count), each)
     np.add.at(out, (rows, low - first), inside * (1 - share) / max(each, 1))
     np.add.at(out, (rows, high - first), inside * share / max(each, 1))
     return slice(first, last), out
+
+
+def _near(start: float, step: float, count: int, each: int, size: int) -> tuple[Array, Array]:
+    """The elements, and the numbers of their points, that are near the pixels: a box may reach far beyond its image."""
+    ends = (np.array([[-2.0], [size + 1.0]]) - start - np.arange(count) * step) / step * each
+    first, last = np.clip(ends, 0, each).astype(np.int64)
+    number = last - first
+    rows = np.repeat(np.arange(count), number)
+    return rows, np.arange(len(rows)) - np.repeat(np.cumsum(number) - number - first, number)
 
 
 def _roi_align_parts(rois: Array, counts: Array, shape: tuple[int, ...], how: Any) -> Iterator[tuple[Any, ...]]:
@@ -147,10 +163,6 @@ def align_grad(g: Array, rois: Array, counts: Array, how: Any, dx: Array) -> Non
     dx[...] = 0
     for i, (part, down, across) in enumerate(_roi_align_parts(rois, counts, dx.shape, how)):
         dx[part] += down.T @ g[i] @ across
-
-
-#: Points for each element along an axis: a GPU goes through their squares, and 2^31 would keep it for ever.
-_MOST_POINTS = 1024
 
 
 def _align_infer(c: Context) -> None:

@@ -33,7 +33,7 @@ def read(x: Array, images: Array, how: Any, boxes: Array | None, scores: Array |
     n, _, h, w = x.shape
     count, dtype = len(how.anchors) // 2, x.dtype.type
     first = count if how.iou_aware else 0
-    parts = x[:, first:].reshape(n, count, -1, h, w)
+    parts = x[:, first:].reshape(n, count, (x.shape[1] - first) // count, h, w)
     sure = sigmoid(parts[:, :, 4])
     if how.iou_aware:
         sure = sure ** dtype(1 - how.iou_aware_factor) * sigmoid(x[:, :count]) ** dtype(how.iou_aware_factor)

@@ -222,7 +222,7 @@ def products(left: Array, right: Array, turned: bool, out: Array) -> None:
     if turned:
         out[...] = (np.matmul(left, flat) / (height * width)).reshape(out.shape)
     else:
-        out[...] = np.matmul(left.reshape(n, -1, height * width), flat.swapaxes(1, 2)) / (height * width)
+        out[...] = np.matmul(left.reshape(n, left.shape[1], height * width), flat.swapaxes(1, 2)) / (height * width)
 
 
 @op(

@@ -215,6 +215,9 @@ def _infer(c: Context) -> None:
         x.shape[axis] < 0 or x.shape[axis] >= k, f"The dimension of X along which {type} compares must be at least k.",
         expected=f">= {k}", received=x.shape[axis], hint=f"k={x.shape[axis]} takes all of them.",
     )  # fmt: skip
+    c.require(
+        k > 0 or not c.runtime, f"{type} finds at least one element.", expected="k from 1 on", received=k,
+    )  # fmt: skip
     lod = c.lod("X") if axis or type == "top_k" else ()
     for slot, dtype in (("Out", x.dtype), ("Indices", np.int64)):
         c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]), dtype, lod)

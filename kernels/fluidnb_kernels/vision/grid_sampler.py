@@ -73,7 +73,8 @@ def affine_grid(b: Binder) -> None:
     Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's affine_grid_op.
     """
     theta, out = b["Theta"], b["Output"]
-    points, rows = _points(b, out.shape[1:-1], theta.dtype), out.reshape(len(out), -1, out.shape[-1])
+    points = _points(b, out.shape[1:-1], theta.dtype)
+    rows = out.reshape(len(out), len(points), out.shape[-1])
     if not b.on_cuda:
         b(np.matmul, points, theta.transpose(0, 2, 1), out=rows)
     elif out.size:
