@@ -65,6 +65,8 @@ def all_added(average: Any, add: str, *values: Any) -> None:
 def a_profiler_in_a_profiler() -> None:
     with fluid.profiler.profiler("CPU", None, None), fluid.profiler.profiler("CPU", None, None):
         pass
+
+
 def block() -> fluid.framework.Block:
     """A block with one operator."""
     layers.relu(data("x", [4]))
@@ -92,6 +94,8 @@ def optimized(skip: Any) -> Any:
 
 def folded(shapes: Any) -> Any:
     return fold_shapes(block().program, shapes)
+
+
 def result_of_a_large_number() -> Any:
     choice = layers.IfElse(data("c", [1], dtype="bool"))
     with choice.true_block():
@@ -99,9 +103,8 @@ def result_of_a_large_number() -> Any:
 
 
 def large_interpolation() -> Any:
-    return layers.create_parameter(
-        [1, 1, 10**6, 10**6], "float32", default_initializer=fluid.initializer.Bilinear()
-    )  # fmt: skip
+    sizes = [1, 1, 10**6, 10**6]
+    return layers.create_parameter(sizes, "float32", default_initializer=fluid.initializer.Bilinear())
 
 
 CALLS: list[tuple[Callable[[], Any], str]] = [
@@ -140,10 +143,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: all_added(fluid.average.WeightedAverage(), "add", 10**400), "'value' cannot be added"),
     (lambda: fluid.DataFeeder(["x"], fluid.CPUPlace(), 5), "program of DataFeeder must be a Program"),
     (a_profiler_in_a_profiler, "Operators are timed already"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), CALLS, ids=[f"{i} {message}" for i, (_, message) in enumerate(CALLS)])
     (lambda: loaded("a"), "The value for learning_rate_0 is no array of numbers"),
     (lambda: loaded([[1], [2, 3]]), "The value for learning_rate_0 is no array of numbers"),
     (lambda: loaded(1 + 2j), "The value for learning_rate_0 is no array of numbers"),
@@ -175,6 +174,8 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
 def fresh() -> Iterator[None]:
     with fluid.fresh():
         yield
+
+
 def scalar() -> Any:
     return fluid.default_main_program().global_block().create_var(name="s", shape=[], dtype="float32")
 
@@ -272,7 +273,7 @@ CALLS += [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
+@pytest.mark.parametrize(("call", "message"), CALLS, ids=[f"{i} {message}" for i, (_, message) in enumerate(CALLS)])
 def test_it_says_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(FluidError, match=message):
         call()
@@ -309,6 +310,8 @@ def test_the_area_of_whole_predictions(dtype: str) -> None:
     metric = fluid.metrics.Auc()
     metric.update(np.array([1, 0], dtype), np.array([[1], [0]]))
     assert metric.eval() == 1
+
+
 EMPTY_BATCHES: dict[str, Callable[[], Any]] = {
     "lrn": lambda: layers.lrn(data("x", [3, 8, 8])),
     "conv2d_transpose": lambda: layers.conv2d_transpose(data("x", [3, 8, 8]), 2, filter_size=4, stride=2, padding=1),
