@@ -13,6 +13,7 @@ from fluidnb.runtime.inference_model import get_inference_program, load_inferenc
 from fluidnb.runtime.remote_variables import save_with_servers
 from fluidnb.runtime.save_load import is_parameter, is_persistable, load_vars, save_vars
 from fluidnb.runtime.scope import global_scope
+from fluidnb.values import LoDTensor
 
 __all__ = [
     "PyReader", "get_inference_program", "get_parameter_value", "get_parameter_value_by_name", "is_parameter",
@@ -87,7 +88,8 @@ def get_parameter_value(para: Parameter, executor: Executor) -> Any:
         >>> out = exe.run(fluid.default_startup_program()); get_parameter_value(y.param, exe).shape
         (2, 1)
     """
-    return np.array(global_scope().var(para.name).get_tensor())
+    variable = global_scope().find_var(para.name)
+    return np.array(LoDTensor(name=para.name) if variable is None else variable.get_tensor())
 
 
 @checked

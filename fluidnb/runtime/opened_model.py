@@ -21,7 +21,7 @@ from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.model_edits import PASSES, extracted, renamed, without_ends
 from fluidnb.runtime.model_files import CONFIGS, MODEL, PARAMS, ModelFiles, find_config, find_model, read_program
 from fluidnb.runtime.parameter_files import load_parameters
-from fluidnb.runtime.save_load import is_persistable, save_vars
+from fluidnb.runtime.save_load import is_persistable, path_of, save_vars
 from fluidnb.runtime.scope import Scope, scope_guard
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import CPUPlace, VarType, dtypes
@@ -339,15 +339,15 @@ class OpenedModel:
         names = [file.format(name) for file in FORMATS[to]]
         if to == "safetensors":
             values = {v.name: np.asarray(self.scope.var(v.name).get_tensor()) for v in self.parameters}
-            write_safetensors(os.path.join(dirname, names[0]), values)
-            return [os.path.join(dirname, names[0])]
+            write_safetensors(path_of(dirname, names[0]), values)
+            return [path_of(dirname, names[0])]
         self._require_converted()
         if to == "onnx":
-            return self._save_onnx(os.path.join(dirname, names[0]), opset)
+            return self._save_onnx(path_of(dirname, names[0]), opset)
         with scope_guard(self.scope):
             save_vars(self.executor, dirname, self.program, vars=self.parameters, filename=names[1])
         data = self.program.desc.serialize_to_string()
-        with atomic_write(os.path.join(dirname, names[0]), parents=True, size=len(data)) as file:
+        with atomic_write(path_of(dirname, names[0]), parents=True, size=len(data)) as file:
             file.write(data)
         return [os.path.join(dirname, n) for n in names]
 

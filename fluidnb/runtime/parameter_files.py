@@ -77,12 +77,12 @@ def _load_combined(path: str, variables: Sequence[Variable], place: Place) -> No
         check_fits(v, array.shape, array.dtype, path, lod)
     for v, (array, lod) in zip(variables, values, strict=True):
         _put(v.name, array, place)
-        global_scope().var(v.name).get_tensor().set_lod([list(level) for level in lod])
+        global_scope().persistable(v.name).get_tensor().set_lod([list(level) for level in lod])
 
 
 def _put(name: str, array: np.ndarray, place: Place) -> None:
     """Gives a variable a value: the array itself where that is possible."""
-    tensor = global_scope().var(name).get_tensor()
+    tensor = global_scope().persistable(name).get_tensor()
     if isinstance(place, CPUPlace) and array.flags.writeable and array.flags.aligned and array.flags.c_contiguous:
         tensor._share_data_with(LoDTensor(np.asarray(array)))
     else:

@@ -156,7 +156,7 @@ def load_vars(
         if isinstance(value, LoDTensor) and value.array is not None:
             check_fits(v, value.array.shape, value.array.dtype, path, value.lod_)
     for v, value in zip(variables, values, strict=True):
-        target = global_scope().var(v.name)
+        target = global_scope().persistable(v.name)
         if isinstance(value, LoDTensor):
             target.get_tensor().set(value.array, executor.place)
             target.get_tensor().set_lod([list(level) for level in value.lod_])

@@ -144,6 +144,10 @@ class Scope:
             scope = scope.parent
         return scope
 
+    def persistable(self, name: str) -> Variable:
+        """The variable that a run in this scope would keep a persistable value in: a visible one, or the root's."""
+        return self.find_var(name) or self.outermost().var(name)
+
     def fork(self) -> Scope:
         """A scope with the same content whose variables can be given other buffers."""
         twin = Scope(self.parent, self.block)

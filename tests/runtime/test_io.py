@@ -167,3 +167,22 @@ def test_a_null_byte_in_a_name_writes_no_file(trained):
     with pytest.raises(OpValueError, match="null byte"):
         fluid.io.save_inference_model(folder, ["x"], [out], exe, model_filename="a\0b")
     assert not os.path.exists(folder)
+
+
+def test_parameters_in_a_scope_inside_another_one(tmp_path: Path) -> None:
+    main, startup, exe = fluid.Program(), fluid.Program(), fluid.Executor()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        y = fluid.layers.fc(fluid.layers.data("x", [2]), 1, param_attr="w", bias_attr=False)
+    root = fluid.Scope()
+    inside, feed = root.new_scope(), {"x": np.ones((1, 2), "float32")}
+    with fluid.scope_guard(inside):
+        with pytest.raises(FluidError, match='Variable "w" holds no memory'):
+            fluid.io.get_parameter_value(main.global_block().var("w"), exe)
+        exe.run(startup)
+        before = exe.run(main, feed=feed, fetch_list=[y])[0]
+        assert fluid.io.get_parameter_value(main.global_block().var("w"), exe).shape == (2, 1)
+        fluid.io.save_params(exe, str(tmp_path), main)
+        root.find_var("w").get_tensor().set(np.zeros((2, 1), "float32"), fluid.CPUPlace())
+        fluid.io.load_params(exe, str(tmp_path), main)
+        assert exe.run(main, feed=feed, fetch_list=[y])[0] == before and "w" not in inside.vars
+    assert np.array(root.find_var("w").get_tensor()).sum() == before

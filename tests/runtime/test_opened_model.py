@@ -329,3 +329,15 @@ def test_a_program_without_its_parameters(tmp_path: Path) -> None:
         with pytest.raises(EnforceNotMet, match="parameters, and no file of parameters is beside it") as caught:
             fluid.open(str(alone))
         assert "inference.pdiparams or" in str(caught.value.expected) and caught.value.received == "no other file"
+
+
+@pytest.mark.parametrize("to", ["pdmodel", "onnx", "safetensors"])
+def test_files_stay_in_their_folder(tmp_path: Path, to: str) -> None:
+    x = fluid.layers.data("x", [2])
+    y, exe = fluid.layers.fc(x, 1), fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fluid.io.save_inference_model(str(tmp_path / "model"), ["x"], [y], exe)
+    model, folder = fluid.open(str(tmp_path / "model")), tmp_path / "saved"
+    with pytest.raises(FluidError, match="outside|folder"):
+        model.save(str(folder), to, "../escaped")
+    assert not list(tmp_path.glob("escaped*"))
