@@ -16,7 +16,6 @@ from fluidnb.transpiler.distribute.config import DistributeTranspilerConfig
 from fluidnb.transpiler.distribute.slices import Slice, Table, block_sizes
 from fluidnb.utils.source_location import warn
 
-
 #: Operators that compute one number from all elements, for example a norm: they need the whole parameter or gradient.
 WHOLE = frozenset({"lamb", "lars_momentum", "clip_by_norm", "squared_l2_norm", "l1_norm", "norm", "mean"})
 
