@@ -531,7 +531,7 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 def checked(target: F) -> F:
     """Check the arguments of a function, or of a class's public methods, by their annotations."""
     if isinstance(target, type):
-        spelled = {}  # public methods, which Fluid spells with an underscore too
+        spelled: dict[Any, Any] = {}  # public methods, which Fluid spells with an underscore too
         for name, member in list(vars(target).items()):
             if name.startswith("_") and name not in ("__init__", "__call__"):
                 if not name.startswith("__") and isinstance(member, types.FunctionType) and member in spelled:

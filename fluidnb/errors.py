@@ -200,7 +200,7 @@ def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:
     return f"{visible_line(name)}  {dtype or ''}[{', '.join(map(str, shape))}]"
 
 
-def near(word: str, words: Iterable[str], n: int = 3) -> str:
+def near(word: object, words: Iterable[str], n: int = 3) -> str:
     """A question with close names, ``Did you mean "scale"?``, or an empty text.
 
     Example:

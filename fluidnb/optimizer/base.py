@@ -439,7 +439,8 @@ class Optimizer(Checked):
 
     def param_learning_rate(self, param: Parameter) -> Variable:
         """The learning rate of one parameter, [1]: the optimizer's times the parameter's own factor."""
-        factor, program = param.optimize_attr.get("learning_rate"), param.block.program
+        factor: Any = param.optimize_attr.get("learning_rate")
+        program = param.block.program
         rate = self._learning_rates.get(program)
         if rate is None:
             raise OpValueError(

@@ -71,13 +71,13 @@ _BY_NAME = frozenset({"recurrent", "recurrent_grad", "while_grad", "conditional_
 def found_by_name(home: BlockDesc, name: str) -> OpDesc | None:
     """The operator that finds a variable inside by the name of an outer one, where a variable is one of the two."""
     blocks = home.program.blocks
-    for block, op in ((block, op) for block in blocks for op in block.ops if op.optype in _BY_NAME):
+    for block, op in ((b, op) for b in blocks for op in b.ops if op.optype in _BY_NAME):
         outer = {n for slots in (op.ins, op.outs) for slot in slots if not slot.endswith(GRAD) for n in slots[slot]}
         outer |= {n for attr in ("states", "ex_states") for n in op.attrs.get(attr, ())}
         partners = {n + GRAD: n for n in outer if op.optype != "recurrent"}
         if op.optype.startswith("recurrent"):
             partners |= {n: n for n in outer}
-        for inner in map(blocks.__getitem__, own_blocks(op)):
+        for inner in [blocks[i] for i in own_blocks(op) if 0 <= i < len(blocks)]:
             inside = [inner, *(blocks[i] for i in [inner.forward_block_idx] if i >= 0)]
             known = {n: b for b in inside for n in b.vars if n in partners}
             if known.get(name) is home or any(partners[n] == name for n in known) and home in block.chain():
