@@ -55,7 +55,7 @@ class FluidLines(Magics):
         except NotFed as error:
             if command.parser is not None and "--feed" in options_of(command.parser):
                 feed = " ".join(f"{name}=..." for name in error.names)
-                error.hint = f"%fluid {word} --feed {feed} {rest.strip()}".strip()
+                error.hint = " ".join(filter(None, ["%fluid", word, rest.strip(), "--feed", feed]))  # it takes all words
             raise shorten(self.shell, error) from None
         except ModuleNotFoundError as error:
             if error.name not in PACKAGES:

@@ -329,3 +329,8 @@ def test_a_program_without_its_parameters(tmp_path: Path) -> None:
         with pytest.raises(EnforceNotMet, match="parameters, and no file of parameters is beside it") as caught:
             fluid.open(str(alone))
         assert "inference.pdiparams or" in str(caught.value.expected) and caught.value.received == "no other file"
+
+
+def test_a_feed_that_the_model_lacks_is_refused_with_those_that_it_has(saved: Path) -> None:
+    with pytest.raises(FluidError, match=r'no variable "zz" to feed(.|\n)*expected: x\n(.|\n)*given to layers.data: x'):
+        fluid.open(str(saved / "two")).run({"x": X, "zz": X})
