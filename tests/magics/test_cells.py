@@ -400,6 +400,15 @@ def test_programs_of_their_own(session: Session) -> None:
     assert "other" in session.run("%fluid programs")
 
 
+@pytest.mark.parametrize("body", ["raise ValueError", "(("])
+def test_a_refused_cell_creates_no_program(session: Session, body: str) -> None:
+    session.fail(f"%%fluid a --program other\n{body}")
+    assert "other" not in session.run("%fluid programs")
+    session.run("%%fluid a --program other\nx = layers.data('x', shape=[4])")
+    session.fail(f"%%fluid a --program other\n{body}")
+    assert "other" in session.run("%fluid programs")
+
+
 def test_a_cell_may_switch_the_default_programs(session: Session) -> None:
     session.run("%%fluid a\nx = layers.data('x', shape=[4])")
     first = fluid.default_main_program()

@@ -112,3 +112,11 @@ def test_tab_offers_words_variables_and_operators(typed):
     typed.run("%%fluid one --program other\nalpha = layers.data('alpha', shape=[2])")
     assert "alpha" in offered("%fluid debug --program other --feed al")
     assert "alpha" not in offered("%fluid debug --feed al")
+
+
+@pytest.mark.parametrize("line", ["--feed x=good --fetch nowhere", "--feed x=good z=good", "--fetch total"])
+def test_a_refused_session_leaves_the_one_that_runs(typed, line):
+    typed.run("%fluid debug --feed x=good --fetch total\n%fluid step 2")
+    before = typed.run("%fluid where")
+    typed.fail(f"%fluid debug {line}")
+    assert typed.run("%fluid where") == before
