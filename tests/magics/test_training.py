@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import EnforceNotMet, NotFound, OpValueError
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from tests.magics.conftest import Session
 
 NET = """%%fluid net
@@ -215,3 +215,9 @@ def test_a_refused_training_leaves_the_runs_as_they_were(net: Session) -> None:
         error, _ = net.fail(f"%fluid train {line}")
         assert net.run("%fluid runs") == before, line
     assert "continues after step 5" in net.run("%fluid train batches --resume --watch loss")
+
+
+@pytest.mark.parametrize("line", ["lambda:5", "lambda:5 --batch 2", "batches --test lambda:5"])
+def test_a_reader_that_gives_no_batches(net: Session, line: str) -> None:
+    error, _ = net.fail(f"%fluid train {line}")
+    assert isinstance(error, OpTypeError) and "A reader must return" in str(error)
