@@ -127,7 +127,8 @@ class Breakpoint:
                 raise  # of a user's function
             raise OpValueError(
                 f"The condition {self.what} is neither true nor false here.", expected="an expression that is",
-                received=f"{type(error).__name__}: {error}", hint=f"clear {self.number} removes the breakpoint." if self.number else None,
+                received=f"{type(error).__name__}: {error}",
+                hint=f"clear {self.number} removes the breakpoint." if self.number else None,
             ) from error  # fmt: skip
 
     def hit(self) -> bool:

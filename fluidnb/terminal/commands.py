@@ -269,7 +269,8 @@ def _print(session: Session, rest: str, width: int) -> list[Line]:
         raise OpValueError("print needs a variable or an expression.", expected="print VARIABLE, or print EXPRESSION")
     value = session.inspect(_on_device, rest)
     value = session.evaluate(rest) if value is None else value
-    if not hasattr(value, "shape") or not has_value(value) or (not isinstance(value, LoDTensor) and np.ndim(value) == 0):
+    is_tensor = isinstance(value, LoDTensor)
+    if not hasattr(value, "shape") or not has_value(value) or (not is_tensor and np.ndim(value) == 0):
         return [[(rest, "name"), (f"  {value}", "")]]
     summary = read_tensor(value, rest)
     with np.printoptions(precision=4, threshold=24, edgeitems=3, linewidth=width or 100):

@@ -509,7 +509,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(looked):
         (lambda: d.edit(total, [[1], [2, 3]]), OpTypeError),
         (lambda: d.edit(total, None), OpTypeError),
         (lambda: d.stop_at("block x"), OpValueError),
-        *((lambda bad=bad: d.stop_at(bad), OpValueError) for bad in ("nan 1.2.3", "nan e", "nan 1e", "nan ++", "when (")),
+        *((lambda b=b: d.stop_at(b), OpValueError) for b in ("nan 1.2.3", "nan e", "nan 1e", "nan ++", "when (")),
         (lambda: d.clear(99), NotFound),
         (lambda: d["nowhere"], NotFound),
         (lambda: d.go(-1), OpValueError),
