@@ -1,5 +1,6 @@
 """Python names that cells bind: unbound when a cell is undone, bound again when it is redone."""
 
+import re
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any
 
@@ -13,13 +14,20 @@ MISSING = object()
 #: name -> (value before the cell, value after it)
 Bound = dict[str, tuple[Any, Any]]
 
+_OF_SHELL = re.compile(r"_{1,3}|_i{1,3}|_i?\d+|_[ido]h|_exit_code|__.*", re.DOTALL)
+
+
+def is_of_shell(name: str) -> bool:
+    """Whether IPython binds a name itself: results, inputs, exit codes, and names with two underscores in front."""
+    return name.startswith("_") and _OF_SHELL.fullmatch(name) is not None
+
 
 def new_names(before: Mapping[str, Any], after: Mapping[str, Any], binds: Collection[str] = ()) -> Bound:
-    """The names whose values differ, and those that a cell ``binds``; names with ``_`` in front belong to the shell."""
+    """The names whose values differ, and those that a cell ``binds``; those of the shell are left out."""
     return {
         name: (before.get(name, MISSING), value)
         for name, value in after.items()
-        if not name.startswith("_") and (name in binds or before.get(name, MISSING) is not value)
+        if not is_of_shell(name) and (name in binds or before.get(name, MISSING) is not value)
     }
 
 

@@ -404,7 +404,7 @@ class CellLog:
         except Exception as error:
             build_state.restore(before)
             # All that this attempt assigned, also what the user bound again since: it was not run by hand.
-            bindings.roll_back(self._namespace, names, {n for n in self._namespace if not n.startswith("_")})
+            bindings.roll_back(self._namespace, names, {n for n in self._namespace if not bindings.is_of_shell(n)})
             self._stale(replace(run, attempt=self._attempt), self._reason(error), report)
             return False
         was = {name: value for name, (_, value) in run.bound.items()}

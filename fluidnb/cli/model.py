@@ -125,12 +125,11 @@ def read_feed(model: OpenedModel, path: Path) -> dict[str, np.ndarray]:
 
 def read_arrays(path: Path, names: Sequence[str] = ("x",)) -> dict[str, np.ndarray]:
     """The arrays of a file by name; the one of a ``.npy`` has an empty one. No code in it runs."""
-    import numpy as np
+    from fluidnb.files.numpy_arrays import load_arrays
 
     try:
-        found = np.load(path, allow_pickle=False)
-        return {n: found[n] for n in found.files} if isinstance(found, np.lib.npyio.NpzFile) else {"": found}
-    except (OSError, ValueError, EOFError) as error:
+        return load_arrays(path)
+    except (OSError, ValueError) as error:
         raise EnforceNotMet(
             f"Cannot read arrays from {path}.", expected="a .npz or .npy of numpy, without objects",
             received=str(error)[:120], hint=f"np.savez({str(path)!r}, {', '.join(f'{n}=…' for n in names[:4])})",

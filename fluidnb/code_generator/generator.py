@@ -189,9 +189,8 @@ class CodeGenerator:
             )  # fmt: skip
         self._values(self._text.plan)  # before anything is written
         texts = self.files
-        os.makedirs(folder, exist_ok=True)
         for name, text in texts.items():
-            with atomic_write(os.path.join(folder, name), text=True) as file:
+            with atomic_write(os.path.join(folder, name), text=True, parents=True) as file:
                 file.write(text)
         if self._text.plan.parameters and self._text.embedded is None:
             self._save_weights(folder)
@@ -316,6 +315,11 @@ def _feed_shapes(
                 received="no sizes", hint=f"feeds={{'{name}': [100, ...]}} takes up to 100 rows in {batch} sequences.",
             )  # fmt: skip
         shape = tuple(var.shape()) if sizes is None else tuple(sizes)
+        if any(n < 1 and n != -1 for n in shape):
+            raise OpValueError(
+                f"The feed {name} has no rows or columns in C.", expected="sizes from 1 on, or -1 for the batch size",
+                received=list(shape), hint=f"feeds={{'{name}': {[n if n > 0 else -1 for n in shape]}}} has others.",
+            )  # fmt: skip
         shapes[name] = tuple(batch if n < 0 else n for n in shape)
     return shapes
 

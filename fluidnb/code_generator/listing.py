@@ -61,20 +61,21 @@ def read_folder(path: str | os.PathLike[str]) -> tuple[str, list[Row], dict[str,
     """The title of a generated program, its operators, and the text of each function in ``model.c`` by name.
 
     Raises:
-        OpValueError: the list of operators is damaged.
+        OpValueError: the list of operators or the source is damaged.
     """
-    with open(os.path.join(path, INDEX), encoding="utf-8") as file:
-        data = file.read()
+    name, expected = INDEX, "a title and operators"
     try:
-        found = json.loads(data)
+        with open(os.path.join(path, name), encoding="utf-8") as file:
+            found = json.load(file)
         title, rows = str(found["title"]), [Row(**row) for row in found["operators"]]
-    except (ValueError, KeyError, TypeError) as error:
+        name, expected = "model.c", "the source of a program"
+        with open(os.path.join(path, name), encoding="utf-8") as file:
+            return title, rows, {match[1]: match[0] for match in _FUNCTION.finditer(file.read())}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise OpValueError(
-            f"{INDEX} in {os.fspath(path)} is damaged.", expected="a title and operators", received=str(error),
+            f"{name} in {os.fspath(path)} is damaged.", expected=expected, received=str(error),
             hint="generate the source again: fluidnb compile.",
         ) from None  # fmt: skip
-    with open(os.path.join(path, "model.c"), encoding="utf-8") as file:
-        return title, rows, {match[1]: match[0] for match in _FUNCTION.finditer(file.read())}
 
 
 def operator_in_c(program: Program, sizes: Mapping[str, Sequence[int]], block: int, index: int) -> tuple[Row, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fluidnb.compare.alignment import Alignment, align
 from fluidnb.compare.recording import Array, Recording, Write
+from fluidnb.errors import OpValueError
 from fluidnb.proto.desc import OpDesc
 
 #: Attributes that change no number.
@@ -29,6 +30,13 @@ class Tolerance:
 
     rtol: float = 1e-4
     atol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        for name, value in (("rtol", self.rtol), ("atol", self.atol)):
+            if not value >= 0:  # nor is NaN
+                raise OpValueError(
+                    f"{name} must be a number from 0 on.", expected="0 or more, for example 1e-4", received=value
+                )
 
 
 @dataclass(frozen=True, slots=True)

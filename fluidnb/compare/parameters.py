@@ -12,6 +12,7 @@ from fluidnb.compare.alignment import align
 from fluidnb.compare.difference import Comparison, Tolerance, compare, described
 from fluidnb.compare.recording import Array, tensors
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files.numpy_arrays import load_arrays
 from fluidnb.program import Program
 from fluidnb.runtime.model_files import MODEL, PARAMETERS, PARAMS, PROGRAMS
 from fluidnb.runtime.opened_model import open_model
@@ -190,12 +191,11 @@ def _has_program(path: str) -> bool:
 def _arrays(path: str) -> dict[str, Array]:
     """The arrays of a ``.npz``."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+        found = load_arrays(path)
         if strange := next((name for name, value in found.items() if value.dtype.kind not in "fiub"), None):
             raise ValueError(f"{strange} of dtype {found[strange].dtype}")
         return found
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError) as error:
         raise EnforceNotMet(
             f"Cannot read arrays from {path}.", expected="a .npz of real numbers", received=str(error)[:120],
             hint=f"np.savez({path!r}, **parameters) writes one.",

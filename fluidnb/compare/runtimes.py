@@ -15,6 +15,7 @@ from fluidnb.compare.difference import Difference, Tolerance, first_difference
 from fluidnb.compare.recording import Array, Recording, Write, record, tensors
 from fluidnb.errors import EnforceNotMet, OpValueError, near
 from fluidnb.extras import require
+from fluidnb.files.numpy_arrays import load_arrays
 from fluidnb.memory import flags
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.opened_model import OpenedModel, open_model
@@ -91,9 +92,8 @@ def fed(model: OpenedModel, feeds: Feeds) -> dict[str, Array]:
 def recorded(path: str, feeds: Feeds) -> Recording:
     """Values that were stored, by the names of variables."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            values = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError) as error:
+        values = load_arrays(path)
+    except (OSError, ValueError) as error:
         raise EnforceNotMet(
             f"Cannot read values from {path}.", expected="a .npz of numpy, without objects", received=str(error)[:120],
             hint="fluidnb run MODEL --feed x.npz --all --out values.npz writes one.",

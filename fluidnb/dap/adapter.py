@@ -412,7 +412,7 @@ class Adapter:
         thing, name = self._references.find(a["variablesReference"]), str(a["name"])
         if isinstance(thing, VariableGroup):
             return self._set(name, (), str(a["value"]))
-        if not isinstance(thing, Expandable) or not thing.root or not name.strip("[]").isdigit():
+        if not isinstance(thing, Expandable) or not thing.root or not name.strip("[]").isdecimal():
             raise OpValueError("That cannot be set.", expected="a variable, or an element of one", received=name)
         return self._set(thing.root, (*thing.index, int(name.strip("[]"))), str(a["value"]))
 

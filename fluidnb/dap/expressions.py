@@ -8,8 +8,9 @@ import numpy as np
 
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.expressions import tree_of
-from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.program import Variable
+from fluidnb.values.exact_cast import exact_cast, numbers
 
 #: What follows a variable's name in brackets, outermost first.
 Index = tuple[Any, ...]
@@ -36,15 +37,13 @@ def assign(debugger: Debugger, depth: int, name: str, index: Index, text: str, a
 def _with_part(whole: Any, index: Index, value: Any, name: str) -> Any:
     """A copy of an array with another value at an index."""
     array = np.array(whole)
-    if np.asarray(value).dtype.kind == "f" and array.dtype.kind in "iub":
-        raise OpTypeError(
-            f'"{name}" cannot hold this value.', expected=str(array.dtype), received=str(np.asarray(value).dtype)
-        )
+    given = numbers(name, value)
+    given = exact_cast(name, given, np.empty(given.shape, array.dtype))
     part = array
     try:
         for i in index[:-1]:
             part = part[i]
-        part[index[-1]] = value
+        part[index[-1]] = given
     except (IndexError, ValueError, TypeError) as error:
         raise OpValueError(
             f'That part of "{name}" cannot have this value.', expected=f"something that fits in {list(array.shape)}",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.debug.expressions import code_of
 from fluidnb.debug.view import View
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.runtime.compile.lowering import LoweredOp
@@ -59,6 +60,13 @@ class Breakpoint:
             raise OpValueError(
                 f"A breakpoint on {self.kind!r} cannot be at {self.what!r}.", expected=rule[1], received=self.what,
             )  # fmt: skip
+        if self.kind == "when" and self.test is None:
+            try:
+                code_of(self.what, "<condition>")
+            except SyntaxError:
+                raise OpValueError(
+                    "That is not a condition.", expected="a Python expression", received=self.what or "nothing",
+                ) from None  # fmt: skip
 
     @property
     def text(self) -> str:
@@ -114,6 +122,14 @@ class Breakpoint:
             return bool(view.evaluate(self.what) if self.test is None else self.test(view))
         except (LookupError, NotFound):
             return False  # a variable has no value yet
+        except Exception as error:
+            if self.test is not None:
+                raise  # of a user's function
+            raise OpValueError(
+                f"The condition {self.what} is neither true nor false here.", expected="an expression that is",
+                received=f"{type(error).__name__}: {error}",
+                hint=f"clear {self.number} removes the breakpoint." if self.number else None,
+            ) from error  # fmt: skip
 
     def hit(self) -> bool:
         """Count a hit; whether it stops this time."""
@@ -128,7 +144,7 @@ _RULES = {
     "block": (r"\d+(@\d+)?", "a block's number, or 1@5 for its iteration 5"),
     "at": (r"\d+:\d+", "block:operator, for example 0:12"),
     "var": (r"\S+", "a variable's name; * matches anything"),
-    "nan": (r"|[\d.e+]+", "nothing, or the largest absolute value allowed, for example 1e6"),
+    "nan": (r"|\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", "nothing, or the largest absolute value allowed, for example 1e6"),
 }
 
 

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from fluidnb.debug.stop import Stop, StopKind
-from fluidnb.errors import FluidError, NotFound, OpTypeError, OpValueError, near
+from fluidnb.errors import FluidError, NotFound, near
 from fluidnb.op import check_desc, get_op
 from fluidnb.op.compile_context import infer_compile
 from fluidnb.proto.desc import OpDesc, ProgramDesc
@@ -16,6 +14,7 @@ from fluidnb.runtime.interpreter.interpreter import Interpreter, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of
+from fluidnb.values.exact_cast import exact_cast, numbers
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -44,7 +43,7 @@ class SetTensor:
 
     def __init__(self, name: str, value: Any, frame: int = -1) -> None:
         self.name, self._frame = name, frame
-        self._value = np.array(value)
+        self._value = numbers(name, value)
         self.stop = Stop(StopKind.EDIT, names=(name,))
 
     def apply(self, interpreter: Interpreter) -> Undo:
@@ -58,20 +57,9 @@ class SetTensor:
                 hint=near(self.name, names_of(interpreter)) or "step until something has written it.",
             )  # fmt: skip
         array = tensor.array
-        if self._value.dtype.kind not in "biuf" or (self._value.dtype.kind == "f" and array.dtype.kind in "iub"):
-            raise OpTypeError(
-                f'"{self.name}" cannot hold these values.', expected=str(array.dtype), received=str(self._value.dtype),
-                hint=f'value.astype("{array.dtype}") converts them.',
-            )  # fmt: skip
-        try:
-            new = np.broadcast_to(self._value, array.shape)
-        except ValueError:
-            raise OpValueError(
-                f'"{self.name}" has another shape.', slots=[("", self.name, str(array.dtype), array.shape)],
-                expected=f"a shape that broadcasts to {list(array.shape)}", received=f"{list(self._value.shape)}",
-            ) from None  # fmt: skip
+        new = exact_cast(self.name, self._value, array)
         undo = Undo(interpreter.stack, [], [(array, copy_of(array))], [])
-        put(array, np.asarray(new, array.dtype))
+        put(array, new)
         return undo
 
     def undo(self, interpreter: Interpreter, undo: Undo) -> None:

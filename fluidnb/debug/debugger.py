@@ -469,7 +469,7 @@ class Debugger:
         try:
             return self._take_steps(over, stop or Stop(StopKind.STEP), fresh)
         except Exception as error:  # of a breakpoint's expression, for that of an operator is part of the snapshot
-            self.stop(Stop(StopKind.CONDITION_ERROR, error=type(error).__name__))
+            self.stop(Stop(StopKind.CONDITION_ERROR, error=type(error.__cause__ or error).__name__))
             raise
 
     def _take_steps(self, over: Callable[[], bool], stop: Stop, fresh: bool) -> Snapshot:

@@ -1,9 +1,11 @@
 """Immutable snapshots of a session."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fluidnb.debug.stop import Stop
+from fluidnb.op import EMPTY
 from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
@@ -76,13 +78,27 @@ class Snapshot:
 
 def op_location(op: LoweredOp) -> OpLocation:
     """An operator as snapshots have it."""
-    where = op.where()
-    left = ", ".join(op.writes())
-    call = f"{op.desc.optype}({', '.join(op.reads())})"
-    text = visible_line(f"{left} = {call}" if left else call)
+    where, text = op.where(), _text(op.desc.optype, op.reads(), op.writes())
     if where is None:
         return OpLocation(op.block, op.index, op.desc.optype, text)
     return OpLocation(op.block, op.index, op.desc.optype, text, where.short(), where.file, where.line)
+
+
+def still_there(location: OpLocation, program: Any) -> OpDesc | None:
+    """The operator of a program at a location; None where the program was changed and has another one there."""
+    blocks = program.desc.blocks
+    ops = blocks[location.block].ops if location.block < len(blocks) else []
+    op = ops[location.index] if location.index < len(ops) else None
+    if op is None:
+        return None
+    reads, writes = ([n for row in slots.values() for n in row if n != EMPTY] for slots in (op.ins, op.outs))
+    return op if _text(op.optype, reads, writes) == location.text else None
+
+
+def _text(optype: str, reads: Iterable[str], writes: Iterable[str]) -> str:
+    """An operator as a line of pseudo code."""
+    left, call = ", ".join(writes), f"{optype}({', '.join(reads)})"
+    return visible_line(f"{left} = {call}" if left else call)
 
 
 def frames_of(stack: tuple[Frame, ...], changed: Mapping[tuple[int, int], OpDesc]) -> tuple[FrameLocation, ...]:

@@ -59,11 +59,16 @@ class Tape:
         self.check: Callable[[], None] = lambda: None
 
     @property
-    def interpreter(self) -> Interpreter:
-        """The interpreter of the current run; raises EnforceNotMet before the first run."""
+    def run(self) -> Run:
+        """The current run; raises EnforceNotMet before the first one."""
         if not self.runs:
             raise EnforceNotMet("No run was begun yet.", hint="begin(feed, fetch_list) begins one.")
-        interpreter = self.runs[-1].interpreter
+        return self.runs[-1]
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """The interpreter of the current run; raises EnforceNotMet before the first run."""
+        interpreter = self.run.interpreter
         assert interpreter is not None, "only finished runs drop their interpreter"
         return interpreter
 
@@ -179,7 +184,7 @@ class Tape:
     @contextlib.contextmanager
     def _excursion(self, at: int) -> Iterator[Edits]:
         """Inside a ``with`` the tape may be anywhere, first at a step that is not after this one; then here again."""
-        here, first = self.at, self.runs[-1].first
+        here, first = self.at, self.run.first
         edits = {(run.first, step): change for run in self.runs for step, change in run.changes.items() if step >= at}
         with quiet(self.runs[-1].lowered):
             if at < here:
@@ -251,7 +256,7 @@ class Tape:
 
     def _replay(self, at: int, visit: Callable[[Undo], None] | None = None) -> None:
         """Replay the current run from its beginning to a count of steps."""
-        changes = self.runs[-1].changes
+        changes = self.run.changes
         self._rewind()
         with quiet(self.runs[-1].lowered):
             while self.at < at:

@@ -108,6 +108,11 @@ def pool(exporter: Exporter, op: Op) -> None:
     more: dict[str, Any] = {} if largest else {"count_include_pad": int(not op.attr("exclusive"))}
     if op.attr("ceil_mode"):
         more["ceil_mode"] = 1
+        pads = attrs.get("pads", [])
+        for n, k, s, first, last in zip(sizes, kernel, attrs["strides"], pads, pads[len(kernel) :], strict=False):
+            start = -((k - n - first - last) // s) * s - first  # of the last window, in the image
+            if start >= n if n >= 0 else last > k - s:
+                raise Unsupported("ceil_mode with a window that is behind the image, for ONNX leaves it out")
     exporter.into(op, "MaxPool" if largest else "AveragePool", [exporter.x(op)], kernel_shape=kernel, **attrs, **more)
 
 

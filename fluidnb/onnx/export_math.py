@@ -355,6 +355,8 @@ def product(exporter: Exporter, op: Op) -> None:
     for i, flag in enumerate(flags):
         names[i] = turned(exporter, names[i], ranks[i], bool(op.attr(flag)))
     alpha = float(op.attr("alpha")) if op.type == "matmul" else 1.0
+    if ranks == [1, 1] and exporter.rank(op.out()) == 1:  # two vectors: ONNX gives a number without axes
+        names = [exporter.node("Reshape", [names[0], exporter.ints(1, -1)]), names[1]]
     if alpha == 1:
         exporter.into(op, "MatMul", names)
     else:

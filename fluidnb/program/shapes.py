@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from fluidnb.arguments import checked
-from fluidnb.errors import FluidError, NotFound, near
+from fluidnb.arguments import checked, shown
+from fluidnb.errors import FluidError, NotFound, OpTypeError, near
 from fluidnb.op import check_inputs, check_loaded, get_op, has_op, infer_compile
 from fluidnb.op.compile_context import Spec
 from fluidnb.op.context import EMPTY, GRAD
@@ -43,7 +43,6 @@ def infer_shapes(program: Program, feed_shapes: FeedShapes) -> dict[str, Spec]:
     return specs
 
 
-@checked
 def with_shapes(program: Program, feed_shapes: FeedShapes) -> Program:
     """A clone of a program whose variables have the shapes that given feeds lead to."""
     copy = clone(program, warn=False)
@@ -55,7 +54,14 @@ def with_shapes(program: Program, feed_shapes: FeedShapes) -> Program:
                 f"The program has no variable {name}.", expected="names of data variables", received=name,
                 hint=near(name, top.vars),
             )  # fmt: skip
-        var.set_shape([int(size) for size in shape])
+        try:
+            sizes = [int(size) for size in shape]
+        except (TypeError, ValueError, OverflowError):
+            raise OpTypeError(
+                f"The shape of {name} is not a list of sizes.", expected="ints, for example (32, 4)",
+                received=shown(shape),
+            ) from None  # fmt: skip
+        var.set_shape(sizes)
     for block in copy.desc.blocks:
         for name, var in block.vars.items():
             if GRAD in name and var.type() in _TENSORS:

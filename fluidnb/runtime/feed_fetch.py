@@ -44,7 +44,8 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
     var = desc.blocks[0].vars.get(name)
     if var is None:
         known = [n for n, v in desc.blocks[0].vars.items() if not v.persistable()]
-        data = [n for n, v in desc.blocks[0].vars.items() if v.is_data()]
+        read = {n for op in desc.blocks[0].ops if op.optype == "feed" for n in op.output_arg_names()}  # a saved model's
+        data = [n for n, v in desc.blocks[0].vars.items() if v.is_data() or n in read]
         hint = f"feed the names given to layers.data: {', '.join(data)}."
         if not data:
             hint = "this program reads no data: leave feed out, or run the one that does: exe.run(program, feed=...)."

@@ -122,7 +122,7 @@ def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
 def _count(rest: str) -> int:
     if not rest:
         return 1
-    if not rest.isdigit() or int(rest) < 1:
+    if not rest.isdecimal() or int(rest) < 1:
         raise OpValueError("That is not a number of steps.", expected="1, 2, ...", received=rest)
     return int(rest)
 
@@ -131,7 +131,7 @@ def _count(rest: str) -> int:
 
 
 def _goto(session: Session, rest: str) -> None:
-    if not rest.isdigit():
+    if not rest.isdecimal():
         raise OpValueError("That is not a step.", expected="its number: 0, 1, ...", received=rest or "nothing")
     session.go(int(rest))
 
@@ -199,7 +199,7 @@ def _break(session: Session, rest: str, width: int) -> list[Line]:
 @_command("clear", "cl", "delete", example="clear 1", usage="[NUMBER]")
 def _clear(session: Session, rest: str, width: int) -> list[Line]:
     """Remove a breakpoint, or all."""
-    if rest and not rest.isdigit():
+    if rest and not rest.isdecimal():
         raise OpValueError("That is not a breakpoint.", expected="the number of one, or nothing for all", received=rest)
     session.clear(int(rest) if rest else None)
     return breakpoint_lines(session.breakpoints)
@@ -262,14 +262,15 @@ def _print(session: Session, rest: str, width: int) -> list[Line]:
     """Show a variable, its difference from another step, or the value of a Python expression."""
     name, option, step = (part.strip() for part in rest.partition("--against"))
     if option and name:
-        if not step.isdigit():
+        if not step.isdecimal():
             raise OpValueError("A step is a number.", expected=f"print {name} --against 12", received=step or "nothing")
         return difference_lines(name, session.inspect(_difference, name, int(step)), width)
     if not rest:
         raise OpValueError("print needs a variable or an expression.", expected="print VARIABLE, or print EXPRESSION")
     value = session.inspect(_on_device, rest)
     value = session.evaluate(rest) if value is None else value
-    if not hasattr(value, "shape") or (not isinstance(value, LoDTensor) and np.ndim(value) == 0):
+    is_tensor = isinstance(value, LoDTensor)
+    if not hasattr(value, "shape") or not has_value(value) or (not is_tensor and np.ndim(value) == 0):
         return [[(rest, "name"), (f"  {value}", "")]]
     summary = read_tensor(value, rest)
     with np.printoptions(precision=4, threshold=24, edgeitems=3, linewidth=width or 100):
@@ -315,7 +316,7 @@ def _tree(session: Session, rest: str, width: int) -> list[Line]:
 @_command("code", example="code", usage="[NUMBER]")
 def _code(session: Session, rest: str, width: int) -> list[Line]:
     """Show an operator beside its function in C, the current one or that of a number in this block."""
-    if rest and not rest.isdigit():
+    if rest and not rest.isdecimal():
         raise OpValueError("An operator is a number in this block.", expected="code 3", received=rest)
     found = session.inspect(read_code, session.program, int(rest) if rest else None)
     return source_lines([found.row], {found.row.function: found.text}, width)
@@ -388,11 +389,11 @@ def _edit(session: Session, rest: str, width: int) -> list[Line]:
 @_command("change", example="change 0:1 axis=0", usage="BLOCK:OP NAME=VALUE ...")
 def _change(session: Session, rest: str, width: int) -> list[Line]:
     """Set attributes of an operator for the rest of the run, not in the program; stepping back undoes it."""
-    place, *pairs = rest.split()
-    block, colon, index = place.partition(":") if rest else ("", "", "")
-    if not (block.isdigit() and colon and index.isdigit() and pairs):
+    place, *pairs = rest.split() or [""]
+    block, colon, index = place.partition(":")
+    if not (block.isdecimal() and colon and index.isdecimal() and pairs):
         raise OpValueError("That is not a change.", expected="change 0:12 NAME=VALUE ...", received=rest or "nothing")
-    session.change_op(int(block), int(index), **dict(_values(pairs)))
+    session.do(Debugger.change_op, int(block), int(index), dict(_values(pairs)))
     return view(session, width)
 
 
@@ -401,7 +402,7 @@ def _values(pairs: list[str]) -> Iterator[tuple[str, Any]]:
         name, _, text = pair.partition("=")
         try:
             yield name, ast.literal_eval(tree_of(text))
-        except (ValueError, SyntaxError):
+        except (ValueError, TypeError, SyntaxError):  # a list as a key of a dict is a TypeError
             yield name, text
 
 

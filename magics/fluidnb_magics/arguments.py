@@ -14,6 +14,9 @@ from fluidnb.debug.expressions import code_of, tree_of
 from fluidnb.errors import FluidError, NotFound, near
 from fluidnb.program import Program, Variable
 
+#: Digits of a size at most.
+_DIGITS = 15
+
 
 def parse_argstring(magic: Any, line: str) -> Any:
     """The arguments of a magic, as IPython parses them."""
@@ -102,6 +105,8 @@ def size(text: str) -> int:
     number = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(k|M)?B?", text, re.IGNORECASE)
     if number is None:
         raise ArgumentTypeError(f"a size such as 500kB or 2MB is expected, not {text!r}")
+    if len(number[1].partition(".")[0]) > _DIGITS:
+        raise ArgumentTypeError(f"a size of {_DIGITS} digits at most is expected")
     return round(float(number[1]) * {"": 1, "k": 1000, "m": 1_000_000}[(number[2] or "").lower()])
 
 

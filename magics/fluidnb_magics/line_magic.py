@@ -55,7 +55,8 @@ class FluidLines(Magics):
         except NotFed as error:
             if command.parser is not None and "--feed" in options_of(command.parser):
                 feed = " ".join(f"{name}=..." for name in error.names)
-                error.hint = f"%fluid {word} --feed {feed} {rest.strip()}".strip()
+                # --feed comes last, for it takes all words behind it
+                error.hint = " ".join(filter(None, ["%fluid", word, rest.strip(), "--feed", feed]))
             raise shorten(self.shell, error) from None
         except ModuleNotFoundError as error:
             if error.name not in PACKAGES:

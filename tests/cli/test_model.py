@@ -61,6 +61,7 @@ def test_a_model_of_one_feed_takes_an_array(tmp_path: Path, capsys: pytest.Captu
         (["--feed", "none.npz"], "Cannot read arrays from none.npz"),
         (["--feed", "text.npz"], "Cannot read arrays from text.npz"),
         (["--feed", "objects.npz"], "Cannot read arrays from objects.npz"),
+        *((["--feed", name], f"Cannot read arrays from {name}") for name in ("zip.npz", "crc.npz", "large.npy")),
         (["--feed", "{}/feeds.npz", "--fetch", "softmax_4"], 'Did you mean "softmax_42"'),
         (["--feed", "{}/feeds.npz", "--out", "results.txt"], "results.txt is no .npz"),
         (["--feed", "short.npz"], "keys"),
@@ -72,6 +73,14 @@ def test_words_that_do_not_fit(
     monkeypatch.chdir(tmp_path)
     Path("text.npz").write_text("none")
     np.savez("objects.npz", ids=np.array([{}], object))
+    Path("zip.npz").write_bytes(b"PK\x03\x04 none")
+    np.savez_compressed("crc.npz", ids=np.arange(1000))
+    data = bytearray(Path("crc.npz").read_bytes())
+    data[len(data) // 2] ^= 255
+    Path("crc.npz").write_bytes(data)
+    np.save("large.npy", np.ones(10))
+    small = Path("large.npy").read_bytes()
+    Path("large.npy").write_bytes(small.replace(b"(10,), }            ", b"(1000000000000000,)}"))
     np.savez("short.npz", ids=np.zeros((1, 1), "int64"))
     assert main(["run", str(DECODER), *(word.format(DECODER) for word in words)]) == 1
     assert said in capsys.readouterr().err

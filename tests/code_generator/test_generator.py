@@ -165,6 +165,15 @@ def test_no_value_and_a_folder_with_files(tmp_path: Path) -> None:
     with pytest.raises(OpValueError, match="is not empty"):
         generator.save(tmp_path / "full")
     assert os.listdir(tmp_path / "full") == ["notes"]
+    for path in (tmp_path / "full" / "notes", tmp_path / "full" / "notes" / "x", "/proc/zz"):
+        with pytest.raises(EnforceNotMet, match="model.h"):
+            generator.save(path)
+
+
+@pytest.mark.parametrize("sizes", [[0, 4], [-3, 4], [2, 0]])
+def test_sizes_that_no_array_has_in_c(sizes: list[int]) -> None:
+    with pytest.raises(OpValueError, match="The feed x has no rows or columns in C"):
+        CodeGenerator(feeds={"x": sizes}, fetches=[classifier()])
 
 
 def test_compilers_that_are_not_there_or_fail(tmp_path: Path) -> None:

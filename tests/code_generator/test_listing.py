@@ -55,6 +55,12 @@ def test_one_block_and_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     assert "op_scale" in out and "op_relu(" not in out
     assert main(["show", str(folder), "--svg", str(tmp_path / "a.svg")]) == 1
     assert "is no picture" in capsys.readouterr().err
+    (folder / "model.c").unlink()
+    assert main(["show", str(folder)]) == 1
+    assert "model.c in" in (err := capsys.readouterr().err) and "is damaged" in err
+    (folder / "operators.json").write_bytes(b"\xff")
+    assert main(["show", str(folder)]) == 1
+    assert "operators.json in" in (err := capsys.readouterr().err) and "is damaged" in err
     (folder / "operators.json").write_text('{"title": "x"}')
     assert main(["show", str(folder)]) == 1
     assert "operators.json in" in (err := capsys.readouterr().err) and "is damaged" in err

@@ -50,6 +50,20 @@ def test_runtimes_and_recorded_values(models: Path, capsys: pytest.CaptureFixtur
     assert main(["diff", "values.npz", "good", "--feed", "x.npz"]) == 1
 
 
+@pytest.mark.parametrize("option", ["--rtol=nan", "--atol=nan", "--rtol=-1", "--atol=-1e-9"])
+def test_a_tolerance_that_is_none(models: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    assert main(["diff", "good", "bad", "--feed", "x.npz", option]) == 1
+    assert f"{option[2:6]} must be a number from 0 on." in capsys.readouterr().err
+    assert main(["diff", "good", "good", "--feed", "x.npz", "--rtol=0", "--atol=0"]) == 0
+
+
+def test_damaged_values(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.npz").write_bytes(b"PK\x03\x04 none")
+    for words in (["good", "bad.npz", "--feed", "x.npz"], ["good", "good", "--feed", "bad.npz"], ["good", "bad.npz"]):
+        assert main(["diff", *words]) == 1
+        assert " from bad.npz" in capsys.readouterr().err
+
+
 def test_words_that_do_not_fit(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "good", "good@natve", "--feed", "x.npz"]) == 1
     assert "There is no runtime natve." in (err := capsys.readouterr().err) and "native" in err

@@ -129,6 +129,8 @@ def test_what_cannot_be_set_leaves_everything_as_it_was(c: Direct, session: Sess
     before = session.snapshot.at
     assert "cannot hold" in c.refused("setExpression", expression="fill_constant_0.tmp_0", value="1.5")
     assert "cannot hold" in c.refused("setExpression", expression="fill_constant_0.tmp_0[0]", value="1.5")
+    for part in ("", "[0]"):
+        assert "cannot hold" in c.refused("setExpression", expression=f"fill_constant_0.tmp_0{part}", value="2**70")
     assert "cannot have this value" in c.refused("setExpression", expression="relu_0.tmp_0[7]", value="1")
     assert "nothing that can be set" in c.refused("setExpression", expression="1 + 1", value="1")
     assert "has no tensor" in c.refused("setExpression", expression="nobody", value="1")

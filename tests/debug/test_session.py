@@ -24,6 +24,7 @@ from fluidnb.terminal.commands import run_command
 from fluidnb.viz.base.styled_text import plain
 from fluidnb.viz.session.panel_model import read_listing
 from tests.debug.programs import FEED, held, looping, started
+from tests.tools.refused import refused
 
 
 @pytest.fixture
@@ -478,6 +479,20 @@ def test_a_pause_is_for_what_waits_to_run_too():
     d.close()
 
 
+def test_a_condition_that_is_neither_true_nor_false(looked):
+    d, _, _ = looked
+    for limit in ("1e-3", "+.5", "2.", "1e+6"):
+        d.stop_at(f"nan {limit}").enabled = False
+    point = d.stop_at("when v['fc_0.w_0']")
+    with refused(OpValueError, f"The condition .* is neither true nor false here(.|\n)*clear {point.number} removes"):
+        d.continue_()
+    assert d.snapshot.reason == "a breakpoint raised ValueError"
+    d.clear(point.number)
+    with refused(OpValueError, "ZeroDivisionError"):
+        d.run_to("when 1 / 0")
+    assert d.continue_().state == "done"
+
+
 def test_what_cannot_be_is_refused_and_nothing_changes(looked):
     d, scope, total = looked
     d.run_to("op while")
@@ -486,7 +501,15 @@ def test_what_cannot_be_is_refused_and_nothing_changes(looked):
         (lambda: d.edit("nowhere", 1), NotFound),
         (lambda: d.edit(total, [1.0, 2.0]), OpValueError),
         (lambda: d.edit("fill_constant_0.tmp_0", 1.5), OpTypeError),
+        (lambda: d.edit("fill_constant_0.tmp_0", 2.0**70), OpTypeError),
+        (lambda: d.edit("fill_constant_0.tmp_0", 2**70), OpTypeError),
+        (lambda: d.edit("less_than_0.tmp_0", 2), OpTypeError),
+        (lambda: d.edit(total, 1 + 2j), OpTypeError),
+        (lambda: d.edit(total, 1e300), OpTypeError),
+        (lambda: d.edit(total, [[1], [2, 3]]), OpTypeError),
+        (lambda: d.edit(total, None), OpTypeError),
         (lambda: d.stop_at("block x"), OpValueError),
+        *((lambda b=b: d.stop_at(b), OpValueError) for b in ("nan 1.2.3", "nan e", "nan 1e", "nan ++", "when (")),
         (lambda: d.clear(99), NotFound),
         (lambda: d["nowhere"], NotFound),
         (lambda: d.go(-1), OpValueError),

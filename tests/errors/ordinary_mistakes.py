@@ -542,7 +542,11 @@ CELLS: dict[str, Cell] = {
     "a misspelled cell": Cell("%fluid drop nett", "there is no cell nett", 'Did you mean "net"?', "%fluid drop net"),
     "a run without its data": Cell(
         "%fluid run --fetch loss", "The program reads data that was not fed: x, y",
-        "%fluid run --feed x=... y=... --fetch loss", "%fluid run --feed x=X y=Y --fetch loss",
+        "%fluid run --fetch loss --feed x=... y=...", "%fluid run --fetch loss --feed x=X y=Y",
+    ),
+    "a search for NaN without its data": Cell(
+        "%fluid nan 5", "The program reads data that was not fed: x, y", "%fluid nan 5 --feed x=... y=...",
+        "%fluid nan 5 --feed x=X y=Y",
     ),
     "a profile without its data": Cell(
         "%fluid profile", "The program reads data that was not fed: x, y", "%fluid profile --feed x=... y=...",

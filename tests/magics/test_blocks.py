@@ -8,7 +8,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 
 import fluidnb as fluid
-from fluidnb.errors import OpValueError
+from fluidnb.errors import FluidError, OpValueError
 from tests.magics.conftest import Session
 
 DATA = (
@@ -380,6 +380,15 @@ def test_the_name_may_be_left_out_while_one_is_open(session: Session) -> None:
     assert "turns or other" in shown
     session.run("%fluid block close other")
     assert "turns  1 op, closed" in session.run("%fluid block close")
+
+
+@pytest.mark.parametrize("text", ["5", "total"])
+def test_an_expression_that_opens_no_block(session: Session, text: str) -> None:
+    session.run(DATA)
+    state = session.state()
+    error, _ = session.fail(f"%fluid block open q={text}")
+    assert isinstance(error, FluidError) and f"{text} opens no block" in str(error)
+    assert session.state() == state
 
 
 def test_what_is_missing_at_the_end_is_said_at_the_end(session: Session) -> None:

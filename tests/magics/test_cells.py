@@ -400,6 +400,15 @@ def test_programs_of_their_own(session: Session) -> None:
     assert "other" in session.run("%fluid programs")
 
 
+@pytest.mark.parametrize("body", ["raise ValueError", "(("])
+def test_a_refused_cell_creates_no_program(session: Session, body: str) -> None:
+    session.fail(f"%%fluid a --program other\n{body}")
+    assert "other" not in session.run("%fluid programs")
+    session.run("%%fluid a --program other\nx = layers.data('x', shape=[4])")
+    session.fail(f"%%fluid a --program other\n{body}")
+    assert "other" in session.run("%fluid programs")
+
+
 def test_a_cell_may_switch_the_default_programs(session: Session) -> None:
     session.run("%%fluid a\nx = layers.data('x', shape=[4])")
     first = fluid.default_main_program()
@@ -547,3 +556,16 @@ def test_what_is_changed_outside_of_cells_stays(session: Session) -> None:
     session.fail("%%fluid net\nh = layers.fc(x, 'wrong')")
     session.run("%fluid undo")
     assert session.names["history"].best == 0.5
+
+
+def test_names_with_an_underscore_in_front_are_restored_as_others_are(session: Session) -> None:
+    session.run("_n = 2")
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    for _ in range(2):
+        session.run("%%fluid net\n_n *= 2\nh = layers.fc(x, _n)\nfor _ in range(2): pass\n__m = 1")
+        assert session.names["h"].shape == (-1, 4) and session.names["_n"] == 4
+    session.run("%%fluid net\n_n = 9\nh = layers.fc(x, _n)")
+    session.run("%fluid undo")
+    assert session.names["_n"] == 4
+    session.run("%fluid drop net")
+    assert session.names["_n"] == 2 and session.names["__m"] == 1

@@ -12,7 +12,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 
 import fluidnb as fluid
-from fluidnb.errors import NotFound
+from fluidnb.errors import FluidError, NotFound
 from fluidnb_magics import commands, completion, line_magic
 from fluidnb_magics.arguments import evaluate, pairs
 from fluidnb_magics.commands import COMMANDS, CommandTable
@@ -177,6 +177,19 @@ def test_set(session: Session) -> None:
     assert "check_nan_inf" in session.run("%fluid set")
     error, _ = session.fail("%fluid set h.b_1=3")
     assert '"h.b_0"' in str(error)
+
+
+def test_set_refuses_what_a_variable_does_not_hold_and_then_sets_nothing(session: Session) -> None:
+    model(session)
+    session.run(FEED)
+    session.run("%fluid run --feed x=X y=Y")
+    before, flags = value("h.b_0"), fluid.get_flags()
+    for bad in ("1+2j", "None", "np.datetime64('2020')", "'abc'", "object()", "10**400", "[1,2]", "[[1],[2,3]]"):
+        error, _ = session.fail(f"%fluid set check_nan_inf=True h.b_0=7 h.w_0={bad}")
+        assert isinstance(error, FluidError), error
+    session.fail("%fluid set h.b_0=7 check_nan_inf=True nope=1")
+    session.fail("%fluid set h.b_0=7 check_nan_inf=maybe")
+    assert np.array_equal(value("h.b_0"), before) and fluid.get_flags() == flags
 
 
 def test_train(session: Session) -> None:

@@ -112,3 +112,23 @@ def test_tab_offers_words_variables_and_operators(typed):
     typed.run("%%fluid one --program other\nalpha = layers.data('alpha', shape=[2])")
     assert "alpha" in offered("%fluid debug --program other --feed al")
     assert "alpha" not in offered("%fluid debug --feed al")
+
+
+def test_a_session_shows_its_operator_after_the_program_was_edited(session):
+    session.run("%%fluid A\nx = layers.data('x', [4])")
+    session.run("%%fluid B\na = layers.relu(x)\nb = layers.relu(a)\nc = layers.relu(b)")
+    session.run("%fluid debug --feed x=np.ones((2,4),'float32') --fetch c\n%fluid step")
+    session.run("%%fluid A\nx = layers.data('x', [4])\nx = layers.relu(x)")
+    shown = session.run("%fluid where")
+    assert "▶ b = relu(a)" in shown and "the program was changed since" in shown
+    for text in ("%fluid code", "%fluid drop A B\n%fluid code"):
+        error, _ = session.fail(text)
+        assert "The program was changed since this run began" in str(error) and "b = relu(a)" in str(error)
+
+
+@pytest.mark.parametrize("line", ["--feed x=good --fetch nowhere", "--feed x=good z=good", "--fetch total"])
+def test_a_refused_session_leaves_the_one_that_runs(typed, line):
+    typed.run("%fluid debug --feed x=good --fetch total\n%fluid step 2")
+    before = typed.run("%fluid where")
+    typed.fail(f"%fluid debug {line}")
+    assert typed.run("%fluid where") == before

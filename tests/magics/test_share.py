@@ -56,6 +56,8 @@ def test_a_limit_that_is_too_small_writes_nothing(net: Session) -> None:
     assert isinstance(error, OpValueError) and not Path("a.html").exists()
     error, _ = net.fail("%fluid share a.html --max-size much")
     assert isinstance(error, UsageError) and "500kB" in str(error)
+    error, _ = net.fail(f"%fluid share a.html --max-size {'9' * 400}")
+    assert isinstance(error, UsageError) and "digits at most" in str(error)
     net.run("%fluid share a.html --max-size 0.5MB")
     assert Path("a.html").stat().st_size < 500_000
     net.run("%fluid debug off")

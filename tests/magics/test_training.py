@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import EnforceNotMet, NotFound, OpValueError
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from tests.magics.conftest import Session
 
 NET = """%%fluid net
@@ -206,3 +206,18 @@ def test_trackers_get_the_watched_values_of_each_step(net: Session) -> None:
     shown = net.run("%fluid train batches --passes 2 --watch acc --track Last() --track 'fluid.tracking.Table()'")
     assert "done" in shown
     assert net.names["Last"].seen == [(i, "acc") for i in range(10)]
+
+
+def test_a_refused_training_leaves_the_runs_as_they_were(net: Session) -> None:
+    net.run("%fluid train batches --watch loss --name good")
+    before = net.run("%fluid runs")
+    for line in ("[1,2] --name good", "[1,2] --resume", "batches --name good --track 5", "[1,2]"):
+        error, _ = net.fail(f"%fluid train {line}")
+        assert net.run("%fluid runs") == before, line
+    assert "continues after step 5" in net.run("%fluid train batches --resume --watch loss")
+
+
+@pytest.mark.parametrize("line", ["lambda:5", "lambda:5 --batch 2", "batches --test lambda:5"])
+def test_a_reader_that_gives_no_batches(net: Session, line: str) -> None:
+    error, _ = net.fail(f"%fluid train {line}")
+    assert isinstance(error, OpTypeError) and "A reader must return" in str(error)

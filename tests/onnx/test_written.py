@@ -125,3 +125,37 @@ def test_large_models_have_a_second_file(tmp_path: Path, monkeypatch: pytest.Mon
         data.unlink()
         with pytest.raises(EnforceNotMet, match="is no valid ONNX model"):
             fluid.open(files[0])
+
+
+def test_a_product_of_two_vectors_has_an_axis(tmp_path: Path) -> None:
+    def build() -> Any:
+        x, y = (layers.data(name, [4], append_batch_size=False) for name in "xy")
+        return layers.matmul(x, y, alpha=2.0)
+
+    model, given = opened(tmp_path / "model", build), {"x": np.arange(4, dtype="float32"), "y": np.ones(4, "float32")}
+    (path,) = model.save(str(tmp_path), to="onnx", name="written")
+    onnx.checker.check_model(path, full_check=True)
+    (found,) = onnx.reference.ReferenceEvaluator(path).run(None, given)
+    np.testing.assert_array_equal(found, model.run(given)[0], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("rank", "sizes", "k", "stride", "pad", "refused"),
+    [(2, (5, 5), 2, 2, 1, True), (3, (5, 5, 5), 2, 2, 1, True), (2, (-1, 5), 2, 2, 1, True),
+     (2, (4, 4), 2, 2, 1, False), (2, (6, 6), 3, 2, 0, False), (2, (-1, -1), 3, 2, 1, False)],
+)  # fmt: skip
+def test_windows_behind_the_image(
+    rank: int, sizes: tuple[int, ...], k: int, stride: int, pad: int, refused: bool, tmp_path: Path
+) -> None:
+    pool = layers.pool2d if rank == 2 else layers.pool3d
+    model = opened(
+        tmp_path / "model", lambda: pool(layers.data("x", [-1, 1, *sizes]), k, "max", stride, pad, ceil_mode=True)
+    )
+    if refused:
+        with pytest.raises(NotBuiltYet, match="ceil_mode with a window that is behind the image"):
+            model.save(str(tmp_path), to="onnx")
+        return
+    (path,) = model.save(str(tmp_path), to="onnx", name="written")
+    x = np.random.default_rng(4).standard_normal((1, 1, *(abs(n) * 6 if n < 0 else n for n in sizes)), "float32")
+    (found,) = onnx.reference.ReferenceEvaluator(path).run(None, {"x": x})
+    np.testing.assert_array_equal(found, model.run({"x": x})[0])

@@ -341,3 +341,8 @@ def test_files_stay_in_their_folder(tmp_path: Path, to: str) -> None:
     with pytest.raises(FluidError, match="outside|folder"):
         model.save(str(folder), to, "../escaped")
     assert not list(tmp_path.glob("escaped*"))
+
+
+def test_a_feed_that_the_model_lacks_is_refused_with_those_that_it_has(saved: Path) -> None:
+    with pytest.raises(FluidError, match=r'no variable "zz" to feed(.|\n)*expected: x\n(.|\n)*given to layers.data: x'):
+        fluid.open(str(saved / "two")).run({"x": X, "zz": X})

@@ -146,3 +146,26 @@ def test_an_operator_without_c_code() -> None:
     with pytest.raises(FluidError, match=r"lgamma has no C code\."):
         run_command(session, "code")
     session.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["change", "change 1:0 block=1", "change 1:0 index=1", "change 1:0 self=1", "change 1:0 step={[]:1}", "step ²",
+     "change ²:0 step=1", "goto ²", "back ²", "clear ²", "code ²", "print total --against ²"],
+)  # fmt: skip
+def test_a_command_that_makes_no_sense(session: Session, line: str) -> None:
+    with pytest.raises(FluidError):
+        run_command(session, line)
+
+
+def test_a_tensor_without_a_value_is_printed(session: Session) -> None:
+    session.around = {"fluid": fluid}
+    assert "no value" in plain(run_command(session, "print fluid.LoDTensor()"))
+
+
+@pytest.mark.parametrize("line", ["history x", "back", "goto 0", "who x", "restart", "edit x = 1", "code", "print x"])
+def test_a_command_before_the_first_run(line: str) -> None:
+    d = Session(fluid.Program())
+    with pytest.raises(FluidError):
+        run_command(d, line)
+    d.close()

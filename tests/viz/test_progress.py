@@ -135,6 +135,8 @@ def test_what_cannot_be_watched() -> None:
         progress(range(3), watch=["loss"])
     with pytest.raises(OpTypeError, match="reader"):
         progress(3)  # type: ignore[arg-type]
+    with pytest.raises(OpTypeError, match="must return the samples of one pass"):
+        next(iter(progress(lambda: 5)))  # type: ignore[arg-type,return-value]
 
 
 def test_terminal_writes_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

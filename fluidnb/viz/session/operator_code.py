@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fluidnb.code_generator.listing import Row, operator_in_c
 from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.snapshot import op_location, still_there
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
 from fluidnb.values.tensor import LoDTensor
@@ -38,9 +39,14 @@ def read_code(debugger: Debugger, program: Program, index: int | None = None) ->
             "There is no current operator.", received=debugger.snapshot.text, hint="step back, or restart.",
         )  # fmt: skip
     index = location.index if index is None else index
-    count = len(program.desc.blocks[location.block].ops)
-    if index >= count:
-        raise NotFound(f"This block has no operator {index}.", expected=f"0 to {count - 1}", received=index)
+    ops = {op.index: op for op in debugger.tape.interpreter.lowered.blocks[location.block].ops}
+    if index not in ops:
+        raise NotFound(f"This block has no operator {index}.", expected=f"{min(ops)} to {max(ops)}", received=index)
+    if still_there(op_location(ops[index]), program) is None:
+        raise NotFound(
+            "The program was changed since this run began, and has another operator there.",
+            received=op_location(ops[index]).text, hint="begin another run, then code shows its operators.",
+        )  # fmt: skip
     row, functions = operator_in_c(program, _sizes_of_feeds(debugger), location.block, index)
     return OperatorCode(row, "\n".join(functions.values()))
 

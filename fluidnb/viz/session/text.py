@@ -11,7 +11,7 @@ from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.flow import Flow, forward_of
 from fluidnb.debug.history import Access
 from fluidnb.debug.nan import Finding
-from fluidnb.debug.snapshot import FrameLocation, OpLocation, Snapshot
+from fluidnb.debug.snapshot import FrameLocation, Snapshot, still_there
 from fluidnb.errors import FluidError
 from fluidnb.utils.text_width import text_width
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
@@ -63,7 +63,7 @@ def location_lines(snapshot: Snapshot, program: Any) -> list[Line]:
     if snapshot.op is not None and snapshot.op.where:
         source = linecache.getline(snapshot.op.file, snapshot.op.line).strip()
         lines.append([(f"  {snapshot.op.where}  ", "location"), (source, "")])
-    op = None if snapshot.op is None else _still_there(snapshot.op, program)
+    op = None if snapshot.op is None else still_there(snapshot.op, program)
     forward = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
     if forward is not None:
         about = read_op(forward)
@@ -72,13 +72,6 @@ def location_lines(snapshot: Snapshot, program: Any) -> list[Line]:
             (about.source, ""),
         ])  # fmt: skip
     return lines
-
-
-def _still_there(spot: OpLocation, program: Any) -> Any:
-    """The operator at a position; None when the program was changed and has another one there."""
-    blocks = program.desc.blocks
-    ops = blocks[spot.block].ops if spot.block < len(blocks) else []
-    return ops[spot.index] if spot.index < len(ops) and ops[spot.index].optype == spot.type else None
 
 
 def error_lines(snapshot: Snapshot) -> list[Line]:
@@ -120,7 +113,7 @@ def listing(
     """The operators around the position of a frame, as rows of cells."""
     blocks = program.desc.blocks
     ops = blocks[frame.block].ops if frame.block < len(blocks) else []
-    if frame.op is not None and _still_there(frame.op, program) is None:
+    if frame.op is not None and still_there(frame.op, program) is None:
         return [[[("  ▶ ", "warn"), (frame.op.text, "")], [("as it ran; the program was changed since", "dim")]]], 0
     at = len(ops) if frame.op is None else frame.pc
     first = max(0, at - around)

@@ -7,6 +7,7 @@ from itertools import compress, count, islice
 from time import perf_counter
 from typing import Any
 
+from fluidnb.data.reader.decorators import samples_of
 from fluidnb.errors import OpTypeError
 from fluidnb.runtime.last_values import latest_held, number_of
 from fluidnb.viz.base.curves import Curve
@@ -77,7 +78,7 @@ class Progress:
         try:
             for number in range(self.pass_id, self.passes):
                 self.pass_id, self._pass_began = number, self._clock()
-                batches = iter(self._reader() if callable(self._reader) else self._reader)
+                batches = samples_of(self._reader) if callable(self._reader) else iter(self._reader)
                 done_before = self.step - self._began_at
                 if batches is not self._reader:  # an interrupted pass is continued after its last step
                     deque(islice(batches, done_before), maxlen=0)

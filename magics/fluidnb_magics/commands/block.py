@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from fluidnb.errors import OpValueError
+from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
@@ -70,7 +70,16 @@ def _open(bench: Workbench, text: str, program: str | None, around: str | None) 
         expression = _guard(bench, name, program, old)
     source, number = f"with {expression}:\n    pass\n", bench.shell.execution_count
     cell = Cell(("block", name), name, source, "", program, around, number, 0, title=name)
-    _report(bench, bench.open_block(cell), cell)
+    try:
+        report = bench.open_block(cell)
+    except TypeError as error:
+        if "context manager protocol" not in str(error):
+            raise
+        raise OpTypeError(
+            f"{expression} opens no block.", expected="what a `with` takes", received=str(error),
+            hint="say which `with` fills it: %fluid block open yes=ie.true_block()",
+        ) from None  # fmt: skip
+    _report(bench, report, cell)
 
 
 def _guard(bench: Workbench, name: str, program: str | None, old: Placed | None) -> str:

@@ -4,6 +4,7 @@ from functools import partial
 
 from fluidnb.debug.flow import gradient_flow
 from fluidnb.debug.session import Session, current, post_mortem
+from fluidnb.runtime import global_scope
 from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.terminal.commands import view
 from fluidnb.terminal.prompt import Prompt
@@ -56,13 +57,16 @@ def debug(bench: Workbench, args: Namespace) -> None:
         show(bench.shell, [[(text, "")]])
         return
     is_run = args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None)
+    fetches = read_fetches(bench, program, args) or None if is_run else None
+    if is_run:  # what is refused leaves the session as it is
+        bench.executor.prepare(program, feed, fetches, global_scope())
     replays = last_failed() is not None and (session is None or session.snapshot.state in ("idle", "done"))
     if session is not None and (args.what == "on" or is_run or replays):
         session.close()
     if args.what == "on":
         session = Session(program).__enter__()
     elif is_run:
-        session = Session(program, feed, read_fetches(bench, program, args) or None, place=bench.place)
+        session = Session(program, feed, fetches, place=bench.place)
     elif session is None or replays:
         session = post_mortem()
     bench.session = session

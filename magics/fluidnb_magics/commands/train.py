@@ -1,6 +1,9 @@
 """``%fluid train``: trains a program on a reader."""
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -82,11 +85,10 @@ def train(bench: Workbench, args: Namespace) -> None:
         return
     beside = [trace for run in find_runs(bench, args.beside) for trace in overlaid([run])]
     gradients = Gradients(program) if args.gradients else None
-    run = _run(bench, program, args)
-    passes = run.state.passes
-    task = Task(program, reader, watch, passes, feed, test, gradients, args.smooth, beside)
     trackers = [evaluate(unquoted(" ".join(words)), names) for words in args.track]
-    with track(*trackers, watch=watch, program=program):
+    with _restored_if_refused(bench), track(*trackers, watch=watch, program=program):
+        run = _run(bench, program, args)
+        task = Task(program, reader, watch, run.state.passes, feed, test, gradients, args.smooth, beside)
         run_training(bench.executor, task, run)
     if gradients is not None:
         picture = gradients.picture()
@@ -140,6 +142,21 @@ def _follow(bench: Workbench) -> None:
     run.training.raise_error()
     if note:
         show(bench.shell, [[(note, "")]])
+
+
+@contextmanager
+def _restored_if_refused(bench: Workbench) -> Iterator[None]:
+    """Restores the runs of the session after an error before the first step of a run."""
+    before = [(run, replace(run)) for run in bench.runs]
+    try:
+        yield
+    except Exception:
+        steps = {id(run): copy.state.step for run, copy in before}
+        if all(run.state.step == steps.get(id(run), 0) for run in bench.runs):
+            bench.runs[:] = [run for run, _ in before]
+            for run, copy in before:
+                vars(run).update(vars(copy))
+        raise
 
 
 def _run(bench: Workbench, program: Program, args: Any) -> Run:

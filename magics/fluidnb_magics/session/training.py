@@ -13,6 +13,7 @@ import numpy as np
 
 from fluidnb.data import DataFeeder
 from fluidnb.data.feeder import data_variables, feed_of
+from fluidnb.data.reader.decorators import samples_of
 from fluidnb.errors import OpValueError
 from fluidnb.program import Program, Variable
 from fluidnb.runtime import Executor, global_scope
@@ -132,7 +133,7 @@ def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[st
     sums: dict[str, float] = defaultdict(float)
     count, reader = 0, task.test
     assert reader is not None
-    for batch in reader() if callable(reader) else reader:
+    for batch in samples_of(reader) if callable(reader) else reader:
         feed = {name: value for name, value in feed_of(feeder, batch).items() if name in read}
         with without_change(executor, program, feed, fetches):
             values = executor.run(program, feed=feed, fetch_list=fetches, return_numpy=False)

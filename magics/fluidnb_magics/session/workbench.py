@@ -138,12 +138,16 @@ class Workbench:
 
     def run_cell(self, cell: Cell, replaced: Sequence[Placed] = ()) -> Report:
         """Runs a cell at its position in the notebook, inside the cell whose block it appends to, else at the end."""
-        self.program(cell.program)
-        self._compiled[cell] = compile_cell(self.shell, cell)
+        is_new = cell.program is not None and cell.program not in self.programs
+        pair = self.program(cell.program)
         try:
+            self._compiled[cell] = compile_cell(self.shell, cell)
             return self._run(*self._grouped(cell), replaced)
         finally:
             alive = {p.cell for p in self.cells}
+            if is_new and all(c.program != cell.program for c in alive):  # the cell was refused
+                self.named.pop(str(cell.program), None)
+                self._pairs.remove(pair)
             self._compiled = {c: code for c, code in self._compiled.items() if c in alive}
 
     @property
