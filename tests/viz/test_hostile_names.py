@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+import fluidnb.viz  # which views are attributes of
 from fluidnb import layers
 from fluidnb.passes.diff import diff
 from fluidnb.proto.text import to_text
