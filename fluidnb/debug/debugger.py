@@ -8,10 +8,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from fluidnb.arguments import Rule, shown
 from fluidnb.debug.breakpoints import AFTER, BEFORE, Breakpoint
 from fluidnb.debug.change import Change, SetAttrs, SetTensor, names_of
 from fluidnb.debug.journal import wrote
@@ -32,6 +33,9 @@ from fluidnb.values.device_array import DeviceArray
 
 BACKWARD = Direction.BACKWARD
 _RUNNING = Stop(StopKind.RUNNING)
+#: How many steps to take; back may be given none.
+Steps = Annotated[int, Rule("an int from 1 on", lambda n: n >= 1)]
+HowMany = Annotated[int, Rule("an int from 0 on", lambda n: n >= 0)]
 _INTERVAL = 0.1  # seconds between two snapshots of a running program
 
 
@@ -111,7 +115,7 @@ class Debugger:
 
     # ---- forwards
 
-    def step(self, count: int = 1) -> Snapshot:
+    def step(self, count: Steps = 1) -> Snapshot:
         """Run operators, entering the blocks that they run."""
         left = iter(range(1, count))
         return self._forward(lambda: next(left, None) is None, Stop(StopKind.STEP, count=count))
@@ -143,7 +147,7 @@ class Debugger:
 
     # ---- backwards
 
-    def back(self, count: int = 1) -> Snapshot:
+    def back(self, count: HowMany = 1) -> Snapshot:
         """Take steps back."""
         self._require_run()
         for _ in range(count):
@@ -335,6 +339,8 @@ class Debugger:
 
     def forget(self, observer: Callable[[Snapshot], None]) -> None:
         """Remove an observer."""
+        if observer not in self._observers:
+            raise NotFound("This does not observe the session.", expected="an observer", received=shown(observer))
         self._observers.remove(observer)
 
     def watch(self, text: str) -> Snapshot:

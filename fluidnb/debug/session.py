@@ -16,10 +16,11 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from fluidnb.arguments import checked
 from fluidnb.debug.breakpoints import Breakpoint, parse
-from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.debugger import Debugger, Steps
 from fluidnb.debug.expressions import code_of
-from fluidnb.debug.history import accesses
+from fluidnb.debug.history import Access, accesses
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.worker import Pause, Request, worker_of
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
@@ -41,7 +42,7 @@ _current: list[weakref.ref[Session]] = []  # the session that front ends use by 
 
 
 def _method(
-    request: Callable[Concatenate[Debugger, P], T], only_reads: bool = False
+    request: Callable[Concatenate[Debugger, P], T], only_reads: bool = False, name: str = ""
 ) -> Callable[Concatenate[Session, P], T]:
     """A method of a session that does a method of the debugger; observers may call those that only read."""
 
@@ -49,7 +50,9 @@ def _method(
     def method(self: Session, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.inspect(request, *args, **kwargs) if only_reads else self.do(request, *args, **kwargs)
 
-    return cast("Callable[Concatenate[Session, P], T]", method)
+    # Its arguments are checked by the annotations of the debugger's method, its object as a session.
+    method.__module__, method.__qualname__ = __name__, f"Session.{name or request.__name__}"
+    return checked(cast("Callable[Concatenate[Session, P], T]", method))
 
 
 class Stopped(FluidError):
@@ -206,6 +209,7 @@ class Session:
         """Let a running program pause after the current operator; so does one that is about to run."""
         self._pause.want()
 
+    @checked
     def observe(self, observer: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
         """Report every snapshot to an observer, at most ten times a second while the program runs.
 
@@ -216,6 +220,7 @@ class Session:
         self.do(Debugger.observe, observer)
         return observer
 
+    @checked
     def forget(self, observer: Callable[[Snapshot], None]) -> None:
         """Remove an observer."""
         self.do(Debugger.forget, observer)
@@ -241,6 +246,7 @@ class Session:
                 state.attached = None
         self._programs = []
 
+    @checked
     def attach(self, program: Program) -> None:
         """From now on ``exe.run`` of a program runs in this session too; `program` is the one that ran last."""
         state = program_state(program.desc)
@@ -317,6 +323,7 @@ class Session:
         """Run to the next breakpoint, or to the end."""
         return self.do(Debugger.continue_)
 
+    @checked
     def run_to(self, where: str) -> Snapshot:
         """Run to an operator, line, block or condition, once."""
         return self.do(Debugger.run_to, parse(where))
@@ -326,18 +333,24 @@ class Session:
 
     # ---- values, edits, watches, breakpoints
 
-    __getitem__ = _method(Debugger.value, only_reads=True)
+    __getitem__ = _method(Debugger.value, only_reads=True, name="__getitem__")
     names = _method(Debugger.names, only_reads=True)
     marks = _method(Debugger.marks, only_reads=True)
-    history = _method(accesses, only_reads=True)
     unwatch = _method(Debugger.unwatch)
-    clear = _method(Debugger.clear_breakpoints)
+    clear = _method(Debugger.clear_breakpoints, name="clear")
 
+    @checked
+    def history(self, name: str) -> list[Access]:
+        """Replay the current run up to here, and list each step that reads or writes a variable or its gradients."""
+        return self.inspect(accesses, name)
+
+    @checked
     def evaluate(self, text: str) -> Any:
         """Evaluate a Python expression over the program's variables, then those in ``around``."""
         around = vars(sys.modules["__main__"]) if self.around is None else self.around
         return self.inspect(Debugger.evaluate, text, around)
 
+    @checked
     def edit(self, name: str, value: Any) -> None:
         """Set a variable; stepping back undoes it.
 
@@ -346,20 +359,24 @@ class Session:
         """
         self.do(Debugger.edit, name, value)
 
+    @checked
     def change_op(self, block: int, index: int, **attrs: Any) -> None:
         """Set attributes of an operator for the rest of this run; the program itself stays as it is."""
         self.do(Debugger.change_op, block, index, attrs)
 
+    @checked
     def watch(self, text: str) -> None:
         """Evaluate an expression in every snapshot."""
         self.check_watch(text)
         self.do(Debugger.watch, text)
 
+    @checked
     def check_watch(self, text: str) -> None:
         """Check an expression for `watch`."""
         if text not in self.program.global_block().vars and not _is_expression(text):
             raise OpValueError("That cannot be watched.", expected="a variable, or a Python expression", received=text)
 
+    @checked
     def stop_at(self, where: str | Callable[..., Any], after: int = 0) -> Breakpoint:
         """Set a breakpoint.
 
@@ -367,7 +384,7 @@ class Session:
             where: ``op mul``, ``var fc_0.w_0``, ``line net:3``, ``block 1@5``, ``at 0:12``, ``nan``,
                 ``when loss.mean() > 3``, or a function of a `View` that returns whether to stop.
         """
-        point = parse(where) if isinstance(where, str) else Breakpoint("when", where.__name__, test=where)
+        point = parse(where) if isinstance(where, str) else _condition(where)
         point.after = after or point.after
         self.do(Debugger.add_breakpoint, point)
         return point
@@ -392,7 +409,8 @@ class Session:
         """Whether it was closed."""
         return not self._finish.alive
 
-    def save(self, file: str | os.PathLike[str], last: int | None = None, max_bytes: int = 2_000_000) -> Path:
+    @checked
+    def save(self, file: str | os.PathLike[str], last: Steps | None = None, max_bytes: int = 2_000_000) -> Path:
         """Write the program and all recorded steps as one HTML file, which needs no network and no kernel.
 
         A reader steps through it in both directions, opens tensors, and searches the program. The size is printed
@@ -456,6 +474,11 @@ def stopped_error(snapshot: Snapshot) -> BaseException:
         f"The run is paused: {snapshot.reason}.", received=snapshot.text,
         hint="%fluid step, back and continue move it; session.on_stop decides without a prompt.",
     )  # fmt: skip
+
+
+def _condition(test: Callable[..., Any]) -> Breakpoint:
+    """A breakpoint with a function, which may be an object without a name."""
+    return Breakpoint("when", getattr(test, "__name__", repr(test)), test=test)
 
 
 def _is_expression(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import random
 import signal
@@ -477,6 +478,50 @@ def test_a_pause_is_for_what_waits_to_run_too():
     over.set()
     assert going.result(timeout=60).reason == "paused"
     d.close()
+
+
+BAD_CALLS = [
+    (lambda d: d.step("a"), "count of debug.step must be an int from 1 on"),
+    (lambda d: d.step(1.5), "count of debug.step"),
+    (lambda d: d.step(0), "count of debug.step"),
+    (lambda d: d.step(-1), "count of debug.step"),
+    (lambda d: d.back(None), "count of debug.back"),
+    (lambda d: d.back(-1), "count of debug.back must be an int from 0 on"),
+    (lambda d: d.go("a"), "at of debug.go must be an int"),
+    (lambda d: d.go(1.5), "at of debug.go"),
+    (lambda d: d[5], "name of debug.__getitem__ must be a text"),
+    (lambda d: d.history(5), "name of debug.history"),
+    (lambda d: d.clear("a"), "number of debug.clear must be an int or None"),
+    (lambda d: d.watch(5), "text of debug.watch"),
+    (lambda d: d.stop_at(5), "where of debug.stop_at must be a text or a function"),
+    (lambda d: d.run_to(5), "where of debug.run_to"),
+    (lambda d: d.change_op("a", 0), "block of debug.change_op"),
+    (lambda d: d.forget(print), "This does not observe the session"),
+    (lambda d: d.save(None), "file of debug.save"),
+    (lambda d: d.save("a.html", last="x"), "last of debug.save"),
+    (lambda d: d.save("a.html", last=-1), "last of debug.save"),
+    (lambda d: d.attach(5), "program of debug.attach must be a Program"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_CALLS, ids=range(len(BAD_CALLS)))
+def test_arguments_that_a_session_refuses(looked, call, message):
+    d, _, _ = looked
+    with refused(FluidError, message):
+        call(d)
+    assert d.snapshot.at == 0 and not d.breakpoints and not d.watches
+
+
+def test_a_condition_may_be_any_object_that_can_be_called(looked):
+    d, _, total = looked
+
+    class Positive:
+        def __call__(self, view, name):
+            return view[name].item() > 0
+
+    point = d.stop_at(functools.partial(Positive(), name=total))
+    assert d.continue_().stop.breakpoint is not None and d[total].item() > 0
+    assert "functools.partial" in point.text
 
 
 def test_a_condition_that_is_neither_true_nor_false(looked):
