@@ -68,6 +68,16 @@ family(
             "inputs": {"Input": CUBE, "ValueTensor": values(1, 2)}, "attrs": ROW,
             "outputs": {"Out": changed(CUBE, -1, values(1, 2))},
         },
+        **{
+            f"set_value/from_{start}_back_to_{end}": {
+                "inputs": {"Input": X, "ValueTensor": NEW[:, :1]},
+                "attrs": {"axes": [1], "starts": [start], "ends": [end], "steps": [-1]},
+                "outputs": {"Out": changed(X, (slice(None), columns), NEW[:, :1])},
+            }
+            for start, end, columns in (
+                (2, -1, slice(3)), (3, -4, slice(1, None)), (3, -5, slice(None)), (-9, -1, slice(1)),
+            )
+        },
         "set_value/new_axis": {
             "inputs": {"Input": X, "ValueTensor": values(1, 4)}, "attrs": {**ROW, "none_axes": [0]},
             "outputs": {"Out": changed(X, -1, values(1, 4)[0])},
