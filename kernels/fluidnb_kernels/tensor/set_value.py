@@ -112,7 +112,7 @@ def _infer(c: Context) -> None:
         "dtype": Attr("dtype", "float32", "of the values"),
         "axes": Attr("longs", doc="the axes that are cut"),
         "starts": Attr("longs", [], "the first element along each; from the end when negative"),
-        "ends": Attr("longs", [], "the element after the last one along each; -1 with a negative step is before the first"),
+        "ends": Attr("longs", [], "the one after the last along each; with a negative step, -1 is before the first"),
         "steps": Attr("longs", [], "from element to element along each"),
         "decrease_axes": Attr("longs", [], "axes with one element, which the value does not have"),
         "none_axes": Attr("longs", [], "axes that the value has beside those of the part"),
