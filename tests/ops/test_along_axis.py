@@ -60,6 +60,10 @@ family(
             "inputs": {"Input": X, "Index": TWICE, "Value": NEW}, "attrs": {"Axis": 1, "Reduce": "add"},
             "outputs": {"Result": put(X, TWICE, NEW, lambda a, b: a + b)}, "grads": ("Input", "Value"),
         },
+        "put_along_axis/product": {
+            "inputs": {"Input": X, "Index": TWICE, "Value": NEW}, "attrs": {"Axis": 1, "Reduce": "mul"},
+            "outputs": {"Result": put(X, TWICE, NEW, lambda a, b: a * b)}, "grads": ("Input", "Value"),
+        },
         "set_value": {
             "inputs": {"Input": X, "ValueTensor": NEW[:2]}, "attrs": BACKWARDS,
             "outputs": {"Out": changed(X, (slice(2), slice(3, None, -2)), NEW[:2])},
