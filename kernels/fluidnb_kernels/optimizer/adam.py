@@ -109,7 +109,7 @@ def step_lazily(
         "lazy_mode": Attr("bool", False, "whether rows without gradient are left alone"),
         "min_row_size_to_use_multithread": Attr("long", 1000, "accepted, without effect"),
         "multi_precision": MULTI_PRECISION,
-        "use_global_beta_pow": Attr("bool", False, "whether the powers stay as they are, for another operator advances them"),
+        "use_global_beta_pow": Attr("bool", False, "whether the powers stay; another operator advances them"),
     },
     cost="8 * Param",
     infer=updates(UPDATES | POWERS),
