@@ -174,6 +174,13 @@ def slices(exporter: Exporter, op: Op) -> None:
     ]
     if op.type == "strided_slice":
         inputs.append(numbers(exporter, op, "strides", "StridesTensorList", "StridesTensor"))
+        if not given(op, "EndsTensorList", "EndsTensor", "StridesTensorList", "StridesTensor"):
+            shape = exporter.shape(op.var("Input"))
+            ends = [
+                int(end) if step > 0 or end >= 0 else -_END if end == -1 else max(int(end), -max(shape[axis], -end))
+                for axis, end, step in zip(axes, op.attr("ends"), op.attr("strides") or [1] * len(axes), strict=True)
+            ]
+            inputs[2] = exporter.ints(*ends)
     if not gone:
         exporter.into(op, "Slice", inputs)
         return
@@ -497,7 +504,7 @@ def set_value(exporter: Exporter, op: Op) -> None:
     for axis, start, end, step in zip(
         op.attr("axes"), op.attr("starts"), op.attr("ends"), op.attr("steps") or [1] * len(op.attr("axes")), strict=True
     ):
-        part[axis] = slice(int(start), int(end), int(step))
+        part[axis] = slice(int(start), None if step < 0 and end == -1 else int(end), int(step))
     if op.has("ValueTensor"):
         value = exporter.x(op, "ValueTensor")
         single = np.prod(exporter.shape(op.var("ValueTensor"))) == 1

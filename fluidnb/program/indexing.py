@@ -65,7 +65,10 @@ def _cut(x: Variable, item: Any, axis: int, index: Any) -> Cut | None:
         step = 1 if step is None else step
         if step > 0:
             return Cut(axis, start or 0, _TO_THE_END if stop is None else stop, step, False)
-        return Cut(axis, _TO_THE_END if start is None else start, -_TO_THE_END if stop is None else stop, step, False)
+        # strided_slice reads -1 as the end before the first element, numpy as the last element
+        whole = stop is None or 0 <= size < -stop
+        stop = -1 if whole else _TO_THE_END if stop == -1 else stop
+        return Cut(axis, _TO_THE_END if start is None else start, stop, step, False)
     at = _integer(x, item, index)
     if size >= 0 and not -size <= at < size:
         summary = f"Index {at} is out of range for axis {axis} of variable {x.name}."

@@ -215,3 +215,16 @@ def test_activations_of_whole_numbers_are_refused():
 def test_what_does_not_fit(op, inputs, attrs, message):
     with refused(RuleError, message):
         run_op(op, inputs, attrs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_slope_of_mish_stays_1_for_large_numbers(dtype):
+    x = np.array([30, 100, 1e4, 1e8], dtype)
+    np.testing.assert_array_equal(run_op("mish", {"X": x})["Out"], x)
+    got = run_op("mish_grad", {"X": x, "Out@GRAD": np.ones_like(x)}, {"threshold": 20.0}, outputs=["X@GRAD"])
+    np.testing.assert_allclose(got["X@GRAD"], 1, atol=1e-8)
+
+
+def test_leaky_relu_without_slope_takes_infinite_numbers():
+    got = run_op("leaky_relu", {"X": [np.inf, -np.inf, 1.0, -1.0]}, {"alpha": 0.0})["Out"]
+    assert got.tolist() == [np.inf, -np.inf, 1, 0]

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from fluidnb.op import RuleError
+from fluidnb.program import Program
+from fluidnb.runtime import Executor, Scope
 from fluidnb.testing import run_op
 from tests.ops.cases import Forward, family, values
 
@@ -151,3 +153,55 @@ def test_a_gradient_of_another_shape(op):
 def test_a_centered_rmsprop_needs_the_mean_gradient():
     with pytest.raises(RuleError, match=r"needs Input\(MeanGrad\)"):
         run_op("rmsprop", {k: v for k, v in SQUARES.items() if k != "MeanGrad"}, {"centered": True})
+
+
+@pytest.mark.parametrize(("attrs", "moved"), [
+    ({"weight_decay": 0.0}, 0.1), ({"weight_decay": 0.0, "always_adapt": True}, 0.1 * 2 ** -0.5 * 5),
+])  # fmt: skip
+def test_lamb_in_a_program_of_paddle_2_has_no_ratio_without_weight_decay(attrs, moved):
+    one = np.ones(1)
+    given = {
+        "Param": np.array([3.0, 4.0]), "Grad": np.ones(2), "Moment1": np.zeros(2), "Moment2": np.zeros(2),
+        "Beta1Pow": 0.9 * one, "Beta2Pow": 0.999 * one, "LearningRate": 0.1 * one,
+    }
+    program = Program()
+    program.desc.pb.version.version = 2006002
+    block = program.global_block()
+    for name, value in given.items():
+        block.create_var(name=name, shape=value.shape, dtype="float64")
+    outs = {out: [name] for out, name in (
+        ("ParamOut", "Param"), ("Moment1Out", "Moment1"), ("Moment2Out", "Moment2"),
+    )}  # fmt: skip
+    block.append_op(type="lamb", inputs={name: [name] for name in given}, outputs=outs, attrs=attrs)
+    (got,) = Executor().run(program, feed=given, fetch_list=["Param"], scope=Scope())
+    np.testing.assert_allclose(got, given["Param"] - moved, rtol=1e-5)
+
+
+MOMENTS = {"Param": P, "Grad": G, "LearningRate": RATE, "Moment1": M, "Moment2": S, **POWERS}
+
+
+@pytest.mark.parametrize(("name", "attrs"), [
+    ("adam", {}), ("adamw", {"with_decay": True}), ("lamb", {"weight_decay": 0.1}),
+])  # fmt: skip
+def test_a_step_that_is_skipped_changes_nothing(name, attrs):
+    got = run_op(name, {**MOMENTS, "SkipUpdate": np.array([True])}, attrs)
+    for slot in ("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow"):
+        np.testing.assert_array_equal(got[slot + "Out"], MOMENTS[slot])
+    taken = run_op(name, {**MOMENTS, "SkipUpdate": np.array([False])}, attrs)
+    np.testing.assert_array_equal(taken["ParamOut"], run_op(name, MOMENTS, attrs)["ParamOut"])
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_numbers_of_adam_that_come_as_variables(name):
+    numbers = {"beta1": 0.5, "beta2": 0.75, "epsilon": 0.25}
+    slots = {f"{attr.title()}Tensor": np.array([n]) for attr, n in numbers.items()}
+    got, want = run_op(name, MOMENTS | slots), run_op(name, MOMENTS, numbers)
+    for slot in want.keys() & got.keys():
+        np.testing.assert_array_equal(got[slot], want[slot])
+
+
+def test_adam_leaves_powers_that_another_operator_advances():
+    got, want = run_op("adam", MOMENTS, {"use_global_beta_pow": True}), run_op("adam", MOMENTS)
+    np.testing.assert_array_equal(got["ParamOut"], want["ParamOut"])
+    np.testing.assert_array_equal(got["Beta1PowOut"], MOMENTS["Beta1Pow"])
+    np.testing.assert_array_equal(got["Beta2PowOut"], MOMENTS["Beta2Pow"])

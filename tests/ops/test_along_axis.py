@@ -60,6 +60,10 @@ family(
             "inputs": {"Input": X, "Index": TWICE, "Value": NEW}, "attrs": {"Axis": 1, "Reduce": "add"},
             "outputs": {"Result": put(X, TWICE, NEW, lambda a, b: a + b)}, "grads": ("Input", "Value"),
         },
+        "put_along_axis/product": {
+            "inputs": {"Input": X, "Index": TWICE, "Value": NEW}, "attrs": {"Axis": 1, "Reduce": "mul"},
+            "outputs": {"Result": put(X, TWICE, NEW, lambda a, b: a * b)}, "grads": ("Input", "Value"),
+        },
         "set_value": {
             "inputs": {"Input": X, "ValueTensor": NEW[:2]}, "attrs": BACKWARDS,
             "outputs": {"Out": changed(X, (slice(2), slice(3, None, -2)), NEW[:2])},
@@ -67,6 +71,16 @@ family(
         "set_value/repeated": {
             "inputs": {"Input": CUBE, "ValueTensor": values(1, 2)}, "attrs": ROW,
             "outputs": {"Out": changed(CUBE, -1, values(1, 2))},
+        },
+        **{
+            f"set_value/from_{start}_back_to_{end}": {
+                "inputs": {"Input": X, "ValueTensor": NEW[:, :1]},
+                "attrs": {"axes": [1], "starts": [start], "ends": [end], "steps": [-1]},
+                "outputs": {"Out": changed(X, (slice(None), columns), NEW[:, :1])},
+            }
+            for start, end, columns in (
+                (2, -1, slice(3)), (3, -4, slice(1, None)), (3, -5, slice(None)), (-9, -1, slice(1)),
+            )
         },
         "set_value/new_axis": {
             "inputs": {"Input": X, "ValueTensor": values(1, 4)}, "attrs": {**ROW, "none_axes": [0]},

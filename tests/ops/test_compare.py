@@ -24,5 +24,6 @@ family(
        for op, f in COMPARISONS.items()}
     | {"less_than/head": {"inputs": {"X": X, "Y": Y[:2]}, "attrs": {"axis": 0}, "outputs": {"Out": X < 2}}}
     | {op: {"inputs": {"X": P, "Y": Q}, "outputs": {"Out": f(P, Q)}} for op, f in LOGIC.items()}
-    | {"logical_not": {"inputs": {"X": P}, "outputs": {"Out": ~P}}},
+    | {"logical_not": {"inputs": {"X": P}, "outputs": {"Out": ~P}}}
+    | {"logical_not/numbers": {"inputs": {"X": X - 2.0}, "outputs": {"Out": X == 2}}},
 )  # fmt: skip

@@ -19,6 +19,9 @@ EQUATIONS = {
     "einsum/diagonal": ("ii->i", [SQUARE]),
     "einsum/trace_times": ("ii,ij->j", [SQUARE, B]),
     "einsum/three": ("ij,jk,k->i", [A, B, values(4)]),
+    "einsum/rest": ("...ij,...jk->...ik", [CUBE, CUBE.transpose(0, 2, 1).copy()]),
+    "einsum/rest_of_one": ("...ij,jk->...ik", [CUBE, values(CUBE.shape[2], 2)]),
+    "einsum/rest_repeated": ("...ij,...j->i...", [CUBE[:1], values(3, CUBE.shape[2])]),
     "einsum/transposed": ("abc->cab", [CUBE]),
 }
 family(
@@ -42,7 +45,7 @@ def test_a_number() -> None:
     ("equation", "message"),
     [
         ("ij,jk", "must name axes by letters"),
-        ("...j,jk->...k", "must name axes by letters"),
+        ("...j,jk->...k...", "must name axes by letters"),
         ("ijk,jk->i", "a letter for each axis"),
         ("ij->i", "a letter for each axis"),
         ("ij,jk->ii", "each once"),

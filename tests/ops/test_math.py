@@ -79,6 +79,13 @@ family(
         "scale/nothing": {"inputs": {"X": M}, "outputs": {"Out": M}},
         "sum": {"inputs": {"X": [M, M + 1, M + 2]}, "outputs": {"Out": 3 * M + 3}},
         "sum/one": {"inputs": {"X": [M]}, "outputs": {"Out": M}},
+        "scale/by_a_variable": {
+            "inputs": {"X": M, "ScaleTensor": np.array([3.0])}, "attrs": {"scale": 0.5, "bias": 1.0},
+            "outputs": {"Out": 3 * M + 1}, "grads": ("X",),
+        },
+        "clip/one_number": {
+            "inputs": {"X": M}, "attrs": {"min": 2.5, "max": 2.5}, "outputs": {"Out": np.full_like(M, 2.5)},
+        },
         "clip": {
             "inputs": {"X": distinct(4, 5)}, "attrs": {"min": -0.5, "max": 0.5},
             "outputs": {"Out": np.clip(distinct(4, 5), -0.5, 0.5)},
@@ -92,6 +99,9 @@ family(
         "scale/whole": {
             "inputs": {"X": np.array([1, 2])}, "attrs": {"scale": 3.0, "bias": 1.0},
             "outputs": {"Out": np.array([4, 7])},
+        },
+        "sum/nothing_and_something": {
+            "inputs": {"X": [np.zeros(0), M, np.zeros((2, 0)), M]}, "outputs": {"Out": 2 * M},
         },
         "increment": {"inputs": {"X": np.array([2.0])}, "outputs": {"Out": np.array([3.0])}},
         "increment/whole": {

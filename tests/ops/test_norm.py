@@ -208,3 +208,18 @@ def test_the_largest_epsilon_is_taken(layer):
         assert again.global_block().ops[-1].attr("epsilon") == np.float32(1e-3)
         with pytest.raises(OpValueError, match="should be between 0.0 and 0.001"):
             getattr(fluid.layers, layer)(x, epsilon=float(np.nextafter(np.float32(1e-3), np.float32(1))))
+
+
+@pytest.mark.parametrize("x", [np.array([[1.0, -2.0]]), np.array([[[[3.0]], [[4.0]]]])])
+def test_batch_norm_leaves_one_element_of_each_channel_as_it_is(x):
+    two = np.array([2.0, 3.0])
+    given = {"X": x, "Scale": two, "Bias": two, "Mean": two, "Variance": two}
+    got = run_op("batch_norm", given)
+    np.testing.assert_array_equal(got["Y"], x)
+    np.testing.assert_array_equal(got["MeanOut"], two)
+    np.testing.assert_array_equal(got["VarianceOut"], two)
+    slopes = run_op("batch_norm_grad", {
+        "X": x, "Scale": two, "Bias": two, "SavedMean": two, "SavedVariance": two, "Y@GRAD": 5 * x,
+    }, outputs=["X@GRAD", "Scale@GRAD", "Bias@GRAD"])  # fmt: skip
+    np.testing.assert_array_equal(slopes["X@GRAD"], 5 * x)
+    assert not slopes["Scale@GRAD"].any() and not slopes["Bias@GRAD"].any()

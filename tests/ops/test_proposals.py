@@ -140,6 +140,14 @@ family(
                 "RestoreIndex": np.argsort(ORDER).astype("int32")[None],
             },
         },
+        "collect_fpn_proposals/equal_scores": {
+            "inputs": {
+                "MultiLevelRois": [(np.arange(16.0).reshape(4, 4), [[4]])],
+                "MultiLevelScores": [(np.array([[0.5], [0.1], [0.5], [0.5]]), [[4]])],
+            },
+            "attrs": {"post_nms_topN": 2},
+            "outputs": {"FpnRois": (np.arange(16.0).reshape(4, 4)[[3, 2]], [[2]])},
+        },
         "collect_fpn_proposals": {
             "inputs": {
                 "MultiLevelRois": [(ROIS[:4], [[1, 3]]), (ROIS[4:], [[3, 2]])],

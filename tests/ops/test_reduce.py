@@ -41,6 +41,8 @@ family(
     {
         "reduce_all": _case(np.all, TRUTH, "one"),
         "reduce_any": _case(np.any, TRUTH, "two"),
+        "reduce_all/numbers": _case(np.all, TRUTH * 0.5, "one"),
+        "reduce_any/numbers": _case(np.any, TRUTH * 3, "two"),
         "reduce_sum/whole": _case(np.sum, np.arange(24).reshape(2, 3, 4), "two"),
         "reduce_sum/cast": {
             "inputs": {"X": np.arange(3, dtype="int32")}, "attrs": {"reduce_all": True, "out_dtype": 3},

@@ -111,6 +111,10 @@ family(
             "inputs": {"X": DEEP}, "attrs": {"paddings": THREE, "mode": "replicate"},
             "outputs": {"Out": bordered(DEEP, "edge", *SIDES[3])},
         },
+        "pad3d/circular_several_times": {
+            "inputs": {"X": DEEP}, "attrs": {"paddings": [9, 4, 0, 0, 0, 7], "mode": "circular"},
+            "outputs": {"Out": np.pad(DEEP, ((0, 0), (0, 0), (0, 7), (0, 0), (9, 4)), "wrap")},
+        },
         "pad3d/circular": {
             "inputs": {"X": DEEP}, "attrs": {"paddings": [2, 1, 2, 0, 1, 3], "mode": "circular"},
             "outputs": {"Out": bordered(DEEP, "wrap", (1, 3), (2, 0), (2, 1))},
@@ -182,7 +186,7 @@ def test_numbers_that_come_as_variables(op, inputs, attrs, want):
         ("pad2d", {"X": FLAT}, {"paddings": [1, 1]}, None, "needs 4 numbers"),
         ("pad2d", {"X": FLAT}, {"paddings": [3, 0, 0, 0], "mode": "reflect"}, None, "does not fit X"),
         ("pad2d", {"X": FLAT}, {"paddings": [-1, 0, 0, 0]}, None, "does not fit X"),
-        ("pad3d", {"X": DEEP}, {"paddings": [0, 3, 0, 0, 0, 0], "mode": "circular"}, None, "does not fit X"),
+        ("pad3d", {"X": DEEP}, {"paddings": [0, -1, 0, 0, 0, 0], "mode": "circular"}, None, "does not fit X"),
     ],
 )
 def test_what_does_not_fit(op, inputs, attrs, outputs, message):

@@ -192,7 +192,7 @@ class TestTruncatedGaussianRandom(OpTest):
 
 
 class TestUniformRandomBatchSizeLike(OpTest):
-    op_type, inputs = "uniform_random_batch_size_like", {"Input": np.zeros((3, 2))}
+    op_type, inputs = "uniform_random_batch_size_like", {"Input": (np.zeros((3, 2)), [[1, 2]])}
     attrs = {"shape": [-1, 500], "min": 2.0, "max": 4.0}
 
     def setUp(self):

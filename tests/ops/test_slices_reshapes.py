@@ -113,6 +113,17 @@ family(
             "inputs": {"Input": X}, "attrs": {"axes": [2, 1], "starts": [3, 0], "ends": [-9, 3], "strides": [-2, 2]},
             "outputs": {"Out": X[:, 0:3:2, ::-2]},
         },
+        **{
+            f"strided_slice/{name}": {
+                "inputs": {"Input": A}, "attrs": {"axes": [0], "starts": [start], "ends": [end], "strides": [stride]},
+                "outputs": {"Out": A[rows]},
+            }
+            for name, start, end, stride, rows in (
+                ("whole", 2**31 - 1, -1, -1, [2, 1, 0]), ("from_the_end", -1, -1, -2, [2, 0]),
+                ("not_the_first", 2, -10, -1, [2, 1]), ("first_alone", -9, -1, -1, [0]),
+                ("from_the_end_on", -1, -3, -1, [2, 1]),
+            )
+        },
         "reverse": {"inputs": {"X": X}, "attrs": {"axis": [0, -1]}, "outputs": {"Out": X[::-1, :, ::-1]}},
         "flip": {"inputs": {"X": X}, "attrs": {"axis": [1]}, "outputs": {"Out": X[:, ::-1]}},
         "argsort": {
@@ -232,6 +243,15 @@ def test_numbers_that_come_as_variables(op, inputs, attrs, outputs, want):
         np.testing.assert_array_equal(value, wanted)
 
 
+@pytest.mark.parametrize(
+    ("op", "start", "end", "more"),
+    [("slice", 2, 2, {}), ("slice", 7, 9, {}), ("slice", 0, -10, {}), ("strided_slice", 0, -9, {"strides": [-1]})],
+)
+def test_slices_of_nothing_are_empty(op, start, end, more):
+    want = {"axes": [0], "starts": [start], "ends": [end], **more}
+    assert run_op(op, {"Input": A}, want)["Out"].shape == (0, A.shape[1])
+
+
 IDS = np.array([[0]])
 
 
@@ -257,6 +277,10 @@ IDS = np.array([[0]])
         ("crop", {"X": A}, {"offsets": [2, 0], "shape": [2, 2]}, None, "must be inside X"),
         ("crop", {"X": A}, {"shape": [2]}, None, "must have the rank of X"),
         ("slice", {"Input": A}, {"axes": [0], "starts": [2], "ends": [1]}, None, "takes nothing"),
+        (
+            "strided_slice", {"Input": A}, {"axes": [0], "starts": [0], "ends": [2], "strides": [-1]}, None,
+            "takes nothing",
+        ),
         ("slice", {"Input": A}, {"axes": [0, 1], "starts": [2], "ends": [1]}, None, "must have the same length"),
         (
             "slice", {"Input": A}, {"axes": [0], "starts": [0], "ends": [2], "decrease_axis": [0]}, None,

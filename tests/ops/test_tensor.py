@@ -7,7 +7,7 @@ from fluidnb.op import RuleError, SlotError
 from fluidnb.program import Program
 from fluidnb.runtime import Executor, Scope
 from fluidnb.testing import OpTest, run_op
-from fluidnb.values import LoDTensorArray
+from fluidnb.values import LoDTensor, LoDTensorArray
 from tests.ops.cases import Differentiable, Forward, distinct, family, values
 from tests.tools.refused import refused
 
@@ -124,6 +124,14 @@ family(
             "inputs": {"X": np.array([[1.0, 2.0, 2.0, 2.0]])}, "attrs": {"k": 3},
             "outputs": {"Out": np.full((1, 3), 2.0), "Indices": np.array([[1, 2, 3]])},
         },
+        "concat/sequences": {
+            "inputs": {"X": [(np.arange(3), [[1, 2]]), (np.arange(2), [[2]])]},
+            "outputs": {"Out": (np.array([0, 1, 2, 0, 1]), [[1, 2, 2]])},
+        },
+        "concat/sequences_of_sequences": {
+            "inputs": {"X": [(np.arange(3), [[1, 1], [1, 2]]), (np.arange(2), [[1], [2]])]},
+            "outputs": {"Out": (np.array([0, 1, 2, 0, 1]), [[1, 1, 1], [1, 2, 2]])},
+        },
         "concat/whole": {
             "inputs": {"X": [np.arange(2), np.arange(3)]}, "outputs": {"Out": np.array([0, 1, 0, 1, 2])},
         },
@@ -219,6 +227,8 @@ def test_tensors_that_cannot_follow_each_other():
         run_op("concat", {"X": [A, X]})
     with pytest.raises(RuleError, match="must name a dimension"):
         run_op("concat", {"X": [A, A]}, {"axis": 2})
+    with pytest.raises(RuleError, match="the same number of LoD levels"):
+        run_op("concat", {"X": [LoDTensor(A, [[0, 2]]), LoDTensor(A, [[0, 1], [0, 2]])]})
 
 
 def test_more_elements_than_there_are():

@@ -32,7 +32,8 @@ def _beyond(name: str) -> Backward:
 
 def _leaky_relu(x: Operand) -> Operand:
     alpha = x.attr("alpha")
-    return (np.maximum if alpha < 1 else np.minimum)(x, x * alpha)
+    larger = np.maximum if alpha else np.fmax  # 0 · inf is not a number
+    return (larger if alpha < 1 else np.minimum)(x, x * alpha)
 
 
 def _leaky_relu_grad(x: Operand, g: Operand) -> Operand:

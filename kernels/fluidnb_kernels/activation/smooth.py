@@ -148,7 +148,7 @@ def _selu_grad(out: Operand, g: Operand) -> Operand:
 
 def _highest(x: Operand) -> float:
     """The number from which on tanh(log(1 + exp(x))) is 1."""
-    return 1 - math.log(np.finfo(np.float32 if x.array.dtype.kind != "f" else x.array.dtype).eps) / 2
+    return 2 - math.log(np.finfo(np.float32 if x.array.dtype.kind != "f" else x.array.dtype).eps) / 2
 
 
 def _tanh_log_1p_exp(x: Operand) -> Operand:

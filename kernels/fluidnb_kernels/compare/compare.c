@@ -14,6 +14,6 @@ void compared(const T *X, const T *Y, bool *Out) {
 }
 
 // Out = not X
-void logical_not(const bool *X, bool *Out) {
+void logical_not(const T *X, bool *Out) {
     for (ptrdiff_t i = 0; i < COUNT; ++i) Out[i] = !X[i];
 }

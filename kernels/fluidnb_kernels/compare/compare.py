@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, op, same
+from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype, each, of_dtype, typed, vector, wide_dtype, widths
 from fluidnb_kernels.elementwise.broadcast import AXIS, joined, lines_in_c, operands
@@ -93,7 +93,7 @@ for _type, (_words, _test, _result) in LOGIC.items():
     inputs={"X: bool": "any shape"},
     outputs={"Out": "bool: not X"},
     cost="Out",
-    infer=same(),
+    infer=lambda c: c.set("Out", c["X"].shape, bool, c.lod("X")),
     inplace=True,
     cuda=["bool"],
 )

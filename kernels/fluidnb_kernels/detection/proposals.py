@@ -250,7 +250,8 @@ def distribute_fpn_proposals(b: Binder) -> None:
 def collect(scores: list[Array], offsets: list[tuple[int, ...]], most: int) -> tuple[Array, tuple[int, ...]]:
     """Rows, in all levels together, of the regions with the highest scores by image, and how many each image has."""
     image = np.concatenate([np.repeat(np.arange(len(o) - 1), np.diff(o)) for o in offsets])
-    best = falling(np.concatenate([s.reshape(-1) for s in scores]))[:most]
+    joined = np.concatenate([s.reshape(-1) for s in scores])
+    best = len(joined) - 1 - falling(joined[::-1])[:most]  # of equal scores the later region comes first
     best = best[np.argsort(image[best], kind="stable")]
     return best, tuple(np.bincount(image[best], minlength=len(offsets[0]) - 1).tolist())
 

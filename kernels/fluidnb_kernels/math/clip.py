@@ -27,7 +27,7 @@ def _bounds(b: Binder) -> tuple[Any, Any]:
     inputs={"X": "any shape", "Min?": "a lower bound of one element", "Max?": "an upper bound of one element"},
     outputs={"Out": "X limited to [min, max]"},
     attrs={"min": Attr("float", doc="lower bound"), "max": Attr("float", doc="upper bound")},
-    check=lambda a: "max should be greater than min." if a["max"] <= a["min"] else None,
+    check=lambda a: "max should be greater than min." if a["max"] < a["min"] else None,
     cost="2 * X",
     infer=or_rows(same()),
     grad=default_grad("X", "Min", "Max", "Out@GRAD", wrt=["X"]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from string import ascii_letters
 
 import numpy as np
 
@@ -18,10 +19,15 @@ def _terms(c: Context) -> tuple[list[str], str]:
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     operands = c.all("Operands")
+    if "..." in equation:  # the last axes that no letter names, by letters that the equation leaves over
+        spare = [letter for letter in ascii_letters if letter not in equation]
+        counts = [x.ndim - len(t) + 3 if "..." in t else 0 for t, x in zip(terms, operands, strict=False)]
+        named = ["".join(spare[max(counts) - max(n, 0) : max(counts)]) for n in counts]
+        terms = [t.replace("...", names, 1) for t, names in zip(terms, named, strict=False)] + terms[len(operands) :]
+        left, right = ",".join(terms), right.replace("...", "".join(spare[: max(counts)]), 1)
     c.require(
-        bool(arrow) and "..." not in equation and all(t.isalpha() or not t for t in (*terms, right)),
+        bool(arrow) and all(t.isalpha() or not t for t in (*terms, right)),
         "Attr(equation) of einsum must name axes by letters.", expected='"ij,jk->ik"', received=equation,
-        hint="write all axes, also those that … would stand for.",
     )  # fmt: skip
     c.require(
         len(terms) == len(operands) and all(len(t) == x.ndim for t, x in zip(terms, operands, strict=True)),
@@ -92,7 +98,7 @@ def _cost(c: Context) -> int:
         "Out": "an axis for each letter behind the arrow",
         "InnerCache*~": "not written; for programs of Paddle", "XShape*~": "not written; for programs of Paddle",
     },
-    attrs={"equation": Attr("string", doc='the axes of operands and result by letters: "ij,jk->ik"')},
+    attrs={"equation": Attr("string", doc='axes of operands and result by letters: "ij,jk->ik"; ... for the rest')},
     cost=_cost,
     infer=checked(_infer),
     grad=default_grad("Operands", "Out@GRAD", wrt=["Operands"]),

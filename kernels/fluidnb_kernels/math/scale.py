@@ -32,6 +32,15 @@ def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> l
     return [scale_desc(source, name, factor) for name in grad_names(desc, "X", no_grad) if name != "@EMPTY@"]
 
 
+def _scale_gradient(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """The same factor for the gradient, from the attribute or the variable."""
+    made = scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad)
+    for each in made:
+        if desc.ins.get("ScaleTensor"):
+            each.ins["ScaleTensor"] = desc.ins["ScaleTensor"]
+    return made
+
+
 @op(
     "scale",
     inputs={"X": "any shape", "ScaleTensor?": "a factor of one element instead of the attribute"},
@@ -43,7 +52,7 @@ def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> l
     },
     cost="X",
     infer=or_rows(same()),
-    grad=lambda desc, definition, no_grad: scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad),
+    grad=_scale_gradient,
     inplace=True,
     dtype_slot="X",
     rows=as_x,

@@ -21,7 +21,9 @@ def _infer(c: Context) -> None:
         return  # the elements have shapes, the array has none
     dtype, shape = dtype_of(xs[0]), shape_of(xs[0])
     for i, x in enumerate(xs[1:], 1):
-        if not agree(shape, shape_of(x)):
+        if not all(shape):  # what has no elements counts as nothing, whatever its shape is
+            shape = shape_of(x)
+        if all(shape_of(x)) and not agree(shape, shape_of(x)):
             c.fail(
                 "Inputs of sum must have the same shape.", expected=f"{list(shape)}, the shape of {c.name('X')}",
                 received=f"{list(shape_of(x))}, the shape of {c.name('X', i)}",
@@ -31,7 +33,8 @@ def _infer(c: Context) -> None:
                 f"DataType of Paddle Op sum must be the same. Get ({dtype}) != ({dtype_of(x)})",
                 expected=dtype, received=dtype_of(x), hint="cast one of them with layers.cast.",
             )  # fmt: skip
-        shape = joint(shape, shape_of(x))
+        if all(shape_of(x)):
+            shape = joint(shape, shape_of(x))
     c.set("Out", shape, dtype, c.lod("X"))
 
 
@@ -74,6 +77,8 @@ def sum(b: Binder) -> None:
     Source: Fluid's sum_op.
     """
     xs = b.all("X")
+    if len(xs) > 1 and all(isinstance(x, np.ndarray) for x in xs) and b["Out"].size:
+        xs = [x for x in xs if x.size]
     if b.on_cuda:  # out = X₀ + X₁ + …, in launches of eight terms
         if any(isinstance(x, LoDTensorArray) for x in xs):
             return b(add_arrays_on_cuda, b.array("Out"), [x for x in xs if x is not None], b.memory.place)
@@ -97,4 +102,8 @@ def sum(b: Binder) -> None:
 
 @c_code("sum")
 def _sum_in_c(c: Context) -> dict[str, Constant]:
+    c.require(
+        all(x.size == c["Out"].size for x in c.all("X")), "Tensors of one shape can be added up in C.",
+        expected=list(c["Out"].shape), received=[list(x.shape) for x in c.all("X")],
+    )  # fmt: skip
     return {"COUNT": c["Out"].size, "TERMS": len(c.all("X"))}

@@ -7,7 +7,7 @@ void batch_norm(const T *X, const T *Scale, const T *Bias, const T *Mean, const 
     (void)stays;
     for (ptrdiff_t c = 0; c < C; ++c) {
         T mean = Mean[c], variance = Variance[c];
-        if (!FIXED) {
+        if (!FIXED && !ALONE) {
             double total = 0, squares = 0;
             for (ptrdiff_t o = 0; o < OUTER; ++o)
                 for (ptrdiff_t i = 0; i < INNER; ++i) total += (double)X[(o * C + c) * INNER + i];
@@ -19,8 +19,8 @@ void batch_norm(const T *X, const T *Scale, const T *Bias, const T *Mean, const 
                 }
             variance = (T)(squares / (OUTER * INNER));
         }
-        if (MeanOut) MeanOut[c] = FIXED ? mean : stays * Mean[c] + ((T)1 - stays) * mean;
-        if (VarianceOut) VarianceOut[c] = FIXED ? variance : stays * Variance[c] + ((T)1 - stays) * variance;
+        if (MeanOut) MeanOut[c] = FIXED || ALONE ? mean : stays * Mean[c] + ((T)1 - stays) * mean;
+        if (VarianceOut) VarianceOut[c] = FIXED || ALONE ? variance : stays * Variance[c] + ((T)1 - stays) * variance;
         const T inverse = (T)1 / sqrt(variance + EPSILON);
         if (SavedMean) SavedMean[c] = mean;
         if (SavedVariance) SavedVariance[c] = inverse;
@@ -28,7 +28,7 @@ void batch_norm(const T *X, const T *Scale, const T *Bias, const T *Mean, const 
         for (ptrdiff_t o = 0; o < OUTER; ++o)
             for (ptrdiff_t i = 0; i < INNER; ++i) {
                 const ptrdiff_t at = (o * C + c) * INNER + i;
-                Y[at] = (X[at] - mean) * factor + added;
+                Y[at] = ALONE ? X[at] : (X[at] - mean) * factor + added;
             }
     }
 }
@@ -46,8 +46,8 @@ void batch_norm_grad(const T *X, const T *Scale, const T *SavedMean, const T *Sa
                 total += (double)Y_GRAD[at];
                 products += (double)(Y_GRAD[at] * ((X[at] - mean) * inverse));
             }
-        if (Scale_GRAD) Scale_GRAD[c] = (T)products;
-        if (Bias_GRAD) Bias_GRAD[c] = (T)total;
+        if (Scale_GRAD) Scale_GRAD[c] = ALONE ? (T)0 : (T)products;
+        if (Bias_GRAD) Bias_GRAD[c] = ALONE ? (T)0 : (T)total;
         if (!X_GRAD) continue;
         const T factor = Scale ? inverse * Scale[c] : inverse;
         const T mean_g = FIXED ? (T)0 : (T)(total / (OUTER * INNER));
@@ -55,7 +55,8 @@ void batch_norm_grad(const T *X, const T *Scale, const T *SavedMean, const T *Sa
         for (ptrdiff_t o = 0; o < OUTER; ++o)
             for (ptrdiff_t i = 0; i < INNER; ++i) {
                 const ptrdiff_t at = (o * C + c) * INNER + i;
-                X_GRAD[at] = factor * (Y_GRAD[at] - mean_g - (X[at] - mean) * inverse * mean_product);
+                const T slope = factor * (Y_GRAD[at] - mean_g - (X[at] - mean) * inverse * mean_product);
+                X_GRAD[at] = ALONE ? Y_GRAD[at] : slope;
             }
     }
 }

@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb.op.c_code import Constant, c_code
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import allocate, ctype, each, settle, wide_dtype
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, View, emit_affine, emit_inverse, emit_moments, emit_norm_grad
@@ -23,6 +24,11 @@ def uses_running(c: Context) -> bool:
     """Whether the running moments normalise, not those of the batch."""
     test = c.attr("is_test", False) and not c.attr("trainable_statistics", False)
     return bool(test or c.attr("use_global_stats", False))
+
+
+def _alone(c: Context) -> bool:
+    """Whether training has one element of each channel: Paddle leaves it and the running moments as they are."""
+    return c["X"].size == c["X"].shape[_channel(c)] and not uses_running(c)
 
 
 def _view(b: Binder) -> View:
@@ -92,6 +98,7 @@ def batch_norm(b: Binder) -> None:
 
     In training mean and (biased) variance are those of the batch, and the running ones move:
     MeanOut = momentum · Mean + (1 - momentum) · mean. In a test the running ones are used and stay.
+    Training with one element of each channel gives Y = X.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -108,13 +115,13 @@ def batch_norm(b: Binder) -> None:
     saved = [b[s] if b[s] is not None else b.tmp(mean.shape, dtype) for s in ("SavedMean", "SavedVariance")]
     used, inverse = (a.reshape(v.moments) for a in saved)
     scale, bias, centred = v.factor(b, "Scale"), v.factor(b, "Bias"), b.like(x, dtype)
-    if v.fixed:
+    if v.fixed or _alone(b):
         b(np.copyto, saved[0], mean)
         emit_inverse(b, variance.reshape(v.moments), b.attr("epsilon"), inverse)
         for slot, old in (("MeanOut", mean), ("VarianceOut", variance)):
             if b[slot] is not None:
                 b(np.copyto, b[slot], old)
-        return _emit_fixed(b, x, used, inverse, scale, bias, y, centred)
+        return _emit_fixed(b, x, used, inverse, scale, bias, y, centred) if v.fixed else b(np.copyto, y, x)
     spread = b.tmp(v.moments, dtype)
     emit_moments(b, x, v.axes, used, spread, centred)
     _move(b, mean, saved[0], b["MeanOut"])
@@ -178,6 +185,11 @@ def batch_norm_grad(b: Binder) -> None:
 
     Where the running moments were used they are constants: dX = Scale / σ · dY.
     """
+    if _alone(b):
+        for slot in ("X@GRAD", "Scale@GRAD", "Bias@GRAD"):
+            if b[slot] is not None:
+                verbs.fill(b, b[slot])
+        return None if b["X@GRAD"] is None else verbs.copy(b, b["X@GRAD"], b["Y@GRAD"])
     if b.on_cuda:  # sums in parts, sums together, then X, which needs none where the running moments were used
         x, g, dx, scale, view = b["X"], b["Y@GRAD"], b["X@GRAD"], vector(b, "Scale", b["X"]), _channels(b)
         mean, inverse = vector(b, "SavedMean", x), vector(b, "SavedVariance", x)
@@ -187,7 +199,7 @@ def batch_norm_grad(b: Binder) -> None:
         if dx is not None:
             flags = np.int32(SCALE * (scale is not None) | FIXED * fixed)
             view.launch(b, "channel_grad", x, x, g, mean, inverse, mean if scale is None else scale, *slopes, dx, flags)
-        return
+        return None
     x, g, mean, dx, v = b["X"], b["Y@GRAD"], b["SavedMean"], b["X@GRAD"], _view(b)
     inverse = b["SavedVariance"].reshape(v.moments)
     scale, dscale, dbias = (v.factor(b, slot) for slot in ("Scale", "Scale@GRAD", "Bias@GRAD"))
@@ -196,6 +208,7 @@ def batch_norm_grad(b: Binder) -> None:
     emit_norm_grad(b, centred, inverse, scale, g, v.axes, v.axes, None if v.fixed else dx, dscale, dbias)
     if v.fixed and dx is not None:
         b(np.multiply, g, inverse if scale is None else apply(b, np.multiply, inverse, scale), out=dx)
+    return None
 
 
 define("batch_norm", _view)
@@ -211,7 +224,8 @@ def _channels(b: Binder) -> Channels:
 def _batch_norm_in_c(c: Context) -> dict[str, Constant]:
     shape, axis = c["X"].shape, _channel(c)
     sizes = zip(("OUTER", "C", "INNER"), (product(shape[:axis]), shape[axis], product(shape[axis + 1 :])), strict=True)
-    return {**dict(sizes), "EPSILON": c.attr("epsilon"), "MOMENTUM": c.attr("momentum"), "FIXED": uses_running(c)}
+    numbers = {"EPSILON": c.attr("epsilon"), "MOMENTUM": c.attr("momentum")}
+    return {**dict(sizes), **numbers, "FIXED": uses_running(c), "ALONE": _alone(c)}
 
 
 @kernel("batch_norm", place="cuda", dtypes=FLOATS)
@@ -221,7 +235,7 @@ def batch_norm_on_cuda(b: Binder) -> None:
     outs = [allocate(b, slot, (view.channels,), wide_dtype(x.dtype)) for slot in slots]
     running, epsilon = [vector(b, "Mean", x), vector(b, "Variance", x)], np.float64(b.attr("epsilon"))
     wide = ctype(outs[0].dtype)
-    if uses_running(b):
+    if uses_running(b) or _alone(b):
         each(b, CUDA, f"running_moments<{wide}>", view.channels, *running, *outs, epsilon)
     else:
         stays = vector(b, "MomentumTensor", x)
@@ -234,6 +248,9 @@ def batch_norm_on_cuda(b: Binder) -> None:
     scale, bias = vector(b, "Scale", x), vector(b, "Bias", x)
     flags = np.int32(SCALE * (scale is not None) | BIAS * (bias is not None))
     factors = [outs[0] if v is None else v for v in (scale, bias)]
-    view.launch(b, "channel_norm", x, x, *outs[:2], *factors, b["Y"], flags)
+    if _alone(b):
+        verbs.copy(b, b["Y"], x)
+    else:
+        view.launch(b, "channel_norm", x, x, *outs[:2], *factors, b["Y"], flags)
     for slot, out in zip(slots, outs, strict=True):
         settle(b, slot, out)

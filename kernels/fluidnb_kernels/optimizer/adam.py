@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluidnb.op import Array, Attr, Binder, Context, get_op, kernel, op
+from fluidnb.op import Array, Attr, Binder, Context, get_op, kernel, op, values_of
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import SelectedRows
+from fluidnb.values.copies import on_host
+from fluidnb_kernels import verbs
 from fluidnb_kernels.arithmetic import Operand
 from fluidnb_kernels.emit import FLOATS, apply, of_paddle2
 from fluidnb_kernels.optimizer import launch
@@ -41,6 +43,44 @@ OUTPUTS = {
 POWERS = {"Beta1PowOut": "Beta1Pow", "Beta2PowOut": "Beta2Pow"}
 
 
+#: Inputs that stand for attributes.
+_AS_VARIABLES = {"beta1": "Beta1Tensor", "beta2": "Beta2Tensor", "epsilon": "EpsilonTensor"}
+GUARD = values_of("SkipUpdate", *_AS_VARIABLES.values())
+
+
+def skips(b: Binder) -> bool:
+    """Whether SkipUpdate is true; then emits copies of what is another variable."""
+    if not b.has("SkipUpdate") or not on_host(b["SkipUpdate"]).any():
+        return False
+    for out, source in (UPDATES | POWERS).items():
+        if b.wants(out) and b[out] is not b[source]:
+            verbs.copy(b, b[out], b[source])
+    return True
+
+
+def require_constants(c: Context) -> None:
+    """Requires that no inputs stand for attributes, for code in which attributes are constants."""
+    for slot in filter(c.has, GUARD.slots):
+        c.fail(
+            f"{c.definition.type} reads Input({slot}), and its numbers are fixed in C.",
+            expected="numbers as attributes", received=c.name(slot),
+        )  # fmt: skip
+
+
+def _numbers(b: Binder) -> tuple[float, float, float]:
+    """beta1, beta2 and epsilon: variables where they are given, else attributes."""
+    beta1, beta2, epsilon = (
+        float(on_host(b[slot]).reshape(-1)[0]) if b.has(slot) else b.attr(name) for name, slot in _AS_VARIABLES.items()
+    )
+    return beta1, beta2, epsilon
+
+
+def _early(b: Binder) -> bool:
+    """Whether powers are advanced before they are read: Paddle 2 does so in place, for sparse gradients."""
+    known = b.is_rows("Grad") and of_paddle2(b) and not b.attr("use_global_beta_pow")
+    return known and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]
+
+
 def step_lazily(
     grad: SelectedRows, kept: tuple[Array, Array, Array], shares: tuple[Array, ...], step: Array, epsilon: Array
 ) -> None:
@@ -69,11 +109,11 @@ def step_lazily(
         "lazy_mode": Attr("bool", False, "whether rows without gradient are left alone"),
         "min_row_size_to_use_multithread": Attr("long", 1000, "accepted, without effect"),
         "multi_precision": MULTI_PRECISION,
-        "use_global_beta_pow": Attr("bool", False, "whether others advance the powers"),
+        "use_global_beta_pow": Attr("bool", False, "whether the powers stay; another operator advances them"),
     },
     cost="8 * Param",
     infer=updates(UPDATES | POWERS),
-    alias=POWERS, cuda=FLOATS,
+    alias=POWERS, guard=GUARD, cuda=FLOATS,
 )  # fmt: skip
 def adam(b: Binder) -> None:
     """m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g²; p' = p - lr c2 / c1 · m' / (sqrt(v') + eps c2).
@@ -88,16 +128,18 @@ def adam(b: Binder) -> None:
 
     Source: Kingma and Ba, "Adam" (ICLR 2015), in the efficient order of its section 2; Fluid's adam_op.
     """
+    if skips(b):
+        return None
     if b.on_cuda:  # one launch, and one of a single thread that advances the powers
         return emit_step_on_cuda(b)
-    emit_step(b, b["Param"], scalar(b, "LearningRate"))
+    return emit_step(b, b["Param"], scalar(b, "LearningRate"))
 
 
 def emit_step(b: Binder, param: Array, rate: Array) -> None:
     """Emit the step of `adam` and of its relatives."""
     m, v = b["Moment1"], b["Moment2"]
-    dtype = param.dtype
-    beta1, beta2 = dtype.type(b.attr("beta1")), dtype.type(b.attr("beta2"))
+    dtype, numbers, shared = param.dtype, _numbers(b), b.attr("use_global_beta_pow")
+    beta1, beta2 = map(dtype.type, numbers[:2])
     b1, b2, one = b.const(float(beta1), dtype), b.const(float(beta2), dtype), b.const(1, dtype)
     rest1, rest2 = b.const(float(dtype.type(1) - beta1), dtype), b.const(float(dtype.type(1) - beta2), dtype)
     power1, power2 = scalar(b, "Beta1Pow"), scalar(b, "Beta2Pow")
@@ -105,17 +147,17 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
     # the scalars first, so that the large calls stay neighbours; none in place, which numpy does slowly for one element
     b(np.multiply, power1, b1, out=next1)
     b(np.multiply, power2, b2, out=next2)
-    if b.is_rows("Grad") and of_paddle2(b) and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]:
-        power1, power2 = next1, next2  # there the powers are advanced in place before they are read
+    if _early(b):
+        power1, power2 = next1, next2
     b(np.subtract, one, power2, out=gap)
     b(np.sqrt, gap, out=c2)
-    b(np.multiply, c2, b.const(b.attr("epsilon"), dtype), out=epsilon)
+    b(np.multiply, c2, b.const(numbers[2], dtype), out=epsilon)
     b(np.multiply, c2, rate, out=gap)
     b(np.subtract, one, power1, out=c1)
     b(np.divide, gap, c1, out=step)
     for slot, value in (("Beta1PowOut", next1), ("Beta2PowOut", next2)):
-        if b.wants(slot):
-            b(np.copyto, b[slot], value)
+        if b.wants(slot) and not (shared and b[slot] is b[slot[:-3]]):
+            b(np.copyto, b[slot], b[slot[:-3]] if shared else value)
     if b.attr("lazy_mode") and b.is_rows("Grad"):
         for slot, old in (("Param", param), ("Moment1", m), ("Moment2", v)):
             if b[slot + "Out"] is not old:
@@ -140,9 +182,9 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
 
 def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None:
     """Emit launches for the step of `adam` and of its relatives."""
-    betas, epsilon = (b.attr("beta1"), b.attr("beta2")), b.attr("epsilon")
+    *betas, epsilon = _numbers(b)
     powers, slots = launch.beta_powers(b), ("Moment1", "Moment2")
-    early = b.is_rows("Grad") and of_paddle2(b) and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]
+    early, shared = _early(b), b.attr("use_global_beta_pow")
     used = launch.advance(b, powers, betas) if early else powers
     if b.attr("lazy_mode") and b.is_rows("Grad"):
         launch.emit_decay(b, decay, ratio)
@@ -153,7 +195,7 @@ def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None
         states = [(b[slot], b[slot + "Out"]) for slot in slots]
         launch.emit_update(b, "adam", states, (*betas, epsilon, -decay, ratio), used)
     if not early:
-        launch.advance(b, powers, betas)
+        launch.advance(b, powers, (1.0, 1.0) if shared else betas)
 
 
 _ADAM = get_op("adam")
@@ -172,6 +214,7 @@ _ADAM = get_op("adam")
     cost="9 * Param",
     infer=_ADAM.infer,
     alias=_ADAM.alias,
+    guard=GUARD,
     inplace=True,
     dtype_slot="Param",
     side_effect=True,
@@ -189,6 +232,8 @@ def adamw(b: Binder) -> None:
 
     Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (ICLR 2019); Paddle's adamw_op.
     """
+    if skips(b):
+        return None
     if b.on_cuda:
         return emit_step_on_cuda(b, b.attr("coeff") if b.attr("with_decay") else 0.0, b.attr("lr_ratio"))
     param, rate = b["Param"], scalar(b, "LearningRate")
@@ -197,7 +242,7 @@ def adamw(b: Binder) -> None:
     if b.attr("with_decay"):
         share = apply(b, np.multiply, rate, b.const(-b.attr("coeff"), rate.dtype))
         param = apply(b, np.multiply, param, apply(b, np.add, share, b.const(1, share.dtype)))
-    emit_step(b, param, rate)
+    return emit_step(b, param, rate)
 
 
 @optimizer_op(
@@ -246,6 +291,9 @@ def adamax_on_cuda(b: Binder) -> None:
 @c_code("adam", "adamw", function="adam", file="update.c")
 @c_code("adamax", file="update.c")
 def _adam_in_c(c: Context) -> dict[str, Constant]:
+    require_constants(c)
     decay = c.attr("coeff", 0.0) if c.attr("with_decay", False) else 0.0
     numbers = {name.upper(): c.attr(name) for name in ("beta1", "beta2", "epsilon")}
-    return {"COUNT": c["Param"].size, **numbers, "DECAY": decay, "RATIO": c.attr("lr_ratio", 1.0)}
+    advances = int(not c.attr("use_global_beta_pow", False))
+    rest = {"DECAY": decay, "RATIO": c.attr("lr_ratio", 1.0), "ADVANCES": advances}
+    return {"COUNT": c["Param"].size, **numbers, **rest}

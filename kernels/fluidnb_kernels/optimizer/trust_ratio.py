@@ -8,8 +8,8 @@ from fluidnb.op import Array, Attr, Binder, Context, Stream, normal, op
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import THREADS, Function, Source, ctype, of_dtype, typed, wide_dtype, writing_as, written_as
-from fluidnb_kernels.emit import FLOATS, apply
-from fluidnb_kernels.optimizer.adam import INPUTS, OUTPUTS, POWERS, UPDATES
+from fluidnb_kernels.emit import FLOATS, apply, of_paddle2
+from fluidnb_kernels.optimizer.adam import GUARD, INPUTS, OUTPUTS, POWERS, UPDATES, require_constants, skips
 from fluidnb_kernels.optimizer.common import MULTI_PRECISION, PARAM, RATE, optimizer_op, running_mean, scalar, updates
 from fluidnb_kernels.optimizer.launch import advance, beta_powers, gradient, one_number
 from fluidnb_kernels.rules import agree
@@ -31,6 +31,11 @@ def _sums(b: Binder, param: Array) -> tuple[int, Array]:
     return blocks, b.tmp((2, blocks), wide_dtype(param.dtype))
 
 
+def _adapts(c: Context) -> bool:
+    """Whether lamb applies the ratio; Paddle 2 does not do so without weight decay."""
+    return not of_paddle2(c) or c.attr("weight_decay") > 0 or c.attr("always_adapt")
+
+
 def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float], epsilon: float, decay: float) -> None:
     """Emit the step of lamb without its powers."""
     param = b["Param"]
@@ -42,7 +47,8 @@ def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]
     after = [writing_as(b, b[slot], dtype) for slot in ("Moment1Out", "Moment2Out")]
     direction, numbers = b.tmp(param.shape, partial.dtype), map(np.float64, (*betas, epsilon, decay))
     _launch(b, "lamb_moments", param, blocks, param, grad, *before, *powers, *after, direction, partial, *numbers)
-    _launch(b, "lamb_step", param, blocks, param, direction, rate, partial, b["ParamOut"], np.int32(blocks))
+    sums = np.int32(blocks if _adapts(b) else 0)  # without sums the ratio is 1
+    _launch(b, "lamb_step", param, blocks, param, direction, rate, partial, b["ParamOut"], sums)
     for slot, array in zip(("Moment1Out", "Moment2Out"), after, strict=True):
         written_as(b, b[slot], array)
 
@@ -103,12 +109,13 @@ def trust(param: Array, direction: Array, out: Array) -> None:
         "beta1": Attr("float", 0.9, "exponential decay rate of Moment1"),
         "beta2": Attr("float", 0.999, "exponential decay rate of Moment2"),
         "epsilon": Attr("float", 1e-6, "keeps the divisor from zero"),
-        "always_adapt": Attr("bool", False, "ignored (compatibility); always on"),
+        "always_adapt": Attr("bool", False, "whether Paddle 2 applies the ratio without weight decay too"),
         "multi_precision": MULTI_PRECISION,
     },
     cost="12 * Param",
     infer=updates(UPDATES | POWERS),
     alias=POWERS,
+    guard=GUARD,
     cuda=FLOATS,
 )
 def lamb(b: Binder) -> None:
@@ -125,6 +132,8 @@ def lamb(b: Binder) -> None:
 
     Source: You et al., Large batch optimization for deep learning (ICLR 2020); Fluid's lamb_op.
     """
+    if skips(b):
+        return
     if b.on_cuda:  # two launches, and one of a single thread that advances the powers
         current, betas = beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
         emit_lamb(b, current, betas, b.attr("epsilon"), b.attr("weight_decay"))
@@ -140,9 +149,12 @@ def lamb(b: Binder) -> None:
     v.into(b["Moment2Out"])
     scale = np.sqrt(v / left2) + b.attr("epsilon")
     direction = m / left1 / scale + p * b.attr("weight_decay")
-    ratio = b.tmp((), b["Param"].dtype)
-    b(trust, b["Param"], direction.array, ratio)
-    (p - direction * apply(b, np.multiply, ratio, scalar(b, "LearningRate"))).into(b["ParamOut"])
+    rate = scalar(b, "LearningRate")
+    if _adapts(b):
+        ratio = b.tmp((), b["Param"].dtype)
+        b(trust, b["Param"], direction.array, ratio)
+        rate = apply(b, np.multiply, ratio, rate)
+    (p - direction * rate).into(b["ParamOut"])
     for slot, beta in powers.items():
         if b.wants(slot + "Out"):
             b(np.copyto, b[slot + "Out"], apply(b, np.multiply, b[slot], b.const(beta, b[slot].dtype)))
@@ -281,5 +293,6 @@ def dpsgd(b: Binder) -> None:
 
 @c_code("lamb", file="update.c")
 def _lamb_in_c(c: Context) -> dict[str, Constant]:
+    require_constants(c)
     numbers = {name.upper(): c.attr(name) for name in ("beta1", "beta2", "epsilon")}
-    return {"COUNT": c["Param"].size, **numbers, "DECAY": c.attr("weight_decay")}
+    return {"COUNT": c["Param"].size, **numbers, "DECAY": c.attr("weight_decay"), "ADAPTS": int(_adapts(c))}

@@ -29,8 +29,8 @@ void adam(const T *Param, const T *Grad, const T *LearningRate, const T *Moment1
         Moment2Out[i] = v;
         ParamOut[i] = Param[i] * ((T)1 - rate * DECAY) - step * m / (sqrt(v) + small);
     }
-    if (Beta1PowOut) Beta1PowOut[0] = power1 * BETA1;
-    if (Beta2PowOut) Beta2PowOut[0] = power2 * BETA2;
+    if (Beta1PowOut) Beta1PowOut[0] = ADVANCES ? power1 * BETA1 : power1;
+    if (Beta2PowOut) Beta2PowOut[0] = ADVANCES ? power2 * BETA2 : power2;
 }
 
 // m' = BETA1 · m + (1 - BETA1) · g; n' = max(BETA2 · n + EPSILON, |g|); p' = p - lr / (1 - Beta1Pow) · m' / n'
@@ -100,7 +100,7 @@ void lamb(const T *Param, const T *Grad, const T *LearningRate, const T *Moment1
         sizes += (double)Param[i] * (double)Param[i];
         lengths += (double)r * (double)r;
     }
-    const T rate = LearningRate[0] * (sizes > 0 && lengths > 0 ? (T)sqrt(sizes / lengths) : (T)1);
+    const T rate = LearningRate[0] * (ADAPTS && sizes > 0 && lengths > 0 ? (T)sqrt(sizes / lengths) : (T)1);
     for (ptrdiff_t i = 0; i < COUNT; ++i) {
         const T scale = sqrt(Moment2Out[i] / ((T)1 - power2)) + EPSILON;
         const T r = Moment1Out[i] / ((T)1 - power1) / scale + DECAY * Param[i];

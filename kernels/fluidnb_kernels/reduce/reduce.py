@@ -9,7 +9,7 @@ from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kern
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb.values import dtypes
 from fluidnb_kernels.arithmetic import values
-from fluidnb_kernels.cuda import cast, of_dtype
+from fluidnb_kernels.cuda import of_dtype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduction_kernels import CUDA, LENGTH, LOGSUMEXP, MEAN, NUMBERS, launch
@@ -72,8 +72,9 @@ def set_reduced(c: Context, gone: tuple[int, ...], keep: bool, dtype: Any = None
 
 
 def _infer(c: Context) -> None:
-    number = c.attr("out_dtype", -1)
-    set_reduced(c, axes(c), c.attr("keep_dim", False), c["X"].dtype if number < 0 else dtypes.np_dtype(number))
+    number, logic = c.attr("out_dtype", -1), ROWS[c.definition.type].needs is None
+    dtype = np.dtype(bool) if logic else c["X"].dtype if number < 0 else dtypes.np_dtype(number)
+    set_reduced(c, axes(c), c.attr("keep_dim", False), dtype)
 
 
 def with_axes(b: Binder, slot: str, gone: tuple[int, ...]) -> Array:
@@ -93,7 +94,7 @@ def _define(type: str, row: Row) -> None:
             "keep_dim": Attr("bool", False, "keep them, with size 1"),
             "reduce_all": Attr("bool", False, "reduce all of them"),
             "in_dtype": Attr("int", -1, "the VarType of X, -1 for not said; ignored"),
-            "out_dtype": Attr("int", -1, "the VarType of Out; -1 for that of X"),
+            "out_dtype": Attr("int", -1, "the VarType of Out where it is not bool; -1 for that of X"),
         },
         cost="X",
         infer=_infer,
@@ -162,11 +163,7 @@ def _define_on_cuda(type: str, row: Row) -> None:
     @kernel(type, place="cuda", dtypes=("bool",) if logic else FLOATS if average else NUMBERS)
     def forward(b: Binder) -> None:
         x, out, gone = b["X"], b["Out"], axes(b)
-        if not logic:
-            return fold(b, CUDA, how, of_dtype(b, x, out.dtype), gone, out, count(b))
-        truth = out if out.dtype == x.dtype else b.tmp(out.shape, x.dtype)
-        fold(b, CUDA, how, x, gone, truth)
-        return None if truth is out else cast(b, truth, out)
+        fold(b, CUDA, how, of_dtype(b, x, out.dtype), gone, out, count(b))
 
     if logic:
         return

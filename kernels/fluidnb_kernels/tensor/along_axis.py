@@ -108,15 +108,23 @@ def put(x: Array, index: Array, values: Array, axis: int, how: str, include: boo
         function.at(out, spots, values)
 
 
-def put_grad(g: Array, index: Array, axis: int, how: str, dx: Array | None, dvalues: Array | None) -> None:
-    """Write the gradients of `put` for assign and add."""
+def put_grad(
+    g: Array, index: Array, axis: int, how: str, x: Array, values: Array, dx: Array | None, dvalues: Array | None
+) -> None:
+    """Write the gradients of `put` for assign, add and products."""
     spots = _spots(_checked(index, g.shape[axis], "put_along_axis"), axis)
+    total = x
+    if how in ("mul", "multiply"):
+        total = np.empty_like(g)
+        put(x, index, values, axis, how, True, total)
     if dx is not None:
         dx[...] = g
         if how == "assign":
             dx[spots] = 0
+        elif total is not x:
+            dx[spots] = (g * total / x)[spots]
     if dvalues is not None:
-        dvalues[...] = g[spots]
+        dvalues[...] = g[spots] if total is x else (g * total)[spots] / values
 
 
 def _put_infer(c: Context) -> None:
@@ -164,8 +172,8 @@ def put_along_axis(b: Binder) -> None:
 
 def _put_grad_infer(c: Context) -> None:
     c.require(
-        c.attr("Reduce", "assign") in ("assign", "add") and c.attr("Include_self", True),
-        "put_along_axis has a gradient for assign and add.", expected="assign or add, with Include_self",
+        c.attr("Reduce", "assign") in ("assign", "add", "mul", "multiply") and c.attr("Include_self", True),
+        "put_along_axis has a gradient for assign, add and mul.", expected="one of these, with Include_self",
         received=c.attr("Reduce", "assign"), hint="leave it out of the loss, or stop the gradient at its inputs.",
     )  # fmt: skip
     for slot in ("Input", "Value"):
@@ -174,9 +182,10 @@ def _put_grad_infer(c: Context) -> None:
 
 @grad_op("put_along_axis_grad", infer=_put_grad_infer, dtype_slot="Input", host_only=HOST)
 def put_along_axis_grad(b: Binder) -> None:
-    """dInput = dResult but where values took the place; dValue = dResult there."""
+    """dInput = dResult but where values took the place; dValue = dResult there; products: dResult · Result / X."""
     how = b.attr("Reduce", "assign")
-    b(put_grad, b["Result@GRAD"], b["Index"], _axis(b), how, b["Input@GRAD"], b["Value@GRAD"])
+    targets = b["Input@GRAD"], b["Value@GRAD"]
+    b(put_grad, b["Result@GRAD"], b["Index"], _axis(b), how, b["Input"], b["Value"], *targets)
 
 
 #: Reduce -> how a value meets the element that is there, in C.

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.op import EMPTY, Attr, Binder, Context, OpDef, OpDesc, grad_op, op, product, values_of
 from fluidnb.op.c_code import Constant, c_code
+from fluidnb.op.context import Lod
 from fluidnb.op.grad import default_grad, second_grad
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.axis_reduction import fold as reduced
@@ -47,7 +48,25 @@ def _concat_infer(c: Context, out: str = "Out") -> None:
                     hint=_axis_hint([x.shape for x in xs]),
                 )  # fmt: skip
             shape[d] = max(shape[d], x.shape[d])
-    return c.set(out, shape, xs[0].dtype, c.lod("X") if axis else ())
+    return c.set(out, shape, xs[0].dtype, c.lod("X") if axis else _joined(c, len(xs)))
+
+
+def _joined(c: Context, count: int) -> Lod:
+    """The sequences of all X one after another; none where one X has none."""
+    lods = [c.lod("X", i) for i in range(count)]
+    if not all(lods):
+        return ()
+    c.require(
+        len({len(lod) for lod in lods}) == 1, "The inputs of concat must have the same number of LoD levels.",
+        expected=f"{len(lods[0])}, as {c.name('X')}", received=[len(lod) for lod in lods],
+    )  # fmt: skip
+    if not c.runtime:
+        return lods[0]
+    joined = [list(level) for level in lods[0]]
+    for lod in lods[1:]:
+        for level, more in zip(joined, lod, strict=True):
+            level += [level[-1] + n for n in more[1:]]
+    return tuple(map(tuple, joined))
 
 
 def _axis_hint(shapes: list[tuple[int, ...]]) -> str:
@@ -76,7 +95,7 @@ def _parts(b: Binder) -> list[verbs.View]:
     cuda=True,
 )
 def concat(b: Binder) -> None:
-    """Out = the X one after another along ``axis``; the LoD of the first is propagated unless rows are appended.
+    """Out = the X one after another along ``axis``; the LoD is that of the first, or joined with the rows.
 
     Example:
         >>> from fluidnb.testing import run_op

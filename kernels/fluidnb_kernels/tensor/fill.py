@@ -1,6 +1,7 @@
 """Tensors filled with constants, or with evenly spaced numbers."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def fill_constant(b: Binder) -> None:
     return strided_copy.move(b, out, value, of=strided_copy.layout_of(value, ()))
 
 
-def batch_size_like(c: Context) -> None:
+def batch_size_like(c: Context, sequences: bool = False) -> None:
     """Rule: Out has the shape and the dtype of the attributes, with one size from Input."""
     x, shape, i, j = c["Input"], list(c.attr("shape")), c.attr("input_dim_idx"), c.attr("output_dim_idx")
     c.require(
@@ -110,7 +111,7 @@ def batch_size_like(c: Context) -> None:
         expected=f"input_dim_idx < {x.ndim}, output_dim_idx < {len(shape)}", received=f"{i} and {j}",
     )  # fmt: skip
     lod = c.lod("Input")
-    if lod and i == 0:
+    if sequences and lod and i == 0:
         shape[j] = len(lod[-1]) - 1 if c.runtime else -1
     else:
         shape[j] = x.shape[i]
@@ -118,7 +119,7 @@ def batch_size_like(c: Context) -> None:
 
 
 #: What operators have whose Out has one size from Input.
-LIKE_INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences counts"}
+LIKE_INPUT = {"Input": "what has the batch size"}
 LIKE = {
     "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
     "input_dim_idx": Attr("int", 0, "dimension of Input whose size is copied"),
@@ -129,10 +130,10 @@ LIKE = {
 
 @op(
     "fill_constant_batch_size_like",
-    inputs=LIKE_INPUT,
+    inputs={"Input": "what has the batch size; with a LoD, its number of sequences counts"},
     outputs={"Out": "of the shape of the attribute, with one size from Input"},
     attrs={**LIKE, **VALUE},
-    infer=batch_size_like,
+    infer=partial(batch_size_like, sequences=True),
     grad=no_slope,
     cuda=True,
 )

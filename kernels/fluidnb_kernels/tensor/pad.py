@@ -333,6 +333,10 @@ def _define(type: str, row: Row) -> None:
         shift = -1 if c.attr("data_format", row.formats[0]) == row.formats[1] else 0
         return {a + shift: (numbers[2 * i], numbers[2 * i + 1]) for i, a in enumerate(row.axes)}
 
+    def largest(mode: str, n: int, before: int, after: int) -> int:
+        """The largest border of a dimension with n elements."""
+        return n - 1 if mode == "reflect" else 0 if mode == "circular" and not n else max(before, after)
+
     def infer(c: Context) -> None:
         x = c["X"]
         c.require(
@@ -343,7 +347,7 @@ def _define(type: str, row: Row) -> None:
         for axis, (before, after) in borders(c).items():
             n = shape[axis]
             shape[axis] = n + before + after if n >= 0 and known else -1
-            most = {"reflect": n - 1, "circular": n}.get(mode, max(before, after))
+            most = largest(mode, n, before, after)
             c.require(
                 not known or n < 0 or 0 <= min(before, after) <= max(before, after) <= most,
                 f"Attr(paddings) of {type} does not fit X.", expected=f"0 to {most} along dimension {axis}",
@@ -355,7 +359,7 @@ def _define(type: str, row: Row) -> None:
         """Checks the paddings of a loaded gradient operator against the shapes."""
         for axis, (before, after) in borders(b).items():
             n = x.shape[axis]
-            most = {"reflect": n - 1, "circular": n}.get(b.attr("mode", "constant"), max(before, after))
+            most = largest(b.attr("mode", "constant"), n, before, after)
             b.require(
                 0 <= min(before, after) <= max(before, after) <= most and g.shape[axis] == n + before + after,
                 f"Attr(paddings) of {type}_grad does not fit.", expected=f"{g.shape[axis] - n} along dimension {axis}",

@@ -13,26 +13,27 @@ struct side { long long n, before, after; };
 // The element of X that place `at` of Out shows.
 __device__ __forceinline__ long long shown(side s, long long at, int mode) {
   long long p = at - s.before;
-  if (p < 0) return mode == REFLECT ? -p : mode == EDGE ? 0 : p + s.n;
-  if (p >= s.n) return mode == REFLECT ? 2 * s.n - 2 - p : mode == EDGE ? s.n - 1 : p - s.n;
-  return p;
+  if (p >= 0 && p < s.n) return p;
+  if (mode == CIRCULAR) return (p % s.n + s.n) % s.n;
+  if (p < 0) return mode == REFLECT ? -p : 0;
+  return mode == REFLECT ? 2 * s.n - 2 - p : s.n - 1;
 }
 
 // The number of places of Out that repeat element i of X, before and after it, and the t-th of them.
 __device__ __forceinline__ long long earlier(side s, long long i, int mode) {
   if (mode == EDGE) return i == 0 ? s.before : 0;
-  return mode == REFLECT ? i >= 1 && i <= s.before : i >= s.n - s.before;
+  return mode == REFLECT ? i >= 1 && i <= s.before : (s.before + i) / s.n;
 }
 __device__ __forceinline__ long long later(side s, long long i, int mode) {
   if (mode == EDGE) return i == s.n - 1 ? s.after : 0;
-  return mode == REFLECT ? i <= s.n - 2 && s.n - 1 - i <= s.after : i < s.after;
+  return mode == REFLECT ? i <= s.n - 2 && s.n - 1 - i <= s.after : (s.after + s.n - 1 - i) / s.n;
 }
 __device__ __forceinline__ long long place(side s, long long i, long long t, int mode) {
+  if (mode == CIRCULAR) return (s.before + i) % s.n + t * s.n;
   long long before = earlier(s, i, mode);
   if (t == before) return s.before + i;
   if (mode == EDGE) return t < before ? t : s.before + i + t - before;
-  if (t < before) return mode == REFLECT ? s.before - i : s.before + i - s.n;
-  return mode == REFLECT ? s.before + 2 * s.n - 2 - i : s.before + i + s.n;
+  return t < before ? s.before - i : s.before + 2 * s.n - 2 - i;
 }
 
 #define SIDE(name) long long name##_size, long long name##_before, long long name##_after

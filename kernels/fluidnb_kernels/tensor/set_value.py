@@ -37,6 +37,8 @@ def _index(c: Context) -> tuple[Any, ...]:
                 not c.runtime or -n <= start < n, "set_value names an element that does not exist.",
                 expected=f"{-n} to {n - 1} along axis {axis}", received=start,
             )  # fmt: skip
+        if step < 0:  # Paddle's rule: -1 ends before the first element
+            start, end = max(start, -n), None if end == -1 else end
         index[axis] = start if axis in gone else slice(start, end, step)
     return tuple(index)
 
@@ -110,7 +112,7 @@ def _infer(c: Context) -> None:
         "dtype": Attr("dtype", "float32", "of the values"),
         "axes": Attr("longs", doc="the axes that are cut"),
         "starts": Attr("longs", [], "the first element along each; from the end when negative"),
-        "ends": Attr("longs", [], "the element after the last one along each"),
+        "ends": Attr("longs", [], "the one after the last along each; with a negative step, -1 is before the first"),
         "steps": Attr("longs", [], "from element to element along each"),
         "decrease_axes": Attr("longs", [], "axes with one element, which the value does not have"),
         "none_axes": Attr("longs", [], "axes that the value has beside those of the part"),

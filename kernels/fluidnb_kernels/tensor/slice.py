@@ -26,9 +26,15 @@ def _index(c: Context) -> dict[int, slice]:
         expected=f"{len(axes)} numbers each", received=f"starts {starts}, ends {ends}",
     )  # fmt: skip
     c.require(all(strides), f"Attr(strides) of {c.definition.type} must not be 0.", received=strides)
-    rank = c["Input"].ndim
-    rows = zip(axes, starts, ends, strides, strict=True)
-    return {one_axis(c, axis, rank, "axes"): slice(*part) for axis, *part in rows}
+    x = c["Input"]
+    index = {}
+    for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
+        axis = one_axis(c, axis, x.ndim, "axes")
+        if stride < 0:  # Paddle's rules: -1 ends before the first element, and nothing else does
+            n = x.shape[axis]
+            start, end = max(start, -n), None if end == -1 else end if end >= 0 else max(end + n, 0)
+        index[axis] = slice(start, end, stride)
+    return index
 
 
 def _infer(c: Context) -> None:
@@ -38,10 +44,14 @@ def _infer(c: Context) -> None:
         n if i not in index else len(range(*index[i].indices(n))) if n >= 0 and known else -1
         for i, n in enumerate(x.shape)
     ]
-    c.require(
-        all(shape) or not all(x.shape), f"{c.definition.type} takes nothing: a start is not before its end.",
-        expected="at least one element along every axis", received=f"starts {c.attr('starts')}, ends {c.attr('ends')}",
-    )  # fmt: skip
+    for i, part in index.items():
+        first, end, stride = part.indices(max(x.shape[i], 0))
+        c.require(
+            (end - first) * stride >= 0 or shape[i] < 0 or not all(x.shape),
+            f"{c.definition.type} takes nothing: a start is behind its end.",
+            expected="a start that is not behind its end, in the direction of the stride",
+            received=f"starts {c.attr('starts')}, ends {c.attr('ends')}",
+        )  # fmt: skip
     gone = [one_axis(c, a, x.ndim, "decrease_axis") for a in c.attr("decrease_axis", [])]
     for a in gone:
         c.require(
