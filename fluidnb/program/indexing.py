@@ -66,9 +66,8 @@ def _cut(x: Variable, item: Any, axis: int, index: Any) -> Cut | None:
         if step > 0:
             return Cut(axis, start or 0, _TO_THE_END if stop is None else stop, step, False)
         # strided_slice reads -1 as the end before the first element, numpy as the last element
-        whole = stop is None or 0 <= size < -stop
-        stop = -1 if whole else _TO_THE_END if stop == -1 else stop
-        return Cut(axis, _TO_THE_END if start is None else start, stop, step, False)
+        end = -1 if stop is None or 0 <= size < -stop else _TO_THE_END if stop == -1 else stop
+        return Cut(axis, _TO_THE_END if start is None else start, end, step, False)
     at = _integer(x, item, index)
     if size >= 0 and not -size <= at < size:
         summary = f"Index {at} is out of range for axis {axis} of variable {x.name}."

@@ -114,6 +114,8 @@ def normalization(b: Batch) -> None:
     b.add("lrn", {"X": real(2, 6, 2, 3)}, attrs, outs, grad=True, slopes=["Out"])
     b.add("lrn", {"X": real(2, 2, 3, 6)}, {**attrs, "data_format": "NHWC"}, outs, grad=True, slopes=["Out"])
     b.add("batch_norm", {"X": real(2, 3), **moments}, {}, ["Y", "SavedMean"])
+    inputs, outs = {**inputs, "X": real(1, 3)}, ["Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"]
+    b.add("batch_norm", inputs, {}, outs, grad=["X", "Scale", "Bias"], slopes=["Y"])
 
 
 def losses(b: Batch) -> None:
@@ -197,7 +199,7 @@ def elements(b: Batch) -> None:
         b.add(type, {"X": n, "Y": whole(5, 4)}), b.add(type, {"X": x, "Y": real(3)}, {"axis": 0})
     for type in ("logical_and", "logical_or", "logical_xor"):
         b.add(type, {"X": n > 0, "Y": x > 0})
-    b.add("logical_not", {"X": x > 0}, in_place=[("Out", "X")])
+    b.add("logical_not", {"X": x > 0}, in_place=[("Out", "X")]), b.add("logical_not", {"X": whole(3, 4)})
     b.add("where", {"Condition": n > 0, "X": x, "Y": real(3, 4)}, grad=["X", "Y"])
     b.add("where", {"Condition": n > 0, "X": n, "Y": n})
 
@@ -253,6 +255,7 @@ def reductions(b: Batch) -> None:
             b.add("reduce_" + type, {"X": whole(9, 3, 4, dtype="int32") - 4}, {"dim": [0]})
     b.add("reduce_sum", {"X": whole(9, 3, 4)}, {"dim": [0], "out_dtype": 5})
     b.add("reduce_all", {"X": whole(9, 3, 4) > 1}, {"dim": [1]}), b.add("reduce_any", {"X": whole(9, 3, 4) > 7})
+    b.add("reduce_all", {"X": whole(9, 3, 4)}, {"dim": [1]}), b.add("reduce_any", {"X": real(3, 4)})
     b.add("mean", {"X": x}, grad=True), b.add("mean", {"X": real(1000, 300, low=0)}, grad=True)
     for k in (1, 3):
         b.add("top_k", {"X": real(4, 5)}, {"k": k}, ["Out", "Indices"], grad=["X"], slopes=["Out"])

@@ -23,3 +23,8 @@ def test_on_the_axes():
 def test_shapes_are_the_same():
     with pytest.raises(RuleError, match="X2"):
         run_op("atan2", {"X1": Y, "X2": X[:1]})
+
+
+def test_whole_numbers_have_angles_in_float64():
+    got = run_op("atan2", {"X1": np.array([1, -1]), "X2": np.array([1, 0])})["Out"]
+    np.testing.assert_array_equal(got, np.array([np.pi / 4, -np.pi / 2]))

@@ -100,6 +100,14 @@ family(
             "inputs": {"X": np.array([1, 2])}, "attrs": {"scale": 3.0, "bias": 1.0},
             "outputs": {"Out": np.array([4, 7])},
         },
+        "scale/whole_by_a_variable": {
+            "inputs": {"X": np.array([1, 2]), "ScaleTensor": np.array([3.5])}, "attrs": {"bias": 1.5},
+            "outputs": {"Out": np.array([4, 7])},
+        },
+        "pow/whole_by_a_variable": {
+            "inputs": {"X": np.array([1, 2, 4]), "FactorTensor": np.array([2.0], "float32")},
+            "outputs": {"Out": np.array([1, 4, 16])},
+        },
         "sum/nothing_and_something": {
             "inputs": {"X": [np.zeros(0), M, np.zeros((2, 0)), M]}, "outputs": {"Out": 2 * M},
         },

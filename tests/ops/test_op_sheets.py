@@ -100,7 +100,7 @@ source
 
 
 def test_a_gradient_that_is_the_operator_itself_says_what_goes_in():
-    assert "  scale  X=Out@GRAD → Out=X@GRAD\n" in plain(sheet_lines(read_op("scale"), 80))
+    assert "  scale  X=Out@GRAD, ScaleTensor → Out=X@GRAD\n" in plain(sheet_lines(read_op("scale"), 80))
 
 
 def test_what_a_user_defines_has_a_sheet_too():

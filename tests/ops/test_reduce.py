@@ -44,6 +44,12 @@ family(
         "reduce_all/numbers": _case(np.all, TRUTH * 0.5, "one"),
         "reduce_any/numbers": _case(np.any, TRUTH * 3, "two"),
         "reduce_sum/whole": _case(np.sum, np.arange(24).reshape(2, 3, 4), "two"),
+        "reduce_mean/whole": {
+            "inputs": {"X": np.array([[-1, 2], [-2, 2], [-4, 4]])}, "outputs": {"Out": np.array([-2, 2])},
+        },
+        "reduce_max/no_dimension": {
+            "inputs": {"X": np.array(3.0)}, "attrs": {"dim": [-1]}, "outputs": {"Out": np.array([3.0])},
+        },
         "reduce_sum/cast": {
             "inputs": {"X": np.arange(3, dtype="int32")}, "attrs": {"reduce_all": True, "out_dtype": 3},
             "outputs": {"Out": np.array([3])},

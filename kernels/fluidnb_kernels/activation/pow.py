@@ -50,7 +50,11 @@ def _factor(b: Binder, dtype: Any) -> Array:
     if not b.has("FactorTensor"):
         return b.const(b.attr("factor", 1.0), dtype)
     factor = b["FactorTensor"].reshape(())
-    return factor if factor.dtype == dtype else apply(b, np.positive, factor, dtype=dtype)
+    if np.can_cast(factor.dtype, dtype, "same_kind"):
+        return factor if factor.dtype == dtype else apply(b, np.positive, factor, dtype=dtype)
+    whole = b.tmp((), np.dtype(dtype))
+    b(np.copyto, whole, factor, casting="unsafe")
+    return whole
 
 
 _AGAIN = second_grad(

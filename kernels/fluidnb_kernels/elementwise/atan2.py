@@ -11,7 +11,8 @@ from fluidnb_kernels.rules import checked, same_shape
 
 def _infer(c: Context) -> None:
     same_shape(c, "X1", "X2")
-    c.set("Out", c["X1"].shape, c["X1"].dtype, c.lod("X1"))
+    x = c["X1"]
+    c.set("Out", x.shape, x.dtype if x.dtype.kind not in "iu" else np.float64, c.lod("X1"))
 
 
 @op(

@@ -83,7 +83,12 @@ def scale(b: Binder) -> None:
     factor, bias = b.const(factor, dtype), b.const(bias, dtype)
     steps: list[tuple[np.ufunc, Any]] = []
     if by is not None:
-        steps.append((np.multiply, by.reshape(())))
+        by = by.reshape(())
+        if dtype.kind in "iu" and by.dtype != dtype:
+            whole = b.tmp((), dtype)
+            b(np.copyto, whole, by, casting="unsafe")
+            by = whole
+        steps.append((np.multiply, by))
     elif factor != 1:
         steps.append((np.multiply, factor))
     if bias != 0:

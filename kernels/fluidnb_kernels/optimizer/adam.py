@@ -182,7 +182,8 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
 
 def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None:
     """Emit launches for the step of `adam` and of its relatives."""
-    *betas, epsilon = _numbers(b)
+    beta1, beta2, epsilon = _numbers(b)
+    betas = beta1, beta2
     powers, slots = launch.beta_powers(b), ("Moment1", "Moment2")
     early, shared = _early(b), b.attr("use_global_beta_pow")
     used = launch.advance(b, powers, betas) if early else powers

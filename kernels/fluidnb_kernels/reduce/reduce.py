@@ -58,10 +58,11 @@ def axes(c: Context) -> tuple[int, ...]:
         return tuple(range(n))
     for d in dims:
         c.require(
-            -n <= d < n, f"The dim index should be in the range [-dims(input), dims(input)) of {c.definition.type}.",
+            -n <= d < n or n == 0 and d in (0, -1),
+            f"The dim index should be in the range [-dims(input), dims(input)) of {c.definition.type}.",
             expected=f"{-n} to {n - 1}", received=d,
         )  # fmt: skip
-    return tuple(sorted({d % n for d in dims}))
+    return tuple(sorted({d % n for d in dims})) if n else ()
 
 
 def set_reduced(c: Context, gone: tuple[int, ...], keep: bool, dtype: Any = None) -> None:
@@ -112,7 +113,8 @@ def _define(type: str, row: Row) -> None:
             x = wide
         b(row.ufunc.reduce, x, gone, None, with_axes(b, "Out", gone), True)
         if type == "reduce_mean":
-            b(np.divide, out, b.const(product([x.shape[i] for i in gone]), out.dtype), out=out)
+            whole: dict[str, Any] = {"casting": "unsafe"} if out.dtype.kind in "iu" else {}  # cut towards 0
+            b(np.divide, out, b.const(product([x.shape[i] for i in gone]), out.dtype), out=out, **whole)
 
 
 for _type, _row in ROWS.items():

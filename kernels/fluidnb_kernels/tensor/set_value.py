@@ -37,9 +37,10 @@ def _index(c: Context) -> tuple[Any, ...]:
                 not c.runtime or -n <= start < n, "set_value names an element that does not exist.",
                 expected=f"{-n} to {n - 1} along axis {axis}", received=start,
             )  # fmt: skip
+        part = slice(start, end, step)
         if step < 0:  # Paddle's rule: -1 ends before the first element
-            start, end = max(start, -n), None if end == -1 else end
-        index[axis] = start if axis in gone else slice(start, end, step)
+            part = slice(max(start, -n), None if end == -1 else end, step)
+        index[axis] = start if axis in gone else part
     return tuple(index)
 
 

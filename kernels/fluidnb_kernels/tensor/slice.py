@@ -30,10 +30,10 @@ def _index(c: Context) -> dict[int, slice]:
     index = {}
     for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
         axis = one_axis(c, axis, x.ndim, "axes")
+        n, part = x.shape[axis], slice(start, end, stride)
         if stride < 0:  # Paddle's rules: -1 ends before the first element, and nothing else does
-            n = x.shape[axis]
-            start, end = max(start, -n), None if end == -1 else end if end >= 0 else max(end + n, 0)
-        index[axis] = slice(start, end, stride)
+            part = slice(max(start, -n), None if end == -1 else end if end >= 0 else max(end + n, 0), stride)
+        index[axis] = part
     return index
 
 
