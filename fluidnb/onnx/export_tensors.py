@@ -174,11 +174,11 @@ def slices(exporter: Exporter, op: Op) -> None:
     ]
     if op.type == "strided_slice":
         inputs.append(numbers(exporter, op, "strides", "StridesTensorList", "StridesTensor"))
-        if not given(op, "EndsTensorList", "EndsTensor", "StridesTensorList", "StridesTensor"):
+        if op.attr("strides") and not given(op, "EndsTensorList", "EndsTensor", "StridesTensorList", "StridesTensor"):
             shape = exporter.shape(op.var("Input"))
             ends = [
-                int(end) if step > 0 or end >= 0 else -_END if end == -1 else max(int(end), -max(shape[axis], -end))
-                for axis, end, step in zip(axes, op.attr("ends"), op.attr("strides") or [1] * len(axes), strict=True)
+                -_END if end == -1 and step < 0 else max(end, -shape[axis]) if step < 0 <= shape[axis] else end
+                for axis, end, step in zip(axes, map(int, op.attr("ends")), op.attr("strides"), strict=True)
             ]
             inputs[2] = exporter.ints(*ends)
     if not gone:

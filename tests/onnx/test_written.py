@@ -70,6 +70,16 @@ CASES = {
     "volume": resized("trilinear_interp_v2", [3, 4, 5], out_d=5, out_h=4, out_w=9, align_corners=False, align_mode=0),
     "volume.corners": resized("trilinear_interp_v2", [3, 4, 5], out_d=5, out_h=7, out_w=9, align_corners=True),
     "volume.scale": resized("trilinear_interp_v2", [3, 4, 5], scale=[2.0, 1.0, 3.0], align_corners=False, align_mode=0),
+    "backwards": lambda: layers.data("x", [4])[:, ::-2],
+    "backwards.part": lambda: appended(
+        "strided_slice", (-1, 3), {"Input": [layers.data("x", [4])]}, axes=[1], starts=[9], ends=[-9], strides=[-1]
+    ),
+    "backwards.set": lambda: appended(
+        "set_value", (2, 4), {
+            "Input": [layers.data("x", [2, 4], append_batch_size=False)],
+            "ValueTensor": [layers.fill_constant([1], "float32", 7.0)],
+        }, axes=[1], starts=[2], ends=[-1], steps=[-1],
+    ),  # fmt: skip
     "deformable_conv": deformed(True),
     "deformable_conv_v1": deformed(False),
 }
