@@ -183,7 +183,7 @@ _mine = _Mine()
 
 
 def _guards() -> list[Scope]:
-    """Where this thread's innermost scope is."""
+    """The list whose last scope is the global one of this thread."""
     return _mine.guards or _stack
 
 

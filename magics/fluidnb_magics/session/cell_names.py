@@ -30,8 +30,10 @@ def names_read(code: CodeType, namespace: Mapping[str, Any]) -> set[str]:
 
 
 def _functions(values: Iterable[Any]) -> Iterator[FunctionType]:
-    """The functions that code may call which has these values: methods of the notebook's classes, those in containers
-    and in functions made of others (``partial``, decorators) included.
+    """The functions that code may call which has these values.
+
+    Methods of the notebook's classes are among them, and functions in containers, in a ``partial`` and in what a
+    decorator gives.
     """
     waiting, seen = list(values), set[int]()
     while waiting and len(seen) < _MOST_VALUES:
