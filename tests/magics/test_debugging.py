@@ -6,6 +6,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from fluidnb.debug.session import current
+from fluidnb.runtime.interpreter import failed_run
 
 NET = """%%fluid net
 x = layers.data("x", shape=[2])
@@ -132,3 +133,11 @@ def test_a_refused_session_leaves_the_one_that_runs(typed, line):
     before = typed.run("%fluid where")
     typed.fail(f"%fluid debug {line}")
     assert typed.run("%fluid where") == before
+
+
+def test_a_session_that_waits_for_runs_needs_no_feeds(session, monkeypatch):
+    monkeypatch.setattr(failed_run, "_last", [])  # of an earlier test
+    session.run("%%fluid data\nx = layers.data('x', [4])\nh = layers.fc(x, 2)")
+    shown = session.run("%fluid debug on")
+    assert "idle" in shown and current() is not None
+    session.run("%fluid debug off")

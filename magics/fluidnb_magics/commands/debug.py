@@ -56,14 +56,15 @@ def debug(bench: Workbench, args: Namespace) -> None:
             session.close()
         show(bench.shell, [[(text, "")]])
         return
+    waits = args.what == "on"  # for runs of the program
     is_run = args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None)
     fetches = read_fetches(bench, program, args) or None if is_run else None
-    if is_run:  # what is refused leaves the session as it is
+    if is_run and not waits:  # what is refused leaves the session as it is
         bench.executor.prepare(program, feed, fetches, global_scope())
     replays = last_failed() is not None and (session is None or session.snapshot.state in ("idle", "done"))
-    if session is not None and (args.what == "on" or is_run or replays):
+    if session is not None and (waits or is_run or replays):
         session.close()
-    if args.what == "on":
+    if waits:
         session = Session(program).__enter__()
     elif is_run:
         session = Session(program, feed, fetches, place=bench.place)
