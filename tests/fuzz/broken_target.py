@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from fluidnb.errors import near
+from fluidnb.utils.escapes import visible
 from tests.fuzz.oracle import RESULT, Outcome, judge
 
 
@@ -27,7 +27,7 @@ def run(one: dict[str, Any]) -> Outcome:
         time.sleep(600)
     if one["seed"] == 3 and 7 in one["parts"]:
         try:
-            near(3, [])  # type: ignore[arg-type]
+            visible(3)  # type: ignore[arg-type]
         except TypeError as error:
             return judge(error)
     return Outcome(RESULT)

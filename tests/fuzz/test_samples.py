@@ -49,7 +49,7 @@ def raised(call: Any) -> str:
 
 def test_the_oracle_tells_sentences_from_inner_exceptions() -> None:
     import fluidnb as fluid
-    from fluidnb.errors import near
+    from fluidnb.utils.escapes import visible
 
     def failed() -> None:
         raise FluidError("op 0 failed: TypeError: no.")
@@ -60,7 +60,7 @@ def test_the_oracle_tells_sentences_from_inner_exceptions() -> None:
     def endless() -> None:
         raise Hang("10 s")
 
-    assert raised(lambda: near(3, [])) == "bare"  # type: ignore[arg-type]
+    assert raised(lambda: visible(3)) == "bare"  # type: ignore[arg-type]
     assert raised(lambda: fluid.layers.fc(3, 3)) == raised(refused) == "refused"
     assert raised(failed) == "silent" and raised(endless) == "hang" and raised(lambda: {}["x"]) == "python"
 
