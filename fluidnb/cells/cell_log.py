@@ -231,7 +231,7 @@ class CellLog:
         runs = (*moment.runs, *self._runs)
         touched = {name for f in runs for name in f.bound}
         if failed:  # else the corrected cell would compute with what it has changed itself
-            touched |= {name for name in moment.names if not name.startswith("_")}
+            touched |= {name for name in moment.names if not bindings.is_of_shell(name)}
         data = self._data(runs, moment.build_state)
         build_state.restore(moment.build_state)
         for container in data:

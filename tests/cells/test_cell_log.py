@@ -436,10 +436,11 @@ def test_generators_of_names_that_a_cell_used_are_freed(log: CellLog, ns: dict[s
 
 def test_a_failing_cell_leaves_names_that_it_had_bound_to_other_values(log: CellLog, ns: dict[str, Any]) -> None:
     """Corrected, it would otherwise compute with what it had changed itself; new names are data that may stay."""
-    ns["n"], ns["gone"] = 2, 1
+    ns["n"], ns["_n"], ns["gone"] = 2, 2, 1
 
     def source(ns: dict[str, Any], mistake: bool = True) -> None:
         ns["n"] *= 2
+        ns["_n"] *= 2
         ns["loaded"] = 5
         del ns["gone"]
         if mistake:
@@ -447,6 +448,6 @@ def test_a_failing_cell_leaves_names_that_it_had_bound_to_other_values(log: Cell
 
     with pytest.raises(RuntimeError):
         log.run("a", source)
-    assert (ns["n"], ns["gone"], ns["loaded"]) == (2, 1, 5)
+    assert (ns["n"], ns["_n"], ns["gone"], ns["loaded"]) == (2, 2, 1, 5)
     log.run("a", lambda ns: source(ns, mistake=False))
     assert ns["n"] == 4 and "gone" not in ns

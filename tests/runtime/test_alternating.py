@@ -108,7 +108,7 @@ def test_taking_turns_does_not_pile_up_memory() -> None:
 
 
 def test_a_fetch_is_that_variable_whatever_ran_between() -> None:
-    """What is bound is found by the identity of fetched names, which another executor's run must not free."""
+    """An executor remembers what was fetched last by `id()`, so these objects must live as long as it does."""
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         x = fluid.layers.data("x", [2])

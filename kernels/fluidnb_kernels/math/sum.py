@@ -19,11 +19,12 @@ def _infer(c: Context) -> None:
     xs = c.all("X")
     if any(isinstance(x, LoDTensorArray) for x in xs):
         return  # the elements have shapes, the array has none
-    dtype, shape = dtype_of(xs[0]), shape_of(xs[0])
+    dtype, shape, mixed = dtype_of(xs[0]), shape_of(xs[0]), any(isinstance(x, SelectedRows) for x in xs)
     for i, x in enumerate(xs[1:], 1):
-        if not all(shape):  # what has no elements counts as nothing, whatever its shape is
+        if not all(shape) and not mixed:  # what has no elements counts as nothing, whatever its shape is
             shape = shape_of(x)
-        if all(shape_of(x)) and not agree(shape, shape_of(x)):
+        counts = mixed or all(shape_of(x))
+        if counts and not agree(shape, shape_of(x)):
             c.fail(
                 "Inputs of sum must have the same shape.", expected=f"{list(shape)}, the shape of {c.name('X')}",
                 received=f"{list(shape_of(x))}, the shape of {c.name('X', i)}",
@@ -33,7 +34,7 @@ def _infer(c: Context) -> None:
                 f"DataType of Paddle Op sum must be the same. Get ({dtype}) != ({dtype_of(x)})",
                 expected=dtype, received=dtype_of(x), hint="cast one of them with layers.cast.",
             )  # fmt: skip
-        if all(shape_of(x)):
+        if counts:
             shape = joint(shape, shape_of(x))
     c.set("Out", shape, dtype, c.lod("X"))
 
@@ -77,8 +78,8 @@ def sum(b: Binder) -> None:
     Source: Fluid's sum_op.
     """
     xs = b.all("X")
-    if len(xs) > 1 and all(isinstance(x, np.ndarray) for x in xs) and b["Out"].size:
-        xs = [x for x in xs if x.size]
+    if not any(isinstance(x, SelectedRows | LoDTensorArray) for x in xs):
+        xs = [x for x in xs if x.size] or xs[-1:]  # kernels trust that each has as many elements as Out
     if b.on_cuda:  # out = X₀ + X₁ + …, in launches of eight terms
         if any(isinstance(x, LoDTensorArray) for x in xs):
             return b(add_arrays_on_cuda, b.array("Out"), [x for x in xs if x is not None], b.memory.place)
