@@ -162,3 +162,17 @@ def test_too_much_is_refused_with_the_largest_holders(cuda: fluid.CUDAPlace) -> 
     with pytest.raises(MemoryError, match="CUDAPlace") as told:
         fluid.values.DeviceContext.get(cuda).empty((1 << 40,), "float32")
     assert "weights" in str(told.value)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_term_of_a_sum_without_elements_is_left_out(place: int, cuda: fluid.CUDAPlace) -> None:
+    terms = [np.full((3, 7), i + 1, "float32") for i in range(2)]
+    terms.insert(place, np.zeros((0,), "float32"))
+    names = [f"x{i}" for i in range(3)]
+    block = fluid.default_main_program().global_block()
+    for name, term in zip(names, terms, strict=True):
+        layers.data(name, list(term.shape), append_batch_size=False)
+    out = block.create_var(name="out", shape=[3, 7], dtype="float32")
+    block.append_op("sum", {"X": names}, {"Out": out})
+    (got,) = fluid.Executor(cuda).run(feed=dict(zip(names, terms, strict=True)), fetch_list=[out])
+    np.testing.assert_array_equal(got, np.full((3, 7), 3, "float32"))

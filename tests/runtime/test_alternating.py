@@ -49,7 +49,7 @@ def test_two_programs_train_one_weight() -> None:
 
 
 def test_turns_are_the_same_as_programs_of_their_own() -> None:
-    """What a program computes does not depend on which ran before it, but for the parameters."""
+    """A program gives the same values whichever ran before it; only parameters are shared."""
     programs, startup, losses = two_players()
     x = [np.random.default_rng(i).random((1 + i % 3, 3), "float32") for i in range(6)]
     seen = []
