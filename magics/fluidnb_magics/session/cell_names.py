@@ -40,6 +40,8 @@ def _functions(values: Iterable[Any]) -> Iterator[FunctionType]:
         value = waiting.pop()
         if id(value) in seen or isinstance(value, str | bytes | int | float):
             continue
+        if isinstance(value, dict | list | tuple | set | frozenset) and len(value) > _MOST_VALUES:
+            continue
         seen.add(id(value))
         if isinstance(value, FunctionType):
             yield value
