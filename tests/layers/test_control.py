@@ -88,6 +88,19 @@ def test_a_body_that_raises_leaves_nothing():
         assert program.desc.serialize_to_string() == before and program.current_block().idx == 0
 
 
+def test_a_body_that_raises_leaves_outer_variables_their_shapes_and_dtypes():
+    program = fluid.default_main_program()
+    cond = L.less_than(L.zeros([1], "int64"), L.ones([1], "int64"))
+    x = L.ones([2], "float32")
+    before = program.desc.serialize_to_string()
+    for guard in (L.While(cond).block(), L.ConditionalBlock([cond]).block(), L.StaticRNN().step()):
+        with pytest.raises(ZeroDivisionError), guard:
+            L.assign(L.ones([5, 7], "int64"), output=x)
+            L.assign(L.ones([6, 7], "float64"), output=x)
+            raise ZeroDivisionError
+        assert program.desc.serialize_to_string() == before and (x.shape, x.dtype) == ((2,), 5)
+
+
 def test_a_loop_that_cannot_end_is_noticed():
     cond = L.less_than(L.zeros([1], "int64"), L.ones([1], "int64"))
     with pytest.warns(UserWarning, match="does not end"), L.While(cond).block():

@@ -93,7 +93,7 @@ class BodyGuard(BlockGuard):
     """A block to fill inside a ``with``; at its end the operator that runs it is appended to the block around it.
 
     When the body raises, or the operator is refused, nothing of it stays: neither the block and what was made around
-    it, nor initialisers in the startup program, nor used-up names.
+    it, nor what its operators inferred for outer variables, nor initialisers in the startup program, nor used-up names.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class BodyGuard(BlockGuard):
         #: the object whose block it is, and which of its blocks where it has several
         self.opener: object = getattr(complete, "__self__", None)
         self.role = ""
-        self._startup = helper.startup_program
+        self._programs = (helper.main_program, helper.startup_program)
         self._entered = False
 
     def serve(self, opener: object, work: Callable[[], object]) -> None:
@@ -128,7 +128,7 @@ class BodyGuard(BlockGuard):
     def __enter__(self) -> Block:
         self._check_start()
         self._entered = True
-        self._clean = all_or_nothing(self._startup)
+        self._clean = all_or_nothing(*self._programs)
         self._clean.__enter__()
         self._body = super().__enter__()
         return self._body
