@@ -279,6 +279,8 @@ class Importer:
         names = [n for n in node.inputs if n]
         foldable = node.op in converts.keys() - _NOT_FOLDED and not any(a.HasField("g") for a in proto.attribute)
         if node.op == "Constant":
+            if not node.attrs:
+                raise self.damaged(f"Node {node.outputs[0]} (Constant) has no value.", "no attribute")
             self.constants[node.outputs[0]] = self.constant_node(node)
             return True
         if not foldable or not names or any(n not in self.constants for n in map(self.resolve, names)):

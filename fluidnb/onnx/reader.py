@@ -38,6 +38,8 @@ def read(path: str) -> onnx.ModelProto:
         model: onnx.ModelProto = package.load(path, load_external_data=False)
         if not model.HasField("graph"):
             raise ValueError("it has no graph")
+        if _has_broken_text(model):
+            raise ValueError("it has names that are not UTF-8")
         elsewhere = _external_bytes(model)
         large = elsewhere > 0 and elsewhere + os.path.getsize(path) >= LIMIT  # its tensors are read one by one
         if not large:
@@ -53,6 +55,18 @@ def read(path: str) -> onnx.ModelProto:
             received=_first_line(error), hint="export it again, with its external data in the same folder.",
         ) from None  # fmt: skip
     return model
+
+
+def _has_broken_text(message: Any) -> bool:
+    """Whether a string of a message is not UTF-8: protobuf gives it as bytes then."""
+    for field, value in message.ListFields():
+        for one in value if field.is_repeated else (value,):
+            if field.message_type is not None:
+                if _has_broken_text(one):
+                    return True
+            elif field.type == field.TYPE_STRING and isinstance(one, bytes):
+                return True
+    return False
 
 
 def _external_bytes(model: onnx.ModelProto) -> int:

@@ -8,7 +8,7 @@ import sys
 
 from tests.fuzz import farm
 
-TARGETS = ("calls", "programs", "files", "archives", "cells", "messages", "memory_safety", "kernel_safety")
+TARGETS = ("calls", "programs", "files", "archives", "models", "cells", "messages", "memory_safety", "kernel_safety")
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ from tests.fuzz.__main__ import TARGETS
 from tests.fuzz.oracle import Hang, judge
 
 #: Cases of each, a few seconds.
-COUNTS = {"calls": 300, "programs": 40, "files": 200, "archives": 12, "cells": 25, "messages": 130, "memory_safety": 40,
-          "kernel_safety": 12}  # fmt: skip
+COUNTS = {"calls": 300, "programs": 40, "files": 200, "archives": 12, "models": 60, "cells": 25, "messages": 130,
+          "memory_safety": 40, "kernel_safety": 12}  # fmt: skip
 
 
 @pytest.mark.fuzz

@@ -57,6 +57,14 @@ DAMAGED: dict[str, tuple[Callable[[], onnx.ModelProto | bytes], str]] = {
         lambda: model(helper.make_node("Cast", ["x"], ["y"])),
         "Required attribute 'to' is missing",
     ),
+    "a constant without a value": (
+        lambda: model(helper.make_node("Constant", [], ["y"])),
+        "Node y (Constant) has no value",
+    ),
+    "a name that is not UTF-8": (
+        lambda: model(relu(name="node")).SerializeToString().replace(b"node", b"n\xff\xffe"),
+        "names that are not UTF-8",
+    ),
     "external data that is missing": (lambda: external("weights.bin"), "weights.bin"),
     "external data above the folder": (lambda: external("../secret.bin"), "../secret.bin"),
     "external data of the system": (lambda: external("/etc/passwd"), "absolute path"),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 import shutil
 import struct
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,38 +16,11 @@ import fluidnb as fluid
 from fluidnb import pir
 from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.testing import run_op
+from tests.fuzz.mutate_json import changed
 from tests.pir.test_convert import X, data, fetch, op, tensor, written
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "pir" / "3.3"
 NAMES = ("branches", "detector", "simple_rnn", "tensor_functions", "zero_d", "transformer_decoder")
-VALUES: list[Any] = [
-    None, True, 0, -1, 1 << 31, 1 << 40, 1 << 70, 1e308, float("nan"), "", "x", "0.t_f32", "1.relu", "1.if", "1.while",
-    "0.combine", "p", "\x00", "a/../../b", [], {}, [1, 2], {"#": "0.t_vec", "D": []},
-]  # fmt: skip
-
-
-def places(tree: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) of a tree."""
-    keys = list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
-    return [place for key in keys for place in ((tree, key), *places(tree[key]))]
-
-
-def changed(program: Any, dice: random.Random) -> Any:
-    """A program with a few random changes."""
-    program = copy.deepcopy(program)
-    for _ in range(dice.choice([1, 1, 2, 5])):
-        where, key = dice.choice(places(program))
-        how = dice.random()
-        if how < 0.6:
-            where[key] = dice.choice(VALUES)
-        elif how < 0.7:
-            del where[key]
-        elif how < 0.9:
-            other, k = dice.choice(places(program))
-            where[key] = copy.deepcopy(other[k])
-        elif isinstance(where, list):
-            where.insert(key, copy.deepcopy(where[key]))
-    return program
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +31,9 @@ def test_changed_programs_open_or_are_refused(name: str, tmp_path: Path) -> None
         shutil.copy(GOLDEN / name / "inference.pdiparams", tmp_path)
     refused = 0
     for seed in range(25):
-        (tmp_path / "inference.json").write_text(json.dumps(changed(program, random.Random(f"{name} {seed}"))))
+        dice = random.Random(f"{name} {seed}")
+        broken = changed(program, dice, dice.choice([1, 1, 2, 5]))
+        (tmp_path / "inference.json").write_text(json.dumps(broken))
         try:
             model = fluid.open(str(tmp_path))
             assert str(model) and model.program._repr_html_() and model.program.summary()
