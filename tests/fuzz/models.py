@@ -13,11 +13,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from onnx import defs
 
 import fluidnb as fluid
 from fluidnb.memory import flags
@@ -26,7 +26,6 @@ from tests.fuzz.files import broken
 from tests.fuzz.mutate_json import NUMBERS, changed
 from tests.fuzz.oracle import RESULT, Outcome, judge
 from tests.fuzz.programs import CASE_BYTES, LOOPS
-from tests.onnx.weights import filled
 
 __all__ = ["CASE_BYTES", "case", "run", "show", "smaller"]
 
@@ -36,8 +35,10 @@ FRACTIONS = (0.0, -1.0, 0.5, 1e30, -1e30, float("nan"), float("inf"))
 
 @cache
 def sources() -> list[str]:
-    """The models: files of the tests."""
-    found = [*TESTS.glob("golden/pir/*/*/inference.json"), *TESTS.glob("onnx/models/*.onnx")]
+    """The models: files of the tests, those of ONNX where its package is."""
+    found = [*TESTS.glob("golden/pir/*/*/inference.json")]
+    if find_spec("onnx") is not None:
+        found += TESTS.glob("onnx/models/*.onnx")
     return sorted(str(path.relative_to(TESTS)) for path in found if path.stat().st_size < 40_000)
 
 
@@ -54,6 +55,8 @@ def case(dice: random.Random) -> dict[str, Any]:
 @cache
 def operators() -> list[str]:
     """The types of ONNX's operators."""
+    from onnx import defs
+
     return sorted({schema.name for schema in defs.get_all_schemas() if schema.domain == ""})
 
 
@@ -113,6 +116,8 @@ def write(one: dict[str, Any], folder: str) -> str:
     dice, source = random.Random(one["seed"]), TESTS / one["model"]
     path = Path(folder) / source.name
     if source.suffix == ".onnx":
+        from tests.onnx.weights import filled
+
         model = filled(source.stem)
         for _ in range(one["changes"]):
             change_message(model, dice)

@@ -25,6 +25,12 @@ def saver(folder, number):
         fluid.io.save_persistables(exe, folder, program)
 
 
+def written(folder):
+    """When the parameter was last written; None before the first time."""
+    file = os.path.join(folder, "w")
+    return os.stat(file).st_mtime_ns if os.path.exists(file) else None
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # a child that runs no thread
 def test_killed_at_any_moment(tmp_path, rng):
@@ -33,13 +39,14 @@ def test_killed_at_any_moment(tmp_path, rng):
     program.global_block().create_var(name="w", shape=[300, 300], dtype="float32", persistable=True)
     exe, newest, left = fluid.Executor(fluid.CPUPlace()), 0.0, 0
     for kill in sample(range(TIMES), 30):
+        last = written(folder)
         child = os.fork()
         if child == 0:
             try:
                 saver(folder, kill * 1000)
             finally:
                 os._exit(1)
-        while not os.path.exists(os.path.join(folder, "w")):
+        while written(folder) == last:  # a busy machine lets the child wait
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
