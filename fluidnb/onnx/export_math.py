@@ -298,7 +298,7 @@ def reduced(exporter: Exporter, op: Op) -> None:
     """One number of each group of numbers along some axes."""
     logical = op.type in ("reduce_all", "reduce_any")
     dim, keep = ("axis", "keepdim") if op.type == "logsumexp" else ("dim", "keep_dim")
-    whole = op.attr("reduce_all") or len(op.attr(dim)) == 0
+    whole = op.attr("reduce_all") or len(op.attr(dim)) == 0 or not exporter.rank(op.var())
     axes = None if whole or len(set(op.attr(dim))) == exporter.rank(op.var()) else [int(n) for n in op.attr(dim)]
     x = exporter.cast(exporter.x(op), np.int32) if logical else exporter.x(op)
     one = axes is None and not op.attr(keep) and exporter.rank(op.out()) == 1  # Paddle 2's numbers have an axis
@@ -331,6 +331,7 @@ def p_norm(exporter: Exporter, op: Op) -> None:
 @converts("arg_max", "arg_min")
 def position(exporter: Exporter, op: Op) -> None:
     """The position of the largest or smallest number."""
+    exporter.require_axis(op)
     x, axis = exporter.x(op), int(op.attr("axis"))
     if op.attr("flatten"):
         x, axis = exporter.node("Reshape", [x, exporter.ints(-1)]), 0
@@ -391,6 +392,7 @@ def einsum(exporter: Exporter, op: Op) -> None:
 @converts("cumsum")
 def cumulative(exporter: Exporter, op: Op) -> None:
     """Sums of all numbers up to each."""
+    exporter.require_axis(op)
     x, axis = exporter.x(op), int(op.attr("axis"))
     if op.attr("flatten"):
         x, axis = exporter.node("Reshape", [x, exporter.ints(-1)]), 0

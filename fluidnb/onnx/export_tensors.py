@@ -428,6 +428,7 @@ def masked(exporter: Exporter, op: Op) -> None:
 @converts("top_k_v2", "top_k", "argsort")
 def top(exporter: Exporter, op: Op) -> None:
     """The largest or smallest numbers along an axis, and where they are."""
+    exporter.require_axis(op)
     axis = int(op.attr("axis")) if op.type != "top_k" else -1
     if op.type == "argsort":
         size = exporter.shape(op.var())[axis]

@@ -79,6 +79,8 @@ def sum_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
 def put_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
     """Emit the gradient of elements that were taken once along an axis: each where it came from, 0 elsewhere."""
     verbs.fill(b, dx)
+    if not dx.ndim:
+        g, index, dx = (a.reshape(1) for a in (g, index, dx))
     if b.on_cuda:
         row_indexing.along(b, "put", g, index, dx, dx, axis % dx.ndim)
     else:
