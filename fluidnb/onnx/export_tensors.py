@@ -194,6 +194,8 @@ def slices(exporter: Exporter, op: Op) -> None:
 @converts("gather", "index_select")
 def gather(exporter: Exporter, op: Op) -> None:
     """Rows of an axis, by an index."""
+    if op.has("Axis"):
+        raise Unsupported("a computed axis")
     axis = int(op.attr("axis" if op.type == "gather" else "dim"))
     index = exporter.x(op, "Index")
     if exporter.rank(op.var("Index")) > 1:
