@@ -238,7 +238,7 @@ def write_distributed(
     rois: Array, how: tuple[int, int, int, int, bool], outs: list[Array | None], restore: Any,
     counts: tuple[tuple[int, ...], ...], numbers: list[Array | None],
 ) -> None:  # fmt: skip
-    """Write the results of `distribute` for the levels of `levels_of`, and the numbers of regions by level and image."""
+    """Write the results of `distribute` for the levels of `levels_of`, and the numbers of regions."""
     distribute(rois, levels_of(rois, *how) - how[0], outs, restore)
     store(numbers, counts[: len(numbers)])
 
@@ -301,7 +301,9 @@ def collect(scores: list[Array], offsets: list[tuple[int, ...]], most: int) -> t
 def _collected_counts(c: Context) -> tuple[int, ...]:
     """Number of regions of each image that stay."""
     scores = c.all("MultiLevelScores")
-    offsets = _offsets(c, "MultiLevelScores", "MultiLevelRoIsNum") if all(s is not None for s in scores) else [()]
+    if any(s is None for s in scores):
+        return ()
+    offsets = _offsets(c, "MultiLevelScores", "MultiLevelRoIsNum")
     return collect([on_host(s) for s in scores], offsets, c.attr("post_nms_topN"))[1] if all(offsets) else ()
 
 
