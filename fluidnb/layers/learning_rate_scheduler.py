@@ -357,7 +357,7 @@ def append_LARS(
         ['elementwise_div', 'sgd']
     """
     for param, grad in params_grads:
-        program = param.block.program
+        program, factor = param.block.program, param._rate_factor()
         with program.optimized_guard([param, grad]):
             if isinstance(learning_rate, Variable):
                 rate = learning_rate
@@ -365,7 +365,6 @@ def append_LARS(
                 rate = tensor.fill_constant([1], param.dtype, float(learning_rate))
             size, slope = (sqrt(reduce_sum(square(v))) for v in (param, grad))
             whole = slope + (size if weight_decay == 1 else size * weight_decay)
-            factor = param.optimize_attr["learning_rate"]
             if isinstance(factor, Variable) or factor != 1.0:
                 rate = rate * factor
             param.optimize_attr["learning_rate"] = (rate * size) / whole

@@ -353,14 +353,15 @@ def im2sequence(
     return one_op(layer, inputs, attrs, name=name)
 
 
-def row_width(input: Variable, layer: str) -> int:
-    """The width of the rows that a layer takes, which the shapes of its parameters need."""
-    if len(input.shape) != 2 or input.shape[1] < 1:
+def row_width(input: Variable, layer: str, batches: bool = False) -> int:
+    """The width of the rows that a layer takes, or batches of rows, which the shapes of its parameters need."""
+    if len(input.shape) not in (2, 2 + batches) or input.shape[-1] < 1:
         raise OpValueError(
-            f"{layer} needs rows of a known width.", slots=operands([input]), expected="[rows, width]",
-            received=list(input.shape), hint="layers.embedding or layers.fc in front gives rows of a width.",
+            f"{layer} needs rows of a known width.", slots=operands([input]),
+            expected="[rows, width]" + " or [batch, steps, width]" * batches, received=list(input.shape),
+            hint="layers.embedding or layers.fc in front gives rows of a width.",
         )  # fmt: skip
-    return int(input.shape[1])
+    return int(input.shape[-1])
 
 
 @naming.layer
@@ -404,7 +405,7 @@ def row_conv(input: Variable, future_context_size: int, param_attr: ParamAttrLik
     """Row convolution: looks ahead along each sequence with one filter per column (Amodei et al. 2015).
 
     Args:
-        input: [rows, width] with sequences.
+        input: [rows, width] with sequences, or [batch, steps, width].
         future_context_size: how many future rows it reads.
         param_attr: description of the filter [future_context_size + 1, width].
 
@@ -416,7 +417,7 @@ def row_conv(input: Variable, future_context_size: int, param_attr: ParamAttrLik
         >>> y.shape, y.param.shape
         ((-1, 16), (3, 16))
     """
-    width = row_width(input, "row_conv")
+    width = row_width(input, "row_conv", batches=True)
     helper = LayerHelper("row_conv", param_attr=param_attr, act=act)
     weight = helper.create_parameter(helper.param_attr or False, [future_context_size + 1, width], input.dtype)
     inputs = {"X": input, "Filter": weight}

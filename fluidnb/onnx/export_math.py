@@ -50,7 +50,13 @@ def unary(exporter: Exporter, op: Op) -> None:
     """A function of each number."""
     type, attrs = _UNARY[op.type]
     values: dict[str, Any] = {name: float(op.attr(ours)) for name, ours in attrs.items()}
-    exporter.into(op, type, [exporter.x(op)], **values)
+    exporter.into(op, type, [floats(exporter, op)[0] if type in ("Exp", "Log") else exporter.x(op)], **values)
+
+
+def floats(exporter: Exporter, op: Op) -> tuple[str, Any]:
+    """The input of a function that computes float32 of integers, as floats, and their dtype."""
+    x, dtype = exporter.x(op), exporter.dtype(op.var())
+    return (exporter.cast(x, np.float32), np.dtype(np.float32)) if dtype.kind in "iu" else (x, dtype)
 
 
 @converts(*_BINARY)
@@ -133,14 +139,14 @@ def rsqrt(exporter: Exporter, op: Op) -> None:
 @converts("log1p", "expm1", "log2", "log10")
 def logarithms(exporter: Exporter, op: Op) -> None:
     """Other logarithms, and the exponential function less one."""
-    x = exporter.x(op)
+    x, dtype = floats(exporter, op)
     if op.type == "log1p":
-        exporter.into(op, "Log", [exporter.node("Add", [x, scalar(exporter, op, 1.0)])])
+        exporter.into(op, "Log", [exporter.node("Add", [x, exporter.initializer(1.0, dtype)])])
     elif op.type == "expm1":
-        exporter.into(op, "Sub", [exporter.node("Exp", [x]), scalar(exporter, op, 1.0)])
+        exporter.into(op, "Sub", [exporter.node("Exp", [x]), exporter.initializer(1.0, dtype)])
     else:
         base = 2.0 if op.type == "log2" else 10.0
-        exporter.into(op, "Div", [exporter.node("Log", [x]), scalar(exporter, op, math.log(base))])
+        exporter.into(op, "Div", [exporter.node("Log", [x]), exporter.initializer(math.log(base), dtype)])
 
 
 @converts("trunc")
@@ -298,7 +304,7 @@ def reduced(exporter: Exporter, op: Op) -> None:
     """One number of each group of numbers along some axes."""
     logical = op.type in ("reduce_all", "reduce_any")
     dim, keep = ("axis", "keepdim") if op.type == "logsumexp" else ("dim", "keep_dim")
-    whole = op.attr("reduce_all") or len(op.attr(dim)) == 0
+    whole = op.attr("reduce_all") or len(op.attr(dim)) == 0 or not exporter.rank(op.var())
     axes = None if whole or len(set(op.attr(dim))) == exporter.rank(op.var()) else [int(n) for n in op.attr(dim)]
     x = exporter.cast(exporter.x(op), np.int32) if logical else exporter.x(op)
     one = axes is None and not op.attr(keep) and exporter.rank(op.out()) == 1  # Paddle 2's numbers have an axis
@@ -331,6 +337,7 @@ def p_norm(exporter: Exporter, op: Op) -> None:
 @converts("arg_max", "arg_min")
 def position(exporter: Exporter, op: Op) -> None:
     """The position of the largest or smallest number."""
+    exporter.require_axis(op)
     x, axis = exporter.x(op), int(op.attr("axis"))
     if op.attr("flatten"):
         x, axis = exporter.node("Reshape", [x, exporter.ints(-1)]), 0
@@ -391,6 +398,7 @@ def einsum(exporter: Exporter, op: Op) -> None:
 @converts("cumsum")
 def cumulative(exporter: Exporter, op: Op) -> None:
     """Sums of all numbers up to each."""
+    exporter.require_axis(op)
     x, axis = exporter.x(op), int(op.attr("axis"))
     if op.attr("flatten"):
         x, axis = exporter.node("Reshape", [x, exporter.ints(-1)]), 0

@@ -194,6 +194,8 @@ def slices(exporter: Exporter, op: Op) -> None:
 @converts("gather", "index_select")
 def gather(exporter: Exporter, op: Op) -> None:
     """Rows of an axis, by an index."""
+    if op.has("Axis"):
+        raise Unsupported("a computed axis")
     axis = int(op.attr("axis" if op.type == "gather" else "dim"))
     index = exporter.x(op, "Index")
     if exporter.rank(op.var("Index")) > 1:
@@ -428,6 +430,7 @@ def masked(exporter: Exporter, op: Op) -> None:
 @converts("top_k_v2", "top_k", "argsort")
 def top(exporter: Exporter, op: Op) -> None:
     """The largest or smallest numbers along an axis, and where they are."""
+    exporter.require_axis(op)
     axis = int(op.attr("axis")) if op.type != "top_k" else -1
     if op.type == "argsort":
         size = exporter.shape(op.var())[axis]

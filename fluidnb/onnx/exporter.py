@@ -356,6 +356,11 @@ class Exporter:
         """The tensor of an input."""
         return self.tensor(op.var(slot, index))
 
+    def require_axis(self, op: Op) -> None:
+        """Refuses an operator along an axis whose input has none: ONNX has no such operators."""
+        if not self.rank(op.var()):
+            raise Unsupported("an input without dimensions")
+
     def written(self, name: str) -> str:
         """The name of the tensor that a variable becomes: its own the first time."""
         known = any(name in graph.tensors for graph in (self.graph, *self.around))

@@ -439,23 +439,15 @@ class Optimizer(Checked):
 
     def param_learning_rate(self, param: Parameter) -> Variable:
         """The learning rate of one parameter, [1]: the optimizer's times the parameter's own factor."""
-        factor: Any = param.optimize_attr.get("learning_rate")
         program = param.block.program
         rate = self._learning_rates.get(program)
         if rate is None:
             raise OpValueError(
                 f"The optimizer has no learning rate in {program.short()} yet.", hint="minimize the loss first."
             )
+        factor = param._rate_factor()
         if isinstance(factor, Variable):
             return factor
-        try:
-            factor = float(factor)
-        except (TypeError, ValueError):
-            raise OpTypeError(
-                f"The factor of the learning rate of {param.name} must be a number or a Variable.",
-                expected='optimize_attr={"learning_rate": 1.0}, for example',
-                received=f"optimize_attr={shown(param.optimize_attr)}",
-            ) from None  # fmt: skip
         if factor == 1.0:
             return rate
         with program.role_guard(OpRole.LRSched, program.op_role_var):

@@ -92,7 +92,7 @@ LINES: dict[str, str] = {
     "flip": "flip(X) -> Out",
     "full_like": "fill_any_like(X, @value) -> Out",
     "full_with_tensor": "fill_constant(@value|ValueTensor, @shape|ShapeTensor|ShapeTensorList) -> Out",
-    "gather": "gather(X, Index, @axis) -> Out",
+    "gather": "gather(X, Index, @axis|Axis) -> Out",
     "gather_nd": "gather_nd(X, Index) -> Out",
     "grid_sample": "grid_sampler(X, Grid) -> Output",
     "group_norm": "group_norm(X, Scale, Bias; data_format>data_layout) -> Y, Mean, Variance",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.arguments import checked
+from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.op import get_op
 from fluidnb.program import declare_var as declare
@@ -90,6 +90,20 @@ class Parameter(Variable):
         if not value:
             raise OpAssertionError(f"parameter {self.name} is persistable.", expected="True", received=repr(value))
         self.desc.set_persistable(True)
+
+    def _rate_factor(self) -> float | Variable:
+        """The factor of its learning rate in ``optimize_attr``."""
+        factor = self.optimize_attr.get("learning_rate") if isinstance(self.optimize_attr, Mapping) else None
+        if isinstance(factor, Variable):
+            return factor
+        try:
+            return float(factor)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise OpTypeError(
+                f"The factor of the learning rate of {self.name} must be a number or a Variable.",
+                expected='optimize_attr={"learning_rate": 1.0}, for example',
+                received=f"optimize_attr={shown(self.optimize_attr)}",
+            ) from None  # fmt: skip
 
 
 def initialize(parameter: Parameter, init_attr: Mapping[str, Any]) -> None:

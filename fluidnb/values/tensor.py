@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Annotated, Any, Never, NoReturn, Self, SupportsIndex
+from typing import Annotated, Any, Never, NoReturn, Self, SupportsIndex, overload
 
 import numpy as np
 
@@ -454,6 +454,16 @@ class LoDTensorArray(list[LoDTensor]):
     def __iadd__(self, tensors: Any) -> Self:  # type: ignore[override]  # arrays become tensors
         self.extend(tensors)
         return self
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> LoDTensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LoDTensor]: ...
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except (IndexError, TypeError) as e:
+            self._refuse_index(index, e)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         taken: Any = LoDTensorArray(value) if isinstance(index, slice) else _tensor(value)

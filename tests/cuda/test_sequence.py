@@ -146,6 +146,13 @@ def test_rows_that_look_ahead(lengths: list[int], width: int, dtype: Any) -> Non
     twins("row_conv_grad", {**inputs, "Out@GRAD": g}, {}, ["X@GRAD", "Filter@GRAD"])
 
 
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 40, 3), (0, 3, 2), (2, 0, 3)], ids=str)
+def test_batches_of_rows_that_look_ahead(shape: tuple[int, ...]) -> None:
+    inputs = {"X": numbers(*shape), "Filter": numbers(3, shape[-1], seed=2)}
+    twins("row_conv", inputs, {}, ["Out"])
+    twins("row_conv_grad", {**inputs, "Out@GRAD": numbers(*shape, seed=3)}, {}, ["X@GRAD", "Filter@GRAD"])
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=name_of)
 def test_positions(dtype: Any) -> None:
     attrs = {"alpha": 0.5, "beta": 2.0}

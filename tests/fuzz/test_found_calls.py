@@ -78,6 +78,13 @@ def trained_with(factors: Any) -> Any:
     return fluid.optimizer.SGD(0.1).minimize(layers.mean(w))
 
 
+def scaled_by_lars(factors: Any) -> Any:
+    w = layers.create_parameter([2], "float32", name="w")
+    pairs = fluid.optimizer.SGD(0.1).backward(layers.mean(w))
+    w.optimize_attr = factors
+    return layers.append_LARS(pairs, 0.1, 0.1)
+
+
 def rate_before_minimize() -> Any:
     return fluid.optimizer.SGD(0.1).param_learning_rate(layers.create_parameter([2], "float32", name="w"))
 
@@ -148,6 +155,8 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: loaded(1 + 2j), "The value for learning_rate_0 is no array of numbers"),
     (lambda: trained_with({"lr": 1.0}), "The factor of the learning rate of w must be a number or a Variable"),
     (lambda: trained_with({"learning_rate": None}), "The factor of the learning rate of w must be a number"),
+    *((lambda factors=factors: scaled_by_lars(factors), "The factor of the learning rate of w must be a number")
+      for factors in ({}, {"lr": 1.0}, {"learning_rate": "a"}, None, [])),
     (rate_before_minimize, "The optimizer has no learning rate in"),
     (lambda: optimized(3), "skip_opt_set has variables and names"),
     (lambda: folded(None), "feed_shapes of fold_shapes must be a dict"),

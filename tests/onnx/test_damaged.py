@@ -251,3 +251,11 @@ def test_a_fraction_of_whole_numbers_is_refused(tmp_path: Path) -> None:
     opened = saved(fluid.layers.scale(x, 0.5), tmp_path / "model")
     with pytest.raises(NotBuiltYet, match=r"scale with 0\.5 and dtype int64"):
         opened.save(str(tmp_path), to="onnx")
+
+
+@pytest.mark.parametrize("layer", ["cumsum", "argsort", "argmax"])
+def test_an_axis_of_a_number_without_dimensions_is_refused(layer: str, tmp_path: Path) -> None:
+    out = getattr(fluid.layers, layer)(fluid.layers.data("x", [], append_batch_size=False), axis=0)
+    opened = saved(out[0] if layer == "argsort" else out, tmp_path / "model")
+    with pytest.raises(NotBuiltYet, match="with an input without dimensions"):
+        opened.save(str(tmp_path), to="onnx")

@@ -100,6 +100,18 @@ def test_a_layer_is_written_and_read_back(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("type", ["exp", "log", "log1p", "expm1", "log2", "log10"])
+def test_functions_of_integers(type: str, tmp_path: Path) -> None:
+    x = np.array([[1, 2, 7]])
+    model = opened(tmp_path / "model", lambda: appended(type, (-1, 3), {"X": [layers.data("x", [3], dtype="int64")]}))
+    (wanted,) = model.run({"x": x})
+    (path,) = model.save(str(tmp_path), to="onnx", name="written")
+    onnx.checker.check_model(path, full_check=True)
+    (found,) = onnx.reference.ReferenceEvaluator(path).run(None, {"x": x})
+    assert found.dtype == wanted.dtype == "float32"
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_deformable_convolutions_need_opset_19(tmp_path: Path) -> None:
     with pytest.raises(NotBuiltYet, match="deformable_conv with opset 19 or later"):
         opened(tmp_path / "model", deformed(True)).save(str(tmp_path), to="onnx")

@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 
+from fluidnb import layers
 from fluidnb.backward import gradients
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.op import RuleError
 from fluidnb.program import Program, program_guard
 from fluidnb.runtime import Executor, Scope
-from fluidnb.testing import run_op
+from fluidnb.testing import OpTest, run_op
+from fluidnb.values import VarType
 from tests.ops.cases import Differentiable, distinct, family, values
 from tests.tools.refused import refused
 
@@ -228,3 +230,30 @@ def test_the_slope_of_mish_stays_1_for_large_numbers(dtype):
 def test_leaky_relu_without_slope_takes_infinite_numbers():
     got = run_op("leaky_relu", {"X": [np.inf, -np.inf, 1.0, -1.0]}, {"alpha": 0.0})["Out"]
     assert got.tolist() == [np.inf, -np.inf, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("type", ["exp", "expm1", "log", "log2", "log10", "log1p"])
+def test_floats_of_integers(type: str, dtype: str) -> None:
+    test = OpTest()
+    test.op_type, test.inputs = type, {"X": np.array([[1, 2], [9, 30]], dtype)}
+    test.outputs = {"Out": getattr(np, type)(test.inputs["X"].astype("float32"))}
+    test.check_output()
+    assert run_op(type, test.inputs)["Out"].dtype == "float32"
+
+
+@pytest.mark.parametrize("type", ["sqrt", "sigmoid", "sin"])
+def test_other_functions_take_no_integers(type: str) -> None:
+    with pytest.raises(EnforceNotMet, match="does not have kernel for"):
+        run_op(type, {"X": np.array([1, 2])})
+
+
+def test_no_gradient_reaches_integers() -> None:
+    main = Program()
+    with program_guard(main, Program()):
+        x = layers.data("x", [2], dtype="int64", stop_gradient=False)
+        y = layers.exp(x)
+        loss = layers.reduce_sum(y * layers.data("w", [2], stop_gradient=False))
+        assert y.dtype == VarType.FP32 and [v and v.name for v in gradients([loss], [y])] == ["exp_0.tmp_0@GRAD"]
+        with pytest.raises(OpValueError, match="x cannot have a gradient"):
+            gradients([loss], [x])

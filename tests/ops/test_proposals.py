@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
@@ -78,6 +79,7 @@ def labelled(**attrs):
 SCALES = {"min_level": 2, "max_level": 4, "refer_level": 3, "refer_scale": 10}
 LEVELS = np.array(plain.levels(ROIS, 2, 4, 3, 10))
 ORDER = np.argsort(LEVELS, kind="stable")
+PER_IMAGE = [[int((part == level).sum()) for part in (LEVELS[:4], LEVELS[4:])] for level in (2, 3, 4)]
 PRIOR, SPREAD = ROIS[:5], np.array([0.1, 0.2, 0.5, 0.25])
 OFFSETS, CHANCES = values(5, 12, low=-2, high=8), distinct(5, 3)
 DECODED = np.array([[plain.undelta(p, SPREAD * code) for code in row.reshape(3, 4)]
@@ -135,10 +137,27 @@ family(
         "distribute_fpn_proposals": {
             "inputs": {"FpnRois": (ROIS, [[4, 5]])}, "attrs": SCALES,
             "outputs": {
-                "MultiFpnRois": [(ROIS[level == LEVELS], [[int((LEVELS[:4] == level).sum()),
-                                                           int((LEVELS[4:] == level).sum())]]) for level in (2, 3, 4)],
+                "MultiFpnRois": [(ROIS[level == LEVELS], [PER_IMAGE[level - 2]]) for level in (2, 3, 4)],
                 "RestoreIndex": np.argsort(ORDER).astype("int32")[None],
             },
+        },
+        "distribute_fpn_proposals/numbers": {
+            "inputs": {"FpnRois": ROIS, "RoisNum": np.array([4, 5], "int32")}, "attrs": SCALES,
+            "outputs": {
+                "MultiFpnRois": [(ROIS[level == LEVELS], [PER_IMAGE[level - 2]]) for level in (2, 3, 4)],
+                "RestoreIndex": np.argsort(ORDER).astype("int32")[None],
+                "MultiLevelRoIsNum": [np.array(numbers, "int32") for numbers in PER_IMAGE],
+            },
+        },
+        "collect_fpn_proposals/numbers": {
+            "inputs": {
+                "MultiLevelRois": [ROIS[:4], ROIS[4:]],
+                "MultiLevelScores": [np.array([[0.1], [0.7], [0.3], [0.9]]),
+                                     np.array([[0.2], [0.8], [0.4], [0.5], [0.05]])],
+                "MultiLevelRoIsNum": [np.array([1, 3], "int32"), np.array([3, 2], "int32")],
+            },
+            "attrs": {"post_nms_topN": 5},
+            "outputs": {"FpnRois": (ROIS[[5, 6, 3, 1, 7]], [[2, 3]]), "RoisNum": np.array([2, 3], "int32")},
         },
         "collect_fpn_proposals/equal_scores": {
             "inputs": {
@@ -279,6 +298,17 @@ def test_what_is_refused():
         run_op("psroi_pool", {"X": PARTS, "ROIs": (ROIS[:3], [[1, 2]])}, {"output_channels": 3})
     with pytest.raises(RuleError, match="has a variable for each level"):
         run_op("distribute_fpn_proposals", {"FpnRois": (ROIS, [[9]])}, SCALES, {"MultiFpnRois": 2, "RestoreIndex": 1})
+    outs = {"MultiFpnRois": 3, "RestoreIndex": 1}
+    with pytest.raises(RuleError, match=r"MultiLevelRoIsNum\) of .* has a variable for each level"):
+        run_op("distribute_fpn_proposals", {"FpnRois": (ROIS, [[9]])}, SCALES, outs | {"MultiLevelRoIsNum": 2})
+    for numbers in ([4, 4], [10, -1]):
+        with pytest.raises(RuleError, match=r"Input\(RoisNum\) of .* must have the number of regions of each image"):
+            run_op("distribute_fpn_proposals", {"FpnRois": ROIS, "RoisNum": np.array(numbers)}, SCALES, outs)
+    levels = {"MultiLevelRois": [ROIS[:4], ROIS[4:]], "MultiLevelScores": [np.ones((4, 1)), np.ones((5, 1))]}
+    for first, *others in ([[1, 3]], [[1, 3], [5]], [[1, 3], [1, 3]], [[5, -1], [3, 2]]):
+        numbers = [np.array(n) for n in (first, *others)]
+        with pytest.raises(RuleError, match=r"Input\(MultiLevelRoIsNum\) of .* must have the number of regions"):
+            run_op("collect_fpn_proposals", {**levels, "MultiLevelRoIsNum": numbers}, {"post_nms_topN": 5})
     with pytest.raises(OpValueError, match="max_level must not be lower"):
         run_op("distribute_fpn_proposals", {"FpnRois": (ROIS, [[9]])}, SCALES | {"max_level": 1})
 
@@ -287,3 +317,30 @@ def test_a_quadrilateral_without_a_height_is_empty():
     line = np.array([[1.0, 1, 4, 1, 4, 1, 1, 1]])
     attrs = {"transformed_height": 3, "transformed_width": 3}
     assert not run_op("roi_perspective_transform", {"X": SEEN[:1], "ROIs": (line, [[1]])}, attrs)["Out"].array.any()
+
+
+def test_levels_of_regions_without_the_last_pixel():
+    """The results of Paddle 2.6.2."""
+    rois = np.array([[0, 0, 9, 9], [0, 0, 10, 10], [0, 0, -1, 5], [0, 0, 4, 4], [0, 0, 4.5, 5.5], [3, 3, 3, 3]], "f4")
+    for offset, wanted in ((True, [4, 5, 0, 2, 3, 1]), (False, [4, 5, 0, 1, 2, 3])):
+        attrs = {"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 10, "pixel_offset": offset}
+        outs = {"MultiFpnRois": 4, "RestoreIndex": 1}
+        found = run_op("distribute_fpn_proposals", {"FpnRois": (rois, [[6]])}, attrs, outs)
+        assert found["RestoreIndex"].ravel().tolist() == wanted
+
+
+def test_numbers_of_regions_that_change_from_run_to_run():
+    with fluid.fresh():
+        rois, numbers = fluid.layers.data("rois", [4]), fluid.layers.data("numbers", [], dtype="int32")
+        names = {slot: [f"{slot}{i}" for i in range(3)] for slot in ("MultiFpnRois", "MultiLevelRoIsNum")}
+        outputs = {**names, "RestoreIndex": ["restore"]}
+        for name in sum(outputs.values(), []):
+            rois.block.create_var(name=name)
+        ins = {"FpnRois": [rois], "RoisNum": [numbers]}
+        rois.block.append_op("distribute_fpn_proposals", inputs=ins, outputs=outputs, attrs=SCALES)
+        exe, feed = fluid.Executor(), {"rois": ROIS.astype("float32")}
+        for split in ([4, 5], [9, 0], [4, 5], [1, 2, 6]):
+            feed["numbers"] = np.array(split, "int32")
+            found = exe.run(feed=feed, fetch_list=names["MultiLevelRoIsNum"])
+            parts = np.split(LEVELS, np.cumsum(split)[:-1])
+            assert [n.tolist() for n in found] == [[int((p == level).sum()) for p in parts] for level in (2, 3, 4)]

@@ -57,6 +57,17 @@ family(
     },
 )  # fmt: skip
 
+family(
+    globals(),
+    Differentiable,
+    {
+        f"row_conv/batch_{steps}_{count}": {"inputs": {"X": x, "Filter": weight}, "outputs": {"Out": np.stack(out)}}
+        for steps, count in ((4, 3), (2, 3), (1, 1), (3, 1))
+        for x, weight in [(values(2, steps, 3, seed=1), values(count, 3, seed=2))]
+        for out in [[(with_context(part, 0, count).reshape(-1, *weight.shape) * weight).sum(1) for part in x]]
+    },
+)
+
 A, B = values(6, 2, seed=1), values(4, 2, seed=2)
 PARTS = zip(split(A, [[2, 3, 1]]), split(B, [[1, 0, 3]]), strict=True)
 X, PAD = values(6, 2), np.array([0.25, 0.75])
@@ -225,6 +236,8 @@ family(
             {"contextLength": 2, "paddingTrainable": True}, "PaddingData has a row for each neighbour",
         ),
         ("row_conv", {"X": (X, LENGTH), "Filter": values(3, 3)}, {}, "width = 2 as in Input"),
+        ("row_conv", {"X": X, "Filter": values(3, 2)}, {}, "does not contain LoD information"),
+        ("row_conv", {"X": (values(2, 3, 2), [[1, 1]]), "Filter": values(3, 2)}, {}, "a batch of sequences, and a LoD"),
         ("sequence_concat", {"X": [(A, [[6]]), (B, [[1, 3]])]}, {}, "as many sequences"),
         ("sequence_concat", {"X": [(A, [[6]]), (values(2, 3), [[2]])]}, {}, "rows of one shape"),
         ("sequence_reshape", {"X": (X, [[3, 3]])}, {"new_dim": 4}, "no remainder for each sequence"),

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import fluidnb as fluid
+from fluidnb.errors import EnforceNotMet
 from fluidnb.op import RuleError, SlotError
 from fluidnb.program import Program
 from fluidnb.runtime import Executor, Scope
@@ -55,6 +57,14 @@ family(
         "gather/last": {
             "inputs": {"X": A, "Index": np.array([1, 0, 1])}, "attrs": {"axis": -1},
             "outputs": {"Out": A[..., [1, 0, 1]]}, "grads": ("X",),
+        },
+        "gather/axis_as_variable": {
+            "inputs": {"X": A, "Index": np.array([1, 0, 1]), "Axis": np.array([1], "int32")},
+            "outputs": {"Out": A[..., [1, 0, 1]]}, "grads": ("X",),
+        },
+        "gather/axis_as_number": {
+            "inputs": {"X": X, "Index": np.array([1, 0]), "Axis": np.array(-2)}, "attrs": {"axis": 2},
+            "outputs": {"Out": X[:, [1, 0]]}, "grads": ("X",),
         },
     },
 )  # fmt: skip
@@ -286,3 +296,23 @@ def test_variables_that_take_the_place_of_attributes():
 def test_transpose_refuses_what_is_no_permutation(axis: list[int]) -> None:
     with pytest.raises(RuleError, match="transpose"):
         run_op("transpose", {"X": [[1.0, 2.0]]}, {"axis": axis})
+
+
+def test_the_axis_of_gather_changes_from_run_to_run() -> None:
+    numbers = np.arange(6, dtype="float32").reshape(2, 3)
+    with fluid.fresh():
+        x = fluid.layers.data("x", [2, 3], append_batch_size=False, stop_gradient=False)
+        index = fluid.layers.data("index", [2], dtype="int64", append_batch_size=False)
+        axis = fluid.layers.data("axis", [1], dtype="int32", append_batch_size=False)
+        out = x.block.create_var(name="out", dtype="float32")
+        x.block.append_op("gather", inputs={"X": [x], "Index": [index], "Axis": [axis]}, outputs={"Out": [out]})
+        assert out.shape == (-1, -1)
+        fluid.backward.append_backward(fluid.layers.reduce_sum(out * out))
+        exe, feed = fluid.Executor(), {"x": numbers, "index": np.array([1, 1])}
+        for n in (0, 1, 0):
+            found, slope = exe.run(feed={**feed, "axis": np.array([n], "int32")}, fetch_list=[out, "x@GRAD"])
+            wanted = np.zeros((2, 3), "float32")
+            wanted[(slice(None),) * n + (1,)] = 4 * numbers.take(1, n)
+            assert found.tolist() == numbers.take([1, 1], n).tolist() and slope.tolist() == wanted.tolist()
+        with pytest.raises(EnforceNotMet, match=r"Attr\(axis\) of gather must name a dimension"):
+            exe.run(feed={**feed, "axis": np.array([2], "int32")}, fetch_list=[out])

@@ -330,12 +330,23 @@ def test_an_array_takes_numpy_indices_and_stays_an_array() -> None:
         (lambda a: a.__setitem__(slice(0, 1), 5), "list of values"),
         (lambda a: a.__setitem__(slice(0, 2, 2), [np.ones(1), np.ones(1)]), "with slice"),
         (lambda a: a.insert("a", np.ones(1)), "with 'a'"),
+        (lambda a: a[5], "size 1 with 5"),
+        (lambda a: a[-2], "size 1 with -2"),
+        (lambda a: a["a"], "with 'a'"),
         (lambda a: a + 5, "list of values"),
     ],
 )
 def test_an_array_refuses_other_indices(change: object, message: str) -> None:
     with pytest.raises(FluidError, match=message):
         change(LoDTensorArray([np.zeros(1)]))  # type: ignore[operator]
+
+
+def test_an_element_outside_of_an_array_is_an_index_error() -> None:
+    array = LoDTensorArray([np.zeros(1), np.ones(1)])
+    with pytest.raises(IndexError, match="size 2 with 2"):
+        array[2]
+    assert [np.asarray(t).item() for t in array] == [0, 1]
+    assert array[:1] == [array[0]] and array[9:] == []
 
 
 def test_lists_of_unequal_lengths() -> None:

@@ -258,13 +258,13 @@ ROWS = {
     "atanh": Row("the number whose tanh is X", np.arctanh, "dOut / (1 - X²)", ("X",), lambda x, g: g / (1 - x * x),
                  ("[0.0, 0.5]", "[0.    , 0.5493]")),
     "log1p": Row("log(1 + X), exact near 0", np.log1p, "dOut / (1 + X)", ("X",), lambda x, g: g / (x + 1),
-                 ("[0.0, 1.0]", "[0.    , 0.6931]")),
+                 ("[0.0, 1.0]", "[0.    , 0.6931]"), of_integers=True),
     "expm1": Row("exp(X) - 1, exact near 0", np.expm1, "dOut · (Out + 1)", ("Out",), lambda out, g: g * (out + 1),
-                 ("[0.0, 1.0]", "[0.    , 1.7183]")),
+                 ("[0.0, 1.0]", "[0.    , 1.7183]"), of_integers=True),
     "log2": Row("the logarithm of X to base 2", np.log2, "dOut / (X · log 2)", ("X",),
-                lambda x, g: g / (x * math.log(2)), ("[1.0, 8.0]", "[0., 3.]")),
+                lambda x, g: g / (x * math.log(2)), ("[1.0, 8.0]", "[0., 3.]"), of_integers=True),
     "log10": Row("the logarithm of X to base 10", np.log10, "dOut / (X · log 10)", ("X",),
-                 lambda x, g: g / (x * math.log(10)), ("[1.0, 100.0]", "[0., 2.]")),
+                 lambda x, g: g / (x * math.log(10)), ("[1.0, 100.0]", "[0., 2.]"), of_integers=True),
 }  # fmt: skip
 
 for _type, _row in ROWS.items():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.grad import GradMaker
 from fluidnb_kernels.arithmetic import Operand, Value, values
 from fluidnb_kernels.c_expressions import rows_of
-from fluidnb_kernels.cuda import Source, ctype, each, elements, elementwise, vector, widths
+from fluidnb_kernels.cuda import Source, ctype, each, elements, elementwise, of_dtype, vector, widths
 from fluidnb_kernels.cuda.element_kernels import ElementKernel, describe
 from fluidnb_kernels.emit import FLOATS, zeros
 
@@ -32,6 +33,8 @@ class Again:
     suffix: str = "_grad_grad"  # what follows the activation in Paddle's name of the operator
 
 
+#: Whole numbers of which some functions compute float32, as Paddle 2 does.
+_INTEGERS = ("int32", "int64")
 #: For functions whose slope does not change where it has one.
 STRAIGHT = Again(lambda v: 0, "")
 
@@ -54,6 +57,21 @@ class Row:
     # what its CUDA kernels get for a, b and c, where that is not its attributes in order
     numbers: Callable[[Context], tuple[float, ...]] | None = None
     is_series: bool = False  # whether it takes a series, which C code lacks
+    of_integers: bool = False  # whether it takes int32 and int64 too; Out is float32 then
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The dtypes of X."""
+        return (*self.dtypes, *_INTEGERS) if self.of_integers else self.dtypes
+
+    def infer(self, c: Context) -> None:
+        """Shape rule: Out is like X, but float32 of integers where the function is none of them."""
+        x = c["X"]
+        c.set("Out", x.shape, np.float32 if self.converts(x) else x.dtype, c.lod("X"))
+
+    def converts(self, x: Any) -> bool:
+        """Whether an input holds integers that are converted to float32 first."""
+        return self.of_integers and np.dtype(x.dtype).name in _INTEGERS
 
     def emit(self, b: Binder, x: Array, out: Array) -> None:
         """Emit the function."""
@@ -117,21 +135,25 @@ def define(type: str, row: Row) -> None:
 
     @op(
         type,
-        inputs={"X: float": "any shape"},
-        outputs={"Out": row.formula},
+        inputs={"X: float | int" if row.of_integers else "X: float": "any shape"},
+        outputs={"Out": row.formula + ("; float32 of integers" if row.of_integers else "")},
         attrs=row.attrs,
         cost="X",
-        infer=same(),
+        infer=row.infer if row.of_integers else same(),
         grad=default_grad(*row.needs, "Out@GRAD"),
         inplace=True,
-        dtypes=row.dtypes,
+        dtypes=row.taken,
         doc=_DOC.format(
             formula=row.formula, type=type, x=row.example[0], result=row.example[1],
             settings=", " + row.settings if row.settings else "", source="; " + row.source if row.source else "",
         ),
     )  # fmt: skip
     def activation(b: Binder) -> None:
-        row.emit(b, b["X"], b["Out"])
+        x = b["X"]
+        if row.converts(x):
+            x = b.like(x, np.float32)
+            b(np.copyto, x, b["X"])
+        row.emit(b, x, b["Out"])
 
     def activation_grad(b: Binder) -> None:
         row.emit_grad(b, b[row.needs[0]] if row.needs else None, b["Out@GRAD"], b["X@GRAD"])
@@ -150,6 +172,11 @@ def _define_in_c(type: str, row: Row) -> None:
 
         @c_code(name, function=function)
         def constants(c: Context, at: int = at) -> dict[str, Constant]:
+            if at == 0 and row.converts(c["X"]):
+                c.fail(
+                    f"The C code of {type} does not take integers.", expected="X of a floating dtype",
+                    received=c["X"].dtype, hint="layers.cast changes a dtype.",
+                )  # fmt: skip
             expression = rows_of(Path(__file__).with_name("activation.cu"), "FUNCTION")[type][at]
             count = math.prod(c["X" if at == 0 else "Out@GRAD"].shape)
             return {"COUNT": count, "VALUE": expression, **dict(zip("abc", map(float, _numbers(row, c)), strict=True))}
@@ -166,9 +193,10 @@ def _define_on_cuda(type: str, row: Row) -> None:
     """Register its CUDA kernels, and those of its gradient."""
     _rows[type] = row
 
-    @kernel(type, place="cuda", dtypes=row.dtypes)
+    @kernel(type, place="cuda", dtypes=row.taken)
     def forward(b: Binder) -> None:
-        elementwise(b, CUDA, f"unary<f::{type}", b["X"], b["Out"], numbers=_numbers(row, b))
+        x = of_dtype(b, b["X"], np.dtype(np.float32)) if row.converts(b["X"]) else b["X"]
+        elementwise(b, CUDA, f"unary<f::{type}", x, b["Out"], numbers=_numbers(row, b))
 
     @kernel(f"{type}_grad", place="cuda", dtypes=FLOATS)
     def backward(b: Binder) -> None:

@@ -8,7 +8,7 @@ from fluidnb.op import Array, Attr, Binder, Context, op, product
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.detection.nms import falling
 from fluidnb_kernels.detection.region_targets import write_rows
-from fluidnb_kernels.emit import of_paddle2
+from fluidnb_kernels.emit import of_paddle2, store
 from fluidnb_kernels.rules import agree, attributes, fits
 from fluidnb_kernels.sequences import all_given, as_level, require_lod, sized, slices
 
@@ -152,42 +152,73 @@ def generate_proposals(b: Binder) -> None:
 _DTYPES = ("float32", "float64")
 
 
-def levels_of(rois: Array, lowest: int, highest: int, level: int, scale: int) -> Array:
+def levels_of(rois: Array, lowest: int, highest: int, level: int, scale: int, offset: bool = True) -> Array:
     """The level of each region, int64."""
     size = rois[:, 2:] - rois[:, :2]
-    area = np.where((size < 0).any(1), 0, (size + rois.dtype.type(1)).prod(1))
+    area = np.where((size < 0).any(1), 0, (size + rois.dtype.type(offset)).prod(1))
     with np.errstate(divide="ignore"):
         found = np.floor(np.log2(np.sqrt(area) / rois.dtype.type(scale)) + rois.dtype.type(level))
     return np.clip(np.nan_to_num(found, nan=lowest), lowest, highest).astype(np.int64)
 
 
-def _how(c: Context) -> tuple[int, int, int, int]:
-    return c.attr("min_level"), c.attr("max_level"), c.attr("refer_level"), c.attr("refer_scale")
+def _how(c: Context) -> tuple[int, int, int, int, bool]:
+    numbers = c.attr("min_level"), c.attr("max_level"), c.attr("refer_level"), c.attr("refer_scale")
+    return *numbers, c.attr("pixel_offset", True)
+
+
+def _offsets(c: Context, slot: str, numbers: str) -> list[tuple[int, ...]]:
+    """The offsets of the images in each variable of a slot, by numbers of regions where they are given; () if unfit."""
+    rows = [len(x) for x in c.all(slot)]
+    if not c.has(numbers):
+        return [tuple(lod[-1]) if lod else () for lod in c.lods(slot)]
+    counts = [on_host(n).reshape(-1) for n in c.all(numbers) if n is not None]
+    if len(counts) != len(rows):
+        return [()] * len(rows)
+    return [as_level(n) if (n >= 0).all() and n.sum() == m else () for n, m in zip(counts, rows, strict=True)]
+
+
+def _require_numbers(c: Context, slot: str, numbers: str) -> None:
+    """Require numbers of regions that add up to the regions of each level, for the same images on all of them."""
+    c.require(
+        len({len(o) for o in _offsets(c, slot, numbers)} - {0}) == 1 and all(_offsets(c, slot, numbers)),
+        f"Input({numbers}) of {c.definition.type} must have the number of regions of each image.",
+        expected=f"numbers that add up to {[len(x) for x in c.all(slot)]}, the rows of {slot}",
+        received=[on_host(n).reshape(-1).tolist()[:20] for n in c.all(numbers)],
+    )  # fmt: skip
 
 
 def _fpn_levels_counts(c: Context) -> tuple[tuple[int, ...], ...]:
     """For each level, how many regions of each image it has."""
     count = c.attr("max_level") - c.attr("min_level") + 1
-    if not all_given(c, "FpnRois") or not c.lod("FpnRois") or count != len(c.outputs.get("MultiFpnRois", ())):
+    if not all_given(c, "FpnRois") or count != len(c.outputs.get("MultiFpnRois", ())):
         return ()
-    found, parts = levels_of(on_host(c["FpnRois"]), *_how(c)), slices(c.lod("FpnRois")[-1])
+    offsets = _offsets(c, "FpnRois", "RoisNum")[0]
+    if not offsets:
+        return ()
+    found, parts = levels_of(on_host(c["FpnRois"]), *_how(c)), slices(offsets)
     levels = range(c.attr("min_level"), c.attr("max_level") + 1)
     return tuple(tuple(int((found[part] == level).sum()) for part in parts) for level in levels)
 
 
 def _distribute_infer(c: Context) -> None:
     c.check_inputs()
-    require_lod(c, "FpnRois", 1)
-    wanted, have = c.attr("max_level") - c.attr("min_level") + 1, len(c.outputs.get("MultiFpnRois", ()))
-    c.require(
-        have == wanted, "Output(MultiFpnRois) of distribute_fpn_proposals has a variable for each level.",
-        expected=f"{wanted}: levels {c.attr('min_level')} to {c.attr('max_level')}", received=have,
-    )  # fmt: skip
-    x = c["FpnRois"]
+    if not c.has("RoisNum"):
+        require_lod(c, "FpnRois", 1)
+    elif c.runtime:
+        _require_numbers(c, "FpnRois", "RoisNum")
+    wanted = c.attr("max_level") - c.attr("min_level") + 1
+    for slot in ("MultiFpnRois", *(["MultiLevelRoIsNum"] if c.outputs.get("MultiLevelRoIsNum") else [])):
+        have = len(c.outputs.get(slot, ()))
+        c.require(
+            have == wanted, f"Output({slot}) of distribute_fpn_proposals has a variable for each level.",
+            expected=f"{wanted}: levels {c.attr('min_level')} to {c.attr('max_level')}", received=have,
+        )  # fmt: skip
+    x, images = c["FpnRois"], c["RoisNum"].shape[0] if c.has("RoisNum") else -1
     counts = _fpn_levels_counts(c) if c.runtime else None
     for i in range(wanted):
         level = None if counts is None else as_level(counts[i])
         c.set("MultiFpnRois", (-1 if level is None else level[-1], 4), x.dtype, (level,), i)
+        c.set("MultiLevelRoIsNum", (images if level is None else len(level) - 1,), np.int32, (), i)
     rows = x.shape[0]
     c.set("RestoreIndex", (rows, 1) if isinstance(c, Binder) and of_paddle2(c) else (1, rows), np.int32)
 
@@ -203,23 +234,32 @@ def distribute(rois: Array, found: Array, outs: list[Array | None], restore: Arr
         restore[...] = rows.reshape(restore.shape)
 
 
-def write_distributed(rois: Array, how: tuple[int, int, int, int], outs: list[Array | None], restore: Any) -> None:
-    """Write the results of `distribute` for the levels of `levels_of`."""
+def write_distributed(
+    rois: Array, how: tuple[int, int, int, int, bool], outs: list[Array | None], restore: Any,
+    counts: tuple[tuple[int, ...], ...], numbers: list[Array | None],
+) -> None:  # fmt: skip
+    """Write the results of `distribute` for the levels of `levels_of`, and the numbers of regions."""
     distribute(rois, levels_of(rois, *how) - how[0], outs, restore)
+    store(numbers, counts[: len(numbers)])
 
 
 @op(
     "distribute_fpn_proposals",
-    inputs={"FpnRois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image"},
+    inputs={
+        "FpnRois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
+        "RoisNum?: int[images]": "how many regions each image has, instead of sequences",
+    },
     outputs={
         "MultiFpnRois*": "[regions, 4] for each level; a sequence for each image",
         "RestoreIndex": "int32 [1, regions]: the row of each region when those of all levels follow each other",
+        "MultiLevelRoIsNum*?": "int32 [images] for each level: how many regions of each image it has",
     },
     attrs={
         "min_level": Attr("int", doc="the lowest level"),
         "max_level": Attr("int", doc="the highest level"),
         "refer_level": Attr("int", doc="the level of regions whose area is refer_scale squared"),
         "refer_scale": Attr("int", doc="see refer_level", gt=0),
+        "pixel_offset": Attr("bool", True, "whether a region from 0 to 9 is ten pixels wide; else nine"),
     },
     check=lambda a: "max_level must not be lower than min_level." if a["max_level"] < a["min_level"] else None,
     infer=_distribute_infer,
@@ -227,6 +267,7 @@ def write_distributed(rois: Array, how: tuple[int, int, int, int], outs: list[Ar
     data_shape=True,
     host_only="the size of its output depends on the values",
     dtypes=_DTYPES,
+    dtype_slot="FpnRois",
 )
 def distribute_fpn_proposals(b: Binder) -> None:
     """MultiFpnRois[l] = the regions of level l: ``floor(refer_level + log2(sqrt(area) / refer_scale))``.
@@ -244,7 +285,8 @@ def distribute_fpn_proposals(b: Binder) -> None:
 
     Source: Lin et al., "Feature Pyramid Networks" (2017); Fluid's distribute_fpn_proposals_op.
     """
-    b(write_distributed, b["FpnRois"], _how(b), b.all("MultiFpnRois"), b["RestoreIndex"])
+    outs, numbers = b.all("MultiFpnRois"), b.all("MultiLevelRoIsNum")
+    b(write_distributed, b["FpnRois"], _how(b), outs, b["RestoreIndex"], _fpn_levels_counts(b), numbers)
 
 
 def collect(scores: list[Array], offsets: list[tuple[int, ...]], most: int) -> tuple[Array, tuple[int, ...]]:
@@ -256,14 +298,13 @@ def collect(scores: list[Array], offsets: list[tuple[int, ...]], most: int) -> t
     return best, tuple(np.bincount(image[best], minlength=len(offsets[0]) - 1).tolist())
 
 
-def _collected(c: Context) -> tuple[Array, tuple[int, ...]]:
-    offsets = [tuple(lod[-1]) for lod in c.lods("MultiLevelScores")]
-    return collect([on_host(s) for s in c.all("MultiLevelScores")], offsets, c.attr("post_nms_topN"))
-
-
 def _collected_counts(c: Context) -> tuple[int, ...]:
-    given = all(v is not None for v in c.all("MultiLevelScores")) and all(c.lods("MultiLevelScores"))
-    return _collected(c)[1] if given else ()
+    """Number of regions of each image that stay."""
+    scores = c.all("MultiLevelScores")
+    if any(s is None for s in scores):
+        return ()
+    offsets = _offsets(c, "MultiLevelScores", "MultiLevelRoIsNum")
+    return collect([on_host(s) for s in scores], offsets, c.attr("post_nms_topN"))[1] if all(offsets) else ()
 
 
 def _collect_infer(c: Context) -> None:
@@ -279,24 +320,30 @@ def _collect_infer(c: Context) -> None:
             expected="[regions, 4] and [regions, 1]", received=f"{list(r.shape)} and {list(s.shape)}",
         )  # fmt: skip
     if not c.runtime:
+        numbers = c.all("MultiLevelRoIsNum")
+        c.set("RoisNum", numbers[0].shape if numbers else (-1,), np.int32)
         return c.set("FpnRois", (-1, 4), rois[0].dtype, (None,))
+    if c.has("MultiLevelRoIsNum"):
+        _require_numbers(c, "MultiLevelScores", "MultiLevelRoIsNum")
     first = c.lods("MultiLevelScores")[0]
-    for slot in ("MultiLevelRois", "MultiLevelScores"):
+    for slot in () if c.has("MultiLevelRoIsNum") else ("MultiLevelRois", "MultiLevelScores"):
         for i, lod in enumerate(c.lods(slot)):
             c.require(
                 len(lod) == 1 and bool(first) and len(lod[0]) == len(first[0]),
                 f"Input({slot}) of collect_fpn_proposals must have a sequence for each image.",
                 expected="one level with as many sequences in every variable", received=f"{lod} in variable {i}",
             )  # fmt: skip
-    level = as_level(_collected(c)[1])
+    level = as_level(_collected_counts(c))
+    c.set("RoisNum", (len(level) - 1,), np.int32)
     return c.set("FpnRois", (level[-1], 4), rois[0].dtype, (level,))
 
 
 def write_collected(
-    rois: list[Array], scores: list[Array], offsets: list[tuple[int, ...]], most: int, out: Array
+    rois: list[Array], scores: list[Array], offsets: list[tuple[int, ...]], most: int, outs: list[Array | None]
 ) -> None:
-    """Write the regions that `collect` chooses."""
-    out[...] = np.concatenate(rois)[collect(scores, offsets, most)[0]]
+    """Write the regions that `collect` chooses, and how many each image has."""
+    rows, counts = collect(scores, offsets, most)
+    store(outs, (np.concatenate(rois)[rows], counts))
 
 
 @op(
@@ -304,14 +351,19 @@ def write_collected(
     inputs={
         "MultiLevelRois*: float[regions, 4] lod": "regions of each level; a sequence for each image",
         "MultiLevelScores*: float[regions, 1] lod": "their scores on each level; a sequence for each image",
+        "MultiLevelRoIsNum*?: int[images]": "how many regions of each image a level has, instead of sequences",
     },
-    outputs={"FpnRois": "[regions, 4]; a sequence for each image"},
+    outputs={
+        "FpnRois": "[regions, 4]; a sequence for each image",
+        "RoisNum?": "int32 [images]: how many regions each image has",
+    },
     attrs={"post_nms_topN": Attr("int", doc="how many regions of all images stay", gt=0)},
     infer=_collect_infer,
     guard=_collected_counts,
     data_shape=True,
     host_only="the size of its output depends on the values",
     dtypes=_DTYPES,
+    dtype_slot="MultiLevelRois",
 )
 def collect_fpn_proposals(b: Binder) -> None:
     """FpnRois = the regions with the highest scores among all levels and images, image after image.
@@ -325,8 +377,8 @@ def collect_fpn_proposals(b: Binder) -> None:
 
     Source: Lin et al., "Feature Pyramid Networks" (2017); Fluid's collect_fpn_proposals_op.
     """
-    offsets = [tuple(lod[-1]) for lod in b.lods("MultiLevelScores")]
+    scores, offsets = b.all("MultiLevelScores"), _offsets(b, "MultiLevelScores", "MultiLevelRoIsNum")
     b(
-        write_collected, b.all("MultiLevelRois"), b.all("MultiLevelScores"), offsets, b.attr("post_nms_topN"),
-        b["FpnRois"],
+        write_collected, b.all("MultiLevelRois"), scores, offsets, b.attr("post_nms_topN"),
+        [b["FpnRois"], b["RoisNum"]],
     )  # fmt: skip

@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb.op.c_code import Constant, c_code
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, each_line, lines_along, typed
 from fluidnb_kernels.emit import FLOATS, reading, writing, written, zeros
 from fluidnb_kernels.rules import one_axis
@@ -20,8 +21,13 @@ def _infer(c: Context) -> None:
     if c.attr("flatten"):
         c.set("Out", (x.size,), x.dtype)
     else:
-        one_axis(c, c.attr("axis"), x.ndim)
+        one_axis(c, c.attr("axis"), max(x.ndim, 1))
         c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _of_scalar(c: Context, x: Array) -> bool:
+    """Whether the result is X itself, with ``exclusive`` too: so it is in Paddle 2 where X has no dimension."""
+    return not x.ndim and not c.attr("flatten", False)
 
 
 def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: Array) -> None:
@@ -37,7 +43,7 @@ def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: A
 
 @op(
     "cumsum",
-    inputs={"X": "at least one dimension"},
+    inputs={"X": "any shape"},
     outputs={"Out": "the sums, of its shape"},
     attrs={
         "axis": Attr("int", -1, "the dimension along which is summed; from the end when negative"),
@@ -51,7 +57,7 @@ def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: A
     cuda=_NUMBERS,
 )
 def cumsum(b: Binder) -> None:
-    """Out[i] = X[0] + … + X[i] along ``axis``.
+    """Out[i] = X[0] + … + X[i] along ``axis``; X itself where it has no dimension.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -60,20 +66,24 @@ def cumsum(b: Binder) -> None:
 
     Source: Fluid's cumsum_op.
     """
-    if b.on_cuda:
-        return _on_cuda(b, b["X"], b["Out"], b.attr("reverse"))
     x, out, axis = b["X"], b["Out"], b.attr("axis")
+    if _of_scalar(b, x):
+        return verbs.copy(b, out, x)
+    if b.on_cuda:
+        return _on_cuda(b, x, out, b.attr("reverse"))
     if b.attr("flatten"):
         x, axis = reading(b, x, (x.size,)), 0
-    _emit(b, x, axis, b.attr("exclusive"), b.attr("reverse"), out)
+    return _emit(b, x, axis, b.attr("exclusive"), b.attr("reverse"), out)
 
 
 @grad_op("cumsum_grad", cuda=_NUMBERS)
 def cumsum_grad(b: Binder) -> None:
     """dX = the sums of dOut from the other end."""
-    if b.on_cuda:
-        return _on_cuda(b, b["Out@GRAD"], b["X@GRAD"], not b.attr("reverse", False))
     g, dx, axis = b["Out@GRAD"], b["X@GRAD"], b.attr("axis", -1)
+    if _of_scalar(b, dx):
+        return verbs.copy(b, dx, g.reshape(dx.shape))
+    if b.on_cuda:
+        return _on_cuda(b, g, dx, not b.attr("reverse", False))
     exclusive, reverse = b.attr("exclusive", False), b.attr("reverse", False)
     if not b.attr("flatten", False):
         return _emit(b, g, axis, exclusive, not reverse, dx)
@@ -94,5 +104,6 @@ def _on_cuda(b: Binder, x: Array, out: Array, reverse: bool) -> None:
 @c_code("cumsum", "cumsum_grad")
 def _cumsum_in_c(c: Context) -> dict[str, Constant]:
     lines, n, inner = (1, c["X"].size, 1) if c.attr("flatten", False) else lines_along(c["X"].shape, c.attr("axis", -1))
-    flags = {"BACKWARDS": bool(c.attr("reverse", False)), "EXCLUSIVE": bool(c.attr("exclusive", False))}
+    exclusive = bool(c.attr("exclusive", False)) and not _of_scalar(c, c["X"])
+    flags = {"BACKWARDS": bool(c.attr("reverse", False)), "EXCLUSIVE": exclusive}
     return {"OUTER": lines // inner, "N": n, "INNER": inner, **flags}

@@ -225,9 +225,8 @@ _TINY = 1e-12
 def _gone(c: Context) -> tuple[int, ...]:
     """The dimensions that logsumexp reduces."""
     rank, dims = c["X"].ndim, c.attr("axis", [0])
-    if c.attr("reduce_all", False) or not dims:
-        return tuple(range(rank))
-    return tuple(sorted({one_axis(c, d, rank) for d in dims}))
+    gone = tuple(sorted({one_axis(c, d, max(rank, 1)) for d in dims}))
+    return tuple(range(rank)) if c.attr("reduce_all", False) or not gone or not rank else gone
 
 
 @op(

@@ -1,5 +1,6 @@
 """sequence_conv and row_conv: rows and their neighbours times a filter."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import Source, by_rows, ctype, each_line, typed
 from fluidnb_kernels.cuda.gemm import gemm as product_on_cuda
-from fluidnb_kernels.emit import FLOATS, apply
+from fluidnb_kernels.emit import FLOATS, apply, reading, writing, written
 from fluidnb_kernels.math.matmul import gemm
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence import row_maps
@@ -202,17 +203,36 @@ def _row_conv_infer(c: Context) -> None:
     one_dtype(c, "X", "Filter")
     c.check_inputs()
     x = c["X"]
-    require_lod(c)
+    if len(x.shape) == 2:
+        require_lod(c)
+    c.require(
+        len(x.shape) == 2 or not c.lod("X"), "Input(X) of row_conv has a batch of sequences, and a LoD beside it.",
+        expected="[n, width] with LoD, or [batch, steps, width] without", received=f"{list(x.shape)} with LoD",
+    )  # fmt: skip
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
+def _row_conv_offsets(b: Binder) -> Array:
+    """The offsets of the sequences: those of the LoD, or of as many equally long ones as the batch has."""
+    x = b["X"]
+    return offsets_of(b) if x.ndim == 2 else np.arange(len(x) + 1) * x.shape[1]
+
+
+def _all_rows(array: Array) -> tuple[int, int]:
+    """The shape of the rows of all sequences, one after another."""
+    return math.prod(array.shape[:-1]), array.shape[-1]
+
+
 def _row_conv_neighbours(b: Binder) -> Neighbours:
-    return Neighbours(offsets_of(b), 0, len(b["Filter"]))
+    return Neighbours(_row_conv_offsets(b), 0, len(b["Filter"]))
 
 
 @op(
     "row_conv",
-    inputs={"X: float[n, width] lod": "", "Filter: float[future context + 1, width]": ""},
+    inputs={
+        "X: float[n, width] lod | float[batch, steps, width]": "sequences, by their LoD or one for each of a batch",
+        "Filter: float[future context + 1, width]": "",
+    },
     outputs={"Out": "like X"},
     cost="X * Filter[:1]",
     infer=_row_conv_infer,
@@ -231,20 +251,23 @@ def row_conv(b: Binder) -> None:
 
     Source: Fluid's row_conv_op (Deep Speech 2, Amodei et al. 2015).
     """
-    x, weight = b["X"], b["Filter"]
+    x, weight = reading(b, b["X"], _all_rows(b["X"])), b["Filter"]
     if b.on_cuda:
-        counts, width = row_maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
+        counts, width = row_maps.on_device(b, _reach(_row_conv_offsets(b), len(weight))), x.shape[1]
         operands = x, weight, counts, b["Out"], np.int64(1), np.int64(width)
         return by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, *operands)
-    rows = _row_conv_neighbours(b).emit(b, x).reshape(len(x), *weight.shape)
-    b(np.add.reduce, apply(b, np.multiply, rows, weight), 1, None, b["Out"])
+    rows, out = _row_conv_neighbours(b).emit(b, x).reshape(len(x), *weight.shape), writing(b, b["Out"], x.shape)
+    b(np.add.reduce, apply(b, np.multiply, rows, weight), 1, None, out)
+    return written(b, b["Out"], out)
 
 
 @grad_op("row_conv_grad", dtype_slot="X", cuda=FLOATS)
 def row_conv_grad(b: Binder) -> None:
     """dFilter[k] = Σ over t of X[t + k] · dOut[t]; dX[t] = Σ over k of dOut[t - k] · Filter[k]."""
+    shape, weight = _all_rows(b["X"]), b["Filter"]
+    x, g = reading(b, b["X"], shape), reading(b, b["Out@GRAD"], shape)
     if b.on_cuda:
-        x, weight, g, offsets = b["X"], b["Filter"], b["Out@GRAD"], offsets_of(b)
+        offsets = _row_conv_offsets(b)
         name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
         if b.wants("Filter@GRAD"):
             dfilter = b["Filter@GRAD"]
@@ -255,7 +278,6 @@ def row_conv_grad(b: Binder) -> None:
             args = g, weight, counts, b["X@GRAD"], np.int64(-1), np.int64(width)
             by_rows(b, CUDA, f"row_conv<{name}>", len(x), width, *args)
         return
-    x, weight, g = b["X"], b["Filter"], b["Out@GRAD"]
     around = _row_conv_neighbours(b)
     spread = np.broadcast_to(g[:, None], (len(x), *weight.shape))
     if b.wants("Filter@GRAD"):
@@ -264,7 +286,9 @@ def row_conv_grad(b: Binder) -> None:
     if b.wants("X@GRAD"):
         shares = b.tmp(spread.shape, x.dtype)
         b(np.multiply, g[:, None], weight, out=shares)
-        around.emit_grad(b, shares.reshape(len(around.rows), x.shape[1]), b["X@GRAD"])
+        dx = writing(b, b["X@GRAD"], shape)
+        around.emit_grad(b, shares.reshape(len(around.rows), x.shape[1]), dx)
+        written(b, b["X@GRAD"], dx)
 
 
 def _reach(offsets: Any, depth: int, back: bool = False) -> Any:

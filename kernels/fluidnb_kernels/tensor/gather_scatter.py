@@ -5,24 +5,31 @@ import math
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Array, Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.define import forward_of
 from fluidnb.op.scalar_fast_path import copy_row
 from fluidnb_kernels import verbs
-from fluidnb_kernels.rules import agree
+from fluidnb_kernels.rules import agree, integer, require_fixed
 from fluidnb_kernels.tensor import row_indexing
 
 
+def _gather_axis(c: Context) -> int:
+    """The dimension of gather: an attribute, or a variable, which has the number only while running."""
+    return integer(c, "axis", "Axis")
+
+
 def _gather_infer(c: Context) -> None:
-    x, index, axis = c["X"], c["Index"], c.attr("axis", 0)
+    x, index, axis = c["X"], c["Index"], _gather_axis(c)
     c.check_inputs()
+    if c.has("Axis") and not c.runtime:
+        return c.set("Out", [-1] * x.ndim, x.dtype)
     c.require(
         -x.ndim <= axis < x.ndim, "Attr(axis) of gather must name a dimension of X.",
         expected=f"{-x.ndim} to {x.ndim - 1}", received=axis,
     )  # fmt: skip
     axis %= x.ndim
-    c.set("Out", (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :]), x.dtype)
+    return c.set("Out", (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :]), x.dtype)
 
 
 def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
@@ -32,14 +39,20 @@ def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
 
 @op(
     "gather",
-    inputs={"X": "at least one dimension", "Index: int[n] | int[n, 1]": "indices of rows"},
+    inputs={
+        "X": "at least one dimension",
+        "Index: int[n] | int[n, 1]": "indices of rows",
+        "Axis?: int[] | int[1]": "axis as a variable of one element",
+    },
     outputs={"Out": "those rows, in the order of Index"},
     attrs={
         "axis": Attr("int", 0, "the dimension whose elements are the rows, from the end when negative"),
         "overwrite": Attr("bool", True, "accepted for old programs: gradients of a row taken twice always add up"),
     },
     infer=_gather_infer,
-    grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
+    grad=default_grad("X", "Index", "Axis", "Out@GRAD", wrt=["X"]),
+    guard=values_of("Axis"),
+    dtype_slot="X",
     cuda=True,
 )
 def gather(b: Binder) -> None:
@@ -52,7 +65,7 @@ def gather(b: Binder) -> None:
 
     Source: Fluid's gather_op.
     """
-    x, index, out, axis = b["X"], b["Index"], b["Out"], b.attr("axis")
+    x, index, out, axis = b["X"], b["Index"], b["Out"], _gather_axis(b)
     if b.on_cuda:
         row_indexing.take(b, x, index, out, sides(x.shape, axis), back=True)
     elif index.size == 1 and axis == 0:
@@ -79,16 +92,18 @@ def sum_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
 def put_back(b: Binder, g: Array, index: Array, dx: Array, axis: int) -> None:
     """Emit the gradient of elements that were taken once along an axis: each where it came from, 0 elsewhere."""
     verbs.fill(b, dx)
+    if not dx.ndim:
+        g, index, dx = (a.reshape(1) for a in (g, index, dx))
     if b.on_cuda:
         row_indexing.along(b, "put", g, index, dx, dx, axis % dx.ndim)
     else:
         b(np.put_along_axis, dx, index, g, axis)
 
 
-@grad_op("gather_grad", dtype_slot="X", cuda=row_indexing.SUMMED)
+@grad_op("gather_grad", guard=values_of("Axis"), dtype_slot="X", cuda=row_indexing.SUMMED)
 def gather_grad(b: Binder) -> None:
     """dX = 0, with each row of dOut added where it came from."""
-    sum_back(b, b["Out@GRAD"], b["Index"], b["X@GRAD"], b.attr("axis", 0))
+    sum_back(b, b["Out@GRAD"], b["Index"], b["X@GRAD"], _gather_axis(b))
 
 
 def check_rows(ids: Array, height: int, what: str) -> None:
@@ -318,6 +333,7 @@ def scatter_nd_add_grad(b: Binder) -> None:
 
 @c_code("gather", "gather_grad")
 def _gather_in_c(c: Context) -> dict[str, Constant]:
+    require_fixed(c, "Axis")
     sizes = zip(("OUTER", "HEIGHT", "INNER"), sides(c["X"].shape, c.attr("axis", 0)), strict=True)
     return {"COUNT": c["Index"].size, **dict(sizes)}
 

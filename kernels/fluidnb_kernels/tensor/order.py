@@ -97,6 +97,11 @@ def _sort_across(b: Binder, x: Array, axis: int, descending: bool, out: Array | 
         move(b, y, t, aside(y))
 
 
+def _lines(*arrays: Array | None) -> tuple[Array | None, ...]:
+    """Arrays with at least one dimension: of a scalar as a line of one element."""
+    return tuple(a if a is None or a.ndim else a.reshape(1) for a in arrays)
+
+
 def _extreme_infer(c: Context) -> None:
     x, keep = c["X"], c.attr("keepdims")
     number = c.attr("dtype")
@@ -104,7 +109,7 @@ def _extreme_infer(c: Context) -> None:
     if c.attr("flatten"):
         c.set("Out", (1,) * (x.ndim if keep else 1), dtype)
         return
-    axis = one_axis(c, c.attr("axis"), x.ndim)
+    axis = one_axis(c, c.attr("axis"), max(x.ndim, 1))
     shape = (*x.shape[:axis], *((1,) if keep else ()), *x.shape[axis + 1 :])
     c.set("Out", shape or (1,), dtype)
 
@@ -117,7 +122,7 @@ def find(function: Any, x: Array, axis: int | None, out: Array) -> None:
 def _define(type: str, function: Any, word: str, example: int) -> None:
     @op(
         type,
-        inputs={"X": "at least one dimension"},
+        inputs={"X": "any shape"},
         outputs={"Out": f"whole numbers: where the {word} element is"},
         attrs={
             "axis": Attr("long", 0, "the dimension along which it is looked for; from the end when negative"),
@@ -151,7 +156,7 @@ _define("arg_min", np.argmin, "smallest", 2)
 
 def _sort_infer(c: Context) -> None:
     x = c["X"]
-    one_axis(c, c.attr("axis"), x.ndim)
+    one_axis(c, c.attr("axis"), max(x.ndim, 1))
     c.set("Out", x.shape, x.dtype, c.lod("X"))
     c.set("Indices", x.shape, np.int64, c.lod("X"))
 
@@ -171,7 +176,7 @@ def write_sorted(x: Array, axis: int, descending: bool, out: Array | None, indic
 
 @op(
     "argsort",
-    inputs={"X": "at least one dimension"},
+    inputs={"X": "any shape"},
     outputs={"Out": "X sorted", "Indices": "int64: where in X its elements were"},
     attrs={
         "axis": Attr("int", -1, "the dimension along which to sort; from the end when negative"),
@@ -192,7 +197,8 @@ def argsort(b: Binder) -> None:
 
     Source: Fluid's argsort_op.
     """
-    operands = b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"]
+    x, out, indices = _lines(b["X"], b["Out"], b["Indices"])
+    operands = x, b.attr("axis"), b.attr("descending"), out, indices
     if b.on_cuda:
         return sort(b, *operands)
     return b(write_sorted, *operands)
@@ -205,22 +211,23 @@ def argsort_grad(b: Binder) -> None:
 
 
 def _axis(c: Context) -> int:
-    """The dimension along which elements are compared: for top_k, which has no axis, the last one."""
-    return one_axis(c, c.attr("axis", -1), c["X"].ndim)
+    """The dimension along which elements are compared: for top_k, which has no axis and no scalars, the last one."""
+    return one_axis(c, c.attr("axis", -1), max(c["X"].ndim, "top_k_v2" in c.definition.type))
 
 
 def _infer(c: Context) -> None:
     type, x, axis, k = c.definition.type, c["X"], _axis(c), integer(c, "k", "K")
+    n = x.shape[axis] if x.ndim else 1
     c.require(
-        x.shape[axis] < 0 or x.shape[axis] >= k, f"The dimension of X along which {type} compares must be at least k.",
-        expected=f">= {k}", received=x.shape[axis], hint=f"k={x.shape[axis]} takes all of them.",
+        n < 0 or n >= k, f"The dimension of X along which {type} compares must be at least k.", expected=f">= {k}",
+        received=n, hint=f"k={n} takes all of them.",
     )  # fmt: skip
     c.require(
         k > 0 or not c.runtime, f"{type} finds at least one element.", expected="k from 1 on", received=k,
     )  # fmt: skip
     lod = c.lod("X") if axis or type == "top_k" else ()
     for slot, dtype in (("Out", x.dtype), ("Indices", np.int64)):
-        c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]), dtype, lod)
+        c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]) if x.ndim else (), dtype, lod)
 
 
 def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: bool = True) -> None:
@@ -268,7 +275,7 @@ def top_k(b: Binder) -> None:
 
 @op(
     "top_k_v2",
-    inputs={"X": "at least one dimension", "K?": "k as a variable of one element"},
+    inputs={"X": "any shape", "K?": "k as a variable of one element"},
     outputs={"Out": "the k elements, in order", "Indices": "int64: where along axis they are"},
     attrs={
         "k": Attr("int", 1, "how many", ge=1),
@@ -296,7 +303,8 @@ def top_k_v2(b: Binder) -> None:
     axis, k = _axis(b), integer(b, "k", "K")
     if b.on_cuda:
         return top(b, b["X"], k, axis, b.attr("largest"))
-    x, out, indices = (None if a is None else np.moveaxis(a, axis, -1) for a in (b["X"], b["Out"], b["Indices"]))
+    operands = _lines(b["X"], b["Out"], b["Indices"])
+    x, out, indices = (None if a is None else np.moveaxis(a, axis, -1) for a in operands)
     return b(first, x, k, out, indices, b.attr("largest"))
 
 
@@ -312,12 +320,12 @@ def top_k_grad(b: Binder) -> None:
 @c_code("arg_max", "arg_min", function="extreme")
 def _order_in_c(c: Context) -> dict[str, Constant]:
     type, x = c.definition.type, c["X"]
-    axis = c.attr("axis", -1) % x.ndim
-    sizes = product(x.shape[:axis]), x.shape[axis], product(x.shape[axis + 1 :])
+    axis = c.attr("axis", -1) % max(x.ndim, 1)
+    sizes = product(x.shape[:axis]), x.shape[axis] if x.ndim else 1, product(x.shape[axis + 1 :])
     flat = bool(c.attr("flatten", False))
     found: dict[str, Constant] = dict(zip(("OUTER", "N", "INNER"), (1, x.size, 1) if flat else sizes, strict=True))
     if type.startswith("top_k"):
-        found["K"] = c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape[axis]
+        found["K"] = c["Out@GRAD" if "X@GRAD" in c.outputs else "Out"].shape[axis] if x.ndim else 1
     return {**found, "BEHIND": ">" if type == "arg_min" or not c.attr("largest", True) else "<"}
 
 
