@@ -400,7 +400,8 @@ class Workbench:
                 continue
             opener = self.placed(owner)
             names, attributes = reads_of(self._code(cell.cell).code, self.shell.user_ns)
-            state = [target, *(value_of(name, self.shell.user_ns) for name in (*sorted(names), *attributes))]
+            reads: list[str | Attribute] = [*sorted(names), *attributes]
+            state = [target, *(value_of(name, self.shell.user_ns) for name in reads)]
             if opener is None or opener.run.stale or opener.run.ran or cell.title in report.stale:
                 continue
             state += [opener.run.origin]
@@ -483,9 +484,10 @@ class Workbench:
         return whole, Task(failed.key, failed.cell.title, failed)
 
     def _reads(self, task: Task) -> set[str | Attribute]:
-        codes = [self._code(group.cell).code for group in task.source.walk()]
-        both = [reads_of(code, self.shell.user_ns) for code in codes]
-        return {name for names, attributes in both for name in (*names, *attributes)}
+        reads: set[str | Attribute] = set()
+        for group in task.source.walk():
+            reads.update(*reads_of(self._code(group.cell).code, self.shell.user_ns))
+        return reads
 
     def _binds(self, task: Task) -> set[str]:
         return {name for group in task.source.walk() for name in names_bound(self._code(group.cell).code)}
