@@ -45,7 +45,7 @@ class CellLog:
 
     Args:
         namespace: the Python names of the cells, bound again to what is replaced; None leaves names alone.
-        uses: the Python names that a task reads, so that a changed ``size = 64`` counts.
+        uses: the Python names and attributes that a task reads, so that a changed ``size = 64`` counts.
         binds: the Python names that a task assigns, also to the value that they had.
         split: separates a part that failed from a task; None where tasks have no parts.
         kept: called with new piece -> old piece where a cell that ran again built the same and the old pieces stay.
@@ -53,7 +53,8 @@ class CellLog:
 
     def __init__(
         self, execute: Callable[[Task], object], namespace: MutableMapping[str, Any] | None = None,
-        uses: Callable[[Task], Iterable[str]] | None = None, binds: Callable[[Task], Iterable[str]] | None = None,
+        uses: Callable[[Task], Iterable[str | reads.Attribute]] | None = None,
+        binds: Callable[[Task], Iterable[str]] | None = None,
         depth: int = 50, split: Split | None = None, kept: Callable[[same_result.Pairs], object] | None = None,
     ) -> None:  # fmt: skip
         self._execute = execute
@@ -499,7 +500,7 @@ class CellLog:
     def _run(self, task: Task) -> None:
         before, names = self._state(), dict(self._namespace)
         read = set(self._uses(task)) if self._uses is not None else set()
-        uses = {name: names.get(name, reads.MISSING) for name in read}
+        uses = {name: reads.value_of(name, names) for name in read}
         recorder = origin.recorder = Recorder(Origin(task.key, task.title), known=set(before.shots))
         self._attempt: reads.Reads | None = None
         try:
@@ -528,11 +529,13 @@ class CellLog:
         return [change for change in deltas if change is not None]
 
     def _cell_run(
-        self, task: Task, recorder: Recorder, before: BuildState, now: BuildState, uses: Mapping[str, Any],
-        bound: bindings.Bound, loose: bool = False,
+        self, task: Task, recorder: Recorder, before: BuildState, now: BuildState,
+        uses: Mapping[str | reads.Attribute, Any], bound: bindings.Bound, loose: bool = False,
     ) -> CellRun:  # fmt: skip
         deltas = self._deltas(before, now, recorder)
         then = {id(thing.thing): thing for thing in now.saved}
+        # An attribute that the run itself changed, a counter, would build the cell again each time.
+        uses = {n: v for n, v in uses.items() if isinstance(n, str) or reads.same_value(n.value(), v)}
         saved = [(h, then[id(h.thing)]) for h in before.saved if id(h.thing) in then and not h.same(then[id(h.thing)])]
         collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in saved])
         counters = {(generator, key): generator.ids.get(key, 0) for generator, key in recorder.counters}

@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from fluidnb.cells import saved_layer_objects
 from fluidnb.cells.build_state import BuildState, Settings, settings
 from fluidnb.cells.delta import Delta
 from fluidnb.cells.saved_layer_objects import SavedObject
+from fluidnb.program.block import Block
 from fluidnb.program.constants import EMPTY_VAR_NAME
+from fluidnb.program.operator import Operator
 from fluidnb.program.origin import Origin, Recorder
 from fluidnb.program.program import Program
 from fluidnb.program.snapshot import same_facts, view_facts
 from fluidnb.program.stale_handles import block_lives, op_lives
 from fluidnb.program.unique_name import UniqueNameGenerator
+from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 
 #: A program -> the runs that made it what it is, in order.
 Lineage = Callable[[Program], tuple[Origin, ...]]
 #: The value of a name that is not bound.
 MISSING = object()
+#: Types whose equal values count as the same.
+_PLAIN = (str, int, float, bytes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +54,30 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """An attribute of a class or of a module that a cell reads."""
+
+    owner: type | ModuleType
+    name: str
+
+    def value(self) -> Any:
+        """Its value, as inherited; `MISSING` for pieces of programs, whose look-ups are compared.
+
+        Of a module only plain values count: packages import what is used.
+        """
+        if isinstance(self.owner, ModuleType):
+            value = vars(self.owner).get(self.name, MISSING)
+            return value if isinstance(value, _PLAIN) else MISSING
+        value = next((vars(c)[self.name] for c in self.owner.__mro__ if self.name in vars(c)), MISSING)
+        return MISSING if isinstance(value, Variable | Operator | Block | Program) else value
+
+
+def value_of(name: str | Attribute, namespace: Mapping[str, Any]) -> Any:
+    """The value of a Python name or of an attribute; `MISSING` where there is none."""
+    return name.value() if isinstance(name, Attribute) else namespace.get(name, MISSING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Reads:
     """Dependencies of one run of a cell."""
 
@@ -56,7 +86,7 @@ class Reads:
     facts: list[tuple[Program, str, Any]]  # program, name and value of a property
     counters: list[tuple[UniqueNameGenerator, str, int]]  # generator, key, and the first number
     lineages: list[tuple[Program, tuple[Origin, ...]]]  # programs that it read as a whole, and the runs before
-    uses: dict[str, Any]  # Python names and their values
+    uses: dict[str | Attribute, Any]  # Python names and attributes, and their values
     settings: Settings
     saved: list[SavedObject]  # layer objects, containers and records that it read by name or changed
 
@@ -75,7 +105,7 @@ class Reads:
         """Whether Python names, settings and saved objects are as they were; the program is not compared."""
         return (
             self.settings == settings()
-            and all(same_value(namespace.get(name, MISSING), value) for name, value in self.uses.items())
+            and all(same_value(value_of(name, namespace), value) for name, value in self.uses.items())
             and all(thing.holds() for thing in self.saved)
         )
 
@@ -89,15 +119,14 @@ def same_value(now: object, then: object) -> bool:
     """Whether two values are one object, or equal plain values; equal lists are two values."""
     if now is then:
         return True
-    plain = (str, int, float, bytes)
     if isinstance(now, tuple) and isinstance(then, tuple):
         return len(now) == len(then) and all(same_value(a, b) for a, b in zip(now, then, strict=True))
-    return type(now) is type(then) and isinstance(now, plain) and now == then
+    return type(now) is type(then) and isinstance(now, _PLAIN) and now == then
 
 
 def collect(
-    recorder: Recorder, deltas: list[Delta], before: BuildState, lineage: Lineage, uses: Mapping[str, Any],
-    changed: Collection[SavedObject] = (),
+    recorder: Recorder, deltas: list[Delta], before: BuildState, lineage: Lineage,
+    uses: Mapping[str | Attribute, Any], changed: Collection[SavedObject] = (),
 ) -> Reads:  # fmt: skip
     """Collects the reads of a run from its recorder and its operators, without objects that the run created."""
     old_data = ChainMap(*(shot.data for shot in before.shots.values()))

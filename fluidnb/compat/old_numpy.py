@@ -63,9 +63,9 @@ def _keeping_class(convert: Callable[..., Any]) -> Callable[..., Any]:
     def converted(*args: Any, **options: Any) -> Any:
         try:
             array = convert(*args, **options)
-        except ValueError as error:
+        except ValueError:
             # Rows of several lengths were an array of lists before numpy 1.24.
-            if "inhomogeneous" not in str(error) or len(args) != 1 or "dtype" in options or not _is_users():
+            if len(args) != 1 or not isinstance(args[0], list | tuple) or "dtype" in options or not _is_users():
                 raise
             array = convert(*args, dtype=object, **options)
         if type(array) is np.ndarray and args and _is_fetched(args[0]) and _is_users():

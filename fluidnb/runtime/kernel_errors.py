@@ -1,6 +1,7 @@
 """Errors of kernels turned into errors of the user's program."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from fluidnb.op.attr import REQUIRED
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb.values.lod_text import draw_all
+from fluidnb.values.tensor import array_of
 
 
 def operands(op: LoweredOp, scope: Any) -> list[Operand]:
@@ -101,19 +103,22 @@ def _explained(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
             "summary": f"{kind} cannot work with operands of these dtypes.", "expected": "dtypes that go together",
             "received": reason, "hint": f"layers.cast converts a variable. {_contract(op, takes)}",
         }  # fmt: skip
-    if "'numpy.ndarray' object has no" in reason or "truth value of an" in reason:
+    of_tensor = isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray)
+    if of_tensor or "truth value of an" in reason:
         return {
             "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
             "expected": "an array, a rank table or rows", "received": reason, "hint": _contract(op, takes),
         }  # fmt: skip
-    outside = _INDEX.search(reason) if isinstance(error, IndexError) else None
+    outside = _outside(op, scope) if isinstance(error, IndexError) else None
     if outside is not None:
-        index, size = map(int, outside.groups())
+        index, size = outside
         return {
             "summary": f"{kind} reads an element that does not exist.", "expected": f"an index from 0 to {size - 1}",
             "received": index, "hint": _contract(op, takes),
         }  # fmt: skip
-    if "negative integer powers" in reason:
+    if isinstance(error, ValueError) and kind.removesuffix("_grad") in _POWERS and all(
+        np.issubdtype(array.dtype, np.integer) for array in _arrays(op, scope, op.inputs)
+    ):
         return {
             "summary": f"{kind} cannot compute negative powers of integers.", "expected": "exponents from 0 on",
             "received": "a negative one", "hint": "layers.cast converts a variable to floats, which have such powers.",
@@ -146,13 +151,34 @@ def _met_none(error: AttributeError | TypeError) -> bool:
     return any(part is None for part in operands)
 
 
+def _arrays(op: LoweredOp, scope: Any, slots: Iterable[str]) -> list[np.ndarray[Any, Any]]:
+    """The arrays in host memory of an operator's inputs in some slots."""
+    variables = [scope.find_var(name) for slot in slots for name in op.inputs.get(slot, ())]
+    arrays = [None if v is None else array_of(v.value) for v in variables]
+    return [array for array in arrays if isinstance(array, np.ndarray)]
+
+
+def _outside(op: LoweredOp, scope: Any) -> tuple[int, int] | None:
+    """The first index in Index or Ids that lies outside another input, and the size there; None without one."""
+    axis = next((op.desc.attrs[name] for name in ("axis", "Axis", "dim") if name in op.desc.attrs), 0)
+    for array in _arrays(op, scope, [slot for slot in op.inputs if slot not in _INDICES]):
+        if isinstance(axis, int) and -array.ndim <= axis < array.ndim:
+            size = array.shape[axis]
+            for index in _arrays(op, scope, _INDICES):
+                wrong = index[(index < -size) | (index >= size)]
+                if wrong.size:
+                    return int(wrong.flat[0]), size
+    return None
+
+
 #: How numpy speaks of dtypes that it cannot work with.
 _DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a loop")
 #: How Python speaks of texts and values that are no numbers of a dtype.
 _NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
-#: How numpy speaks of an index beyond the elements.
-_INDEX = re.compile(r"index (-?\d+) is out of bounds for (?:axis \d+ with )?size (\d+)")
-
+#: The slots of indices of rows or elements.
+_INDICES = ("Index", "Ids")
+#: Operators that compute powers of elements: of shapes that fit, numpy refuses negative exponents of integers alone.
+_POWERS = ("pow", "elementwise_pow")
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(
     r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack|"

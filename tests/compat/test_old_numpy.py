@@ -12,6 +12,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import compat
+from fluidnb.compat import old_numpy
 
 
 @pytest.fixture
@@ -101,6 +102,17 @@ def test_rows_of_several_lengths_are_an_array_of_lists() -> None:
     assert rows.shape == (2,) and rows.dtype == object and rows[[1, 0]].tolist() == [[3], [1, 2]]
     with pytest.raises(ValueError, match="inhomogeneous"):
         np.array([[1, 2], [3]], dtype="int64")
+
+
+def test_rows_of_several_lengths_are_known_without_the_words_of_numpy() -> None:
+    def convert(value: object, dtype: type | None = None) -> tuple[object, type]:
+        if dtype is None:
+            raise ValueError("in other words")
+        return value, dtype
+
+    assert old_numpy._keeping_class(convert)([[1], [2, 3]]) == ([[1], [2, 3]], object)
+    with pytest.raises(ValueError, match="in other words"):
+        old_numpy._keeping_class(convert)(5)
 
 
 def test_numpy_is_restored() -> None:

@@ -19,6 +19,7 @@ from fluidnb.op import RuleError
 from fluidnb.passes.lint import lint
 from fluidnb.passes.shape_folding import fold_shapes
 from fluidnb.testing import run_op
+from fluidnb_kernels.tensor import gather_scatter
 
 data = layers.data
 
@@ -449,3 +450,16 @@ def test_a_run_says_what_is_wrong(make: Callable[[], Any], message: str) -> None
     feed = {name: np.zeros((2, 3), "float32") for name in ("x",) if out.block.has_var(name)}
     with pytest.raises(FluidError, match=message):
         fluid.Executor().run(feed=feed, fetch_list=[out])
+
+
+@pytest.mark.parametrize(("index", "axis"), [([0, 5], 0), ([-3], 0), ([0, 1, 3], 1)])
+def test_an_index_is_found_in_the_operands(index: list[int], axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy_row(*args: Any) -> None:
+        raise IndexError("in other words than numpy's")
+
+    monkeypatch.setattr(gather_scatter, "copy_row", copy_row)
+    x, i = data("x", [2, 3], append_batch_size=False), data("i", [-1], dtype="int64", append_batch_size=False)
+    block = fluid.default_main_program().global_block()
+    block.append_op("gather", {"X": x, "Index": i}, {"Out": block.create_var(name="out")}, {"axis": axis})
+    with pytest.raises(FluidError, match=rf"does not exist(.|\n)*0 to {axis + 1}(.|\n)*received: +{index[-1]}\n"):
+        fluid.Executor().run(feed={"x": np.zeros((2, 3), "float32"), "i": np.array(index)}, fetch_list=["out"])

@@ -391,6 +391,15 @@ def test_an_expression_that_opens_no_block(session: Session, text: str) -> None:
     assert session.state() == state
 
 
+def test_an_error_inside_the_expression_is_its_own(session: Session) -> None:
+    session.run(DATA)
+    session.run("def block():\n    with 5: pass\n"
+                "def refuse(): raise TypeError('the context manager protocol is not this one')")  # fmt: skip
+    for text in ("block()", "refuse()", "block(1)", "5 + 'a'"):
+        error, _ = session.fail(f"%fluid block open q={text}")
+        assert isinstance(error, TypeError) and not isinstance(error, FluidError), text
+
+
 def test_what_is_missing_at_the_end_is_said_at_the_end(session: Session) -> None:
     opened(session)
     with pytest.warns(UserWarning, match="Nothing in the block of while writes its condition"):

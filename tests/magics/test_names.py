@@ -102,6 +102,55 @@ def test_names_read_and_bound() -> None:
 
 
 @pytest.mark.parametrize(
+    "made, read, change",
+    [
+        ("class C: size = 5", "C.size", "C.size = 7"),
+        ("class B: size = 5\nclass C(B): pass", "C.size", "B.size = 7"),
+        ("class B: size = 5\nclass C(B): pass", "C.size", "C.size = 7"),
+        ("class C: size = 5\nc = C()", "c.size", "C.size = 7"),
+        ("class C(list): size = 5\nc = C()", "c.size", "C.size = 7"),
+        ("class C:\n    size = 5\n    def of(self): return self.size\nc = C()", "c.of()", "C.size = 7"),
+        ("class C:\n    size = 5\n    @classmethod\n    def of(cls): return cls.size", "C.of()", "C.size = 7"),
+        ("class C:\n    class D: size = 5", "C.D.size", "C.D.size = 7"),
+        ("class C: size = 5\ndef size(): return C.size", "size()", "C.size = 7"),
+        ("class C:\n    def of(self): return 5\nc = C()", "c.of()", "C.of = lambda self: 7"),
+        ("import types\nC = types.ModuleType('C')\nC.size = 5", "C.size", "C.size = 7"),
+    ],
+)
+def test_an_attribute_of_a_class_that_is_read_rebuilds(session: Session, made: str, read: str, change: str) -> None:
+    session.run(made)
+    session.run("%%fluid data\nx = layers.data('x', [4])")
+    session.run(f"%%fluid net\nh = layers.fc(x, size={read})")
+    session.run(change)
+    assert "built again: net" in session.run("%%fluid data\nx = layers.data('x', [4])")
+    assert fluid.default_main_program().all_parameters()[0].shape == (4, 7)
+    assert "built again" not in session.run("%%fluid data\nx = layers.data('x', [4])")
+
+
+def test_an_attribute_that_a_cell_sets_builds_it_once(session: Session) -> None:
+    session.run("class C:\n    count = 0\n    @classmethod\n    def more(cls):\n        cls.count += 1")
+    session.run("%%fluid data\nx = layers.data('x', [4])")
+    session.run("%%fluid net\nC.more(); C.size = C.count\nh = layers.fc(x, size=C.size)")
+    for source in ("C.size = 9", "C.count = 9"):
+        session.run(source)
+        assert "built again" not in session.run("%%fluid data\nx = layers.data('x', [4])")
+    assert fluid.default_main_program().all_parameters()[0].shape == (4, 1)
+
+
+def test_a_variable_that_is_kept_in_a_class(session: Session) -> None:
+    session.run("class C: pass\nsize = 5")
+    session.run("%%fluid data\nC.x = layers.data('x', [4])")
+    session.run("%%fluid net\nh = layers.fc(C.x, size=size)")
+    for shape in (5, 7):
+        session.run(f"size = {shape}")
+        assert "stale" not in session.run("%%fluid data\nC.x = layers.data('x', [4])")
+        assert fluid.default_main_program().all_parameters()[0].shape == (4, shape)
+    session.run("%%fluid data\nC.x = layers.data('x', [3])")
+    session.run("%fluid undo")
+    assert "stale" not in session.run("%%fluid more\nlayers.data('y', [3])")
+
+
+@pytest.mark.parametrize(
     "made",
     [
         "class Net:\n    def build(self, x): return layers.fc(x, size)\nnet = Net().build",

@@ -189,7 +189,9 @@ with layers.While(more).block():
 """)
     session.run("import threading, os, signal, time\nfrom fluidnb.runtime.interrupt import runs, _patient")
     session.run("""def press():
-    for ready in (lambda: runs, lambda: _patient[-1]._requested):
+    # The loop is the last call of the run: before it, while operators are bound, an interrupt is in no iteration.
+    in_loop = lambda: _patient and any(not left.__length_hint__() for run in [*runs] for left, *_ in run.stack[:1])
+    for ready in (in_loop, lambda: _patient[-1]._requested):
         while not ready(): time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=press, daemon=True).start()""")

@@ -1,10 +1,12 @@
 """``%fluid block``: lists, draws, opens and closes blocks."""
 
+import dis
 import re
 from typing import Any
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import Block
+from fluidnb.utils.source_location import cell_names
 from fluidnb.viz import ProgramPicture, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
 from fluidnb_magics.arguments import evaluate
@@ -16,6 +18,9 @@ from fluidnb_magics.session.cell_groups import Placed
 from fluidnb_magics.session.cells import Cell
 from fluidnb_magics.session.change_report import report_lines
 from fluidnb_magics.session.workbench import Workbench
+
+#: Operations that enter a ``with``: of Python 3.11 to 3.13, of 3.14.
+_WITH = ("BEFORE_WITH", "LOAD_SPECIAL")
 
 
 @command(Section.BUILD, "block open turns", lambda bench, words: ["open", "close", *blocks(bench, words)])
@@ -73,13 +78,25 @@ def _open(bench: Workbench, text: str, program: str | None, around: str | None) 
     try:
         report = bench.open_block(cell)
     except TypeError as error:
-        if "context manager protocol" not in str(error):
+        if not _is_of_with(error, name):
             raise
         raise OpTypeError(
             f"{expression} opens no block.", expected="what a `with` takes", received=str(error),
             hint="say which `with` fills it: %fluid block open yes=ie.true_block()",
         ) from None  # fmt: skip
     _report(bench, report, cell)
+
+
+def _is_of_with(error: TypeError, cell: str) -> bool:
+    """Whether the ``with`` of a cell raised an error itself: not what its expression calls, and not the expression."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    code = trace.tb_frame.f_code
+    # The value is known inside the `with` only: its expression may append operators, so that it is not evaluated twice.
+    return cell_names.get(code.co_filename) == cell and dis.opname[code.co_code[trace.tb_lasti]] in _WITH
 
 
 def _guard(bench: Workbench, name: str, program: str | None, old: Placed | None) -> str:

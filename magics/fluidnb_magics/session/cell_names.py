@@ -2,38 +2,53 @@
 
 import dis
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from fluidnb.cells.dependencies import Attribute
 from fluidnb.cells.saved_layer_objects import attributes, is_record
 
-_LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
-_STORES = {"STORE_NAME", "STORE_GLOBAL"}
+_OPERATIONS = {f"{verb}_{what}" for verb in ("LOAD", "STORE") for what in ("NAME", "GLOBAL", "ATTR")}
+_OPERATIONS |= {"LOAD_METHOD", "LOAD_SUPER_ATTR"}
 #: Values that are searched for functions; a container with more is data.
 _MOST_VALUES = 2_000
 
 
 def names_read(code: CodeType, namespace: Mapping[str, Any]) -> set[str]:
     """The names that a cell's code may read, also through functions that it calls and in line magics."""
+    return reads_of(code, namespace)[0]
+
+
+def reads_of(code: CodeType, namespace: Mapping[str, Any]) -> tuple[set[str], list[Attribute]]:
+    """The names that a cell's code may read, and the attributes of classes and modules; without those that it sets."""
     names: set[str] = set()
+    loaded: set[str] = set()
+    stored: set[str] | None = None  # by the cell's own code
+    owners: dict[int, type | ModuleType] = {}
     waiting, seen = [code], {code}
     while waiting:
-        new = _loads(waiting.pop()) - names
-        for function in _functions([namespace[name] for name in new if name in namespace]):
-            if function.__globals__ is namespace and function.__code__ not in seen:
-                seen.add(function.__code__)
-                waiting.append(function.__code__)
+        named = _named(waiting.pop())
+        new = (named["LOAD_NAME"] | named["LOAD_GLOBAL"]) - names
+        loaded |= named["LOAD_ATTR"] | named["LOAD_METHOD"] | named["LOAD_SUPER_ATTR"]
+        stored = named["STORE_ATTR"] if stored is None else stored
+        for value in _searched([namespace[name] for name in new if name in namespace]):
+            if not isinstance(value, FunctionType):
+                owners[id(value)] = value
+            elif value.__globals__ is namespace and value.__code__ not in seen:
+                seen.add(value.__code__)
+                waiting.append(value.__code__)
         names |= new
-    return names
+    return names, [Attribute(owner, name) for owner in owners.values() for name in sorted(loaded - (stored or set()))]
 
 
-def _functions(values: Iterable[Any]) -> Iterator[FunctionType]:
-    """The functions that code may call which has these values.
+def _searched(values: Iterable[Any]) -> Iterator[FunctionType | type | ModuleType]:
+    """The functions that code with these values may call, and the classes and modules whose attributes it may read.
 
     Methods of the notebook's classes are among them, and functions in containers, in a ``partial`` and in what a
-    decorator gives.
+    decorator gives. A module is not searched.
     """
     waiting, seen = list(values), set[int]()
     while waiting and len(seen) < _MOST_VALUES:
@@ -62,26 +77,35 @@ def _functions(values: Iterable[Any]) -> Iterator[FunctionType]:
             waiting += [value.fget]
         elif isinstance(value, staticmethod | classmethod):
             waiting += [value.__func__]
+        elif isinstance(value, ModuleType):
+            yield value
         else:
             made = value if isinstance(value, type) else type(value)
-            waiting += [part for c in made.__mro__ if c.__module__ == "__main__" for part in vars(c).values()]
+            own = [c for c in made.__mro__ if c.__module__ == "__main__"]
+            if own or made is value:
+                yield made
+            waiting += [part for c in own for part in vars(c).values()]
             if is_record(value):
                 waiting += attributes(value).values()
 
 
 def names_bound(code: CodeType) -> set[str]:
     """The names that a cell's code may bind, those that its functions declare global included."""
-    return {str(step.argval) for part in _nested(code) for step in dis.get_instructions(part) if step.opname in _STORES}
+    named = _named(code)
+    return named["STORE_NAME"] | named["STORE_GLOBAL"]
 
 
-def _loads(code: CodeType) -> set[str]:
-    names: set[str] = set()
+def _named(code: CodeType) -> defaultdict[str, set[str]]:
+    """The names in code and in the functions inside it, by the operation of the instruction; line magics load names."""
+    named: defaultdict[str, set[str]] = defaultdict(set)
     for part in _nested(code):
-        names |= {str(step.argval) for step in dis.get_instructions(part) if step.opname in _LOADS}
+        for step in dis.get_instructions(part):
+            if step.opname in _OPERATIONS:
+                named[step.opname].add(str(step.argval))
         if "get_ipython" in part.co_names:
             texts = (c for c in part.co_consts if isinstance(c, str))
-            names |= {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
-    return names
+            named["LOAD_NAME"] |= {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
+    return named
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

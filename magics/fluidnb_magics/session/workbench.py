@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.cells.cell_log import CellLog, Report, Task
+from fluidnb.cells.dependencies import Attribute, value_of
 from fluidnb.debug.session import Session
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.program import Program, default_main_program, default_startup_program, program_guard
@@ -16,7 +17,7 @@ from fluidnb.runtime import Executor, Scope
 from fluidnb.values import CPUPlace, Place, invalidation
 from fluidnb_magics.jupyter.notebook_order import NotebookOrder
 from fluidnb_magics.session.cell_groups import CLOSED, OPEN, BlockRef, Group, Placed, placed
-from fluidnb_magics.session.cell_names import names_bound, names_read
+from fluidnb_magics.session.cell_names import names_bound, reads_of
 from fluidnb_magics.session.cell_run import Building
 from fluidnb_magics.session.cells import Cell, Compiled, compile_cell
 from fluidnb_magics.session.change_notifier import ChangeNotifier
@@ -398,8 +399,9 @@ class Workbench:
             except OpValueError:
                 continue
             opener = self.placed(owner)
-            reads = names_read(self._code(cell.cell).code, self.shell.user_ns)
-            state = [target, *(self.shell.user_ns.get(name) for name in sorted(reads))]
+            names, attributes = reads_of(self._code(cell.cell).code, self.shell.user_ns)
+            reads: list[str | Attribute] = [*sorted(names), *attributes]
+            state = [target, *(value_of(name, self.shell.user_ns) for name in reads)]
             if opener is None or opener.run.stale or opener.run.ran or cell.title in report.stale:
                 continue
             state += [opener.run.origin]
@@ -481,9 +483,11 @@ class Workbench:
         whole = replace(task, source=group.without(failed.key))
         return whole, Task(failed.key, failed.cell.title, failed)
 
-    def _reads(self, task: Task) -> set[str]:
-        codes = [self._code(group.cell).code for group in task.source.walk()]
-        return {name for code in codes for name in names_read(code, self.shell.user_ns)}
+    def _reads(self, task: Task) -> set[str | Attribute]:
+        reads: set[str | Attribute] = set()
+        for group in task.source.walk():
+            reads.update(*reads_of(self._code(group.cell).code, self.shell.user_ns))
+        return reads
 
     def _binds(self, task: Task) -> set[str]:
         return {name for group in task.source.walk() for name in names_bound(self._code(group.cell).code)}
