@@ -76,7 +76,7 @@ def gradient_flow(
             "This program has no backward.", expected="gradients of a loss", received="forward operators only",
             hint="append_backward(loss), or an optimizer's minimize(loss).",
         )  # fmt: skip
-    session = Session(program, feed or {}, scope=scope, place=place)
+    session = Session(program, {} if feed is None else feed, scope=scope, place=place)
     try:
         return session.do(flows, program)
     finally:

@@ -67,7 +67,7 @@ def find_nan(
     Returns:
         The operator, or None.
     """
-    session = Session(program, feed or {}, scope=scope, place=place)
+    session = Session(program, {} if feed is None else feed, scope=scope, place=place)
     try:
         return session.do(search_nan, "" if limit is None else str(limit))
     finally:

@@ -123,7 +123,7 @@ class Places:
         for state, inside in zip(self._states[1:], self._scopes[1:], strict=True):
             _separate(state, inside)
         # the executor repeats a bound run where the names are the same objects
-        names = [intern(name) for name in fetch_names(fetch_list or (), self.program.desc)]
+        names = [intern(name) for name in fetch_names(() if fetch_list is None else fetch_list, self.program.desc)]
         wanted = [[name for name in names if k == 0 or name in self._made[k]] for k in range(len(self))]
 
         def place(k: int) -> list[Any]:

@@ -102,7 +102,7 @@ class OpenedModel:
             feed = {self.feeds[0].name: feed}
         if not self.unknown:  # else the executor names the operator and its line
             self._require_converted()
-        wanted = fetch_list or self.fetches
+        wanted = self.fetches if fetch_list is None else fetch_list
         return self.executor.run(self.program, feed=dict(feed), fetch_list=wanted, scope=self.scope)
 
     @property

@@ -255,7 +255,15 @@ def slope_in_itself() -> Any:
     return layers.fc(data("x", [3]), 2, act={"type": "leaky_relu", "alpha": a_list_in_itself()})
 
 
+def fetched_on_places(fetch_list: Any) -> Any:
+    loss = layers.mean(data("x", [2]))
+    compiled = fluid.CompiledProgram(fluid.default_main_program())
+    compiled = compiled.with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(2))
+    return fluid.Executor().run(compiled, feed={"x": np.ones((2, 2), "float32")}, fetch_list=fetch_list)
+
+
 CALLS += [
+    (lambda: fetched_on_places(np.ones((2, 2), "int64")), r"Wrong type for fetch_list\[0\]"),
     (lambda: layers.spectral_norm(data("w", [0, 3], append_batch_size=False)), "spectral_norm needs a weight of known"),
     (lambda: attention(2, 4, 0), "hidden size of queries and keys should be known"),
     (lambda: attention(-1, 4, -1), "hidden size of queries and keys should be known"),
