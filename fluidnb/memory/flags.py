@@ -124,6 +124,7 @@ for _name, _switch, _doc in (
     ("use_mkldnn", False, "Compute convolutions and poolings by oneDNN, where the extra onednn is installed."),
     ("constant_filters", False, "Convert filters for oneDNN once; for inference, where no program trains them."),
     ("dataset_download", False, "Let data sets fetch files that are not in the cache; off, synthetic data are used."),
+    ("cuda_graphs", True, "Runs on CUDAPlace launch kernels in a row as one CUDA graph."),
 ):
     define_flag(_name, _switch, _doc)
 _STRATEGY = "naive_best_fit"
@@ -131,6 +132,10 @@ define_flag("allocator_strategy", _STRATEGY, "How pools choose a block.", lambda
 define_flag(
     "max_loop_iterations", 10_000_000, "Stop a while loop that would begin one more iteration than this; 0: no limit.",
     lambda n: n >= 0, "0 or more",
+)  # fmt: skip
+define_flag(
+    "cuda_backend", "cupy", "What CUDAPlace runs on: cupy (a GPU), or emulator (the processor, slowly, to test).",
+    lambda v: v in ("cupy", "emulator"), "cupy or emulator",
 )  # fmt: skip
 _MODES = ("auto", "off", "require")
 define_flag(

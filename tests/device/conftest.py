@@ -12,7 +12,6 @@ from fluidnb.memory import flags, pools
 from fluidnb.values import device_context
 from fluidnb.values.device_context import DeviceContext
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import backend  # noqa: F401  it declares the flag that the fixture sets
 
 #: The device and its pool, the same for all tests.
 _known: dict[str, dict[Any, Any]] = {"contexts": {}, "pools": {}}

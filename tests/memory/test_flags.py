@@ -70,5 +70,10 @@ def test_the_environment_overrides_defaults() -> None:
     assert done.stdout == "{'use_pinned_memory': True} {'eager_delete_tensor_gb': 2.5}\n"
 
 
+def test_flags_of_devices_are_known_before_a_device_is_used() -> None:
+    code = "import fluidnb as f; f.set_flags({'FLAGS_cuda_backend': 'emulator', 'FLAGS_cuda_graphs': False})"
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, check=True)
+
+
 def test_a_wrong_environment_is_named() -> None:
     assert "FLAGS_eager_delete_tensor_gb cannot be 'lots'" in run(FLAGS_eager_delete_tensor_gb="lots").stderr

@@ -9,11 +9,6 @@ from fluidnb.extras import command
 from fluidnb.files.cache_folder import cache_folder
 from fluidnb.memory import flags
 
-flags.define_flag(
-    "cuda_backend", "cupy", "What CUDAPlace runs on: cupy (a GPU), or emulator (the processor, slowly, to test).",
-    check=lambda value: value in ("cupy", "emulator"), rule="cupy or emulator",
-)  # fmt: skip
-
 #: FLAGS_cuda_backend -> the module that is cupy, and the one that is its cuBLAS
 _MODULES = {
     "cupy": ("cupy", "fluidnb_kernels.cuda.libcublas"),

@@ -4,11 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from fluidnb.memory import flags
 from fluidnb_kernels.cuda import Function, backend, gemm
 from fluidnb_kernels.device import copies
-
-flags.define_flag("cuda_graphs", True, "Runs on CUDAPlace launch kernels in a row as one CUDA graph.")
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
