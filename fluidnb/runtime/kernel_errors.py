@@ -159,7 +159,7 @@ def _arrays(op: LoweredOp, scope: Any, slots: Iterable[str]) -> list[np.ndarray[
 
 
 def _outside(op: LoweredOp, scope: Any) -> tuple[int, int] | None:
-    """The first index in Index or Ids that lies outside another input, and the size there; None without one."""
+    """The first index in Index or Ids that is outside another input, and the size there; None without one."""
     axis = next((op.desc.attrs[name] for name in ("axis", "Axis", "dim") if name in op.desc.attrs), 0)
     for array in _arrays(op, scope, [slot for slot in op.inputs if slot not in _INDICES]):
         if isinstance(axis, int) and -array.ndim <= axis < array.ndim:
