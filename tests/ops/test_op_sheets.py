@@ -69,8 +69,8 @@ clip  math operator
 
 inputs
   X    any shape
-  Min  (optional) a lower bound of one element
-  Max  (optional) an upper bound of one element
+  Min  (optional) any[1]: a lower bound
+  Max  (optional) any[1]: an upper bound
 
 outputs
   Out  X limited to [min, max]

@@ -35,6 +35,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, Any]] = [
     ("nce", NCE, {"num_total_classes": 4}, "SampleWeight", np.ones((1, 1), "float32")),
     ("hierarchical_sigmoid", TREE, {"num_classes": 4}, "Bias", np.ones((2, 1), "float32")),
     ("batch_norm", {"X": P, **CHANNELS}, {}, "MomentumTensor", P),
+    ("pow", {"X": P}, {}, "FactorTensor", ONE[:0]),
+    ("pow", {"X": P}, {}, "FactorTensor", P),
+    ("scale", {"X": P}, {}, "ScaleTensor", ONE[:0]),
+    ("clip", {"X": P}, {"min": 0.0, "max": 1.0}, "Min", ONE[:0]),
+    ("clip", {"X": P}, {"min": 0.0, "max": 1.0}, "Max", P),
+    ("adam", ADAM, {}, "Beta1Tensor", ONE[:0]),
+    ("adam", ADAM, {}, "SkipUpdate", np.zeros(0, "bool")),
+    ("fill_constant", {}, {"shape": [2]}, "ValueTensor", ONE[:0]),
+    ("allclose", {"Input": P, "Other": P}, {}, "Rtol", ONE[:0]),
     ("positive_negative_pair", RANKED, {}, "AccumulateNeutralPair", P),
 ]
 

@@ -10,6 +10,7 @@ from fluidnb_kernels.arithmetic import values
 from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed
 from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import Formulas
+from fluidnb_kernels.rules import checked
 from fluidnb_kernels.tensor.strided_copy import fill
 
 _NUMBERS = (*FLOATS, "int32", "int64")
@@ -17,11 +18,11 @@ _NUMBERS = (*FLOATS, "int32", "int64")
 
 @op(
     "pow",
-    inputs={"X": "any shape", "FactorTensor?": "the power as a variable of one element, instead of the attribute"},
+    inputs={"X": "any shape", "FactorTensor?: any[1]": "the power as a variable, instead of the attribute"},
     outputs={"Out": "X to the power of factor"},
     attrs={"factor": Attr("float", 1.0, "the power")},
     cost="X",
-    infer=same(),
+    infer=checked(same()),
     grad=default_grad("X", "FactorTensor", "Out@GRAD", wrt=["X"]),
     inplace=True,
     dtype_slot="X",

@@ -11,7 +11,7 @@ from fluidnb_kernels.cuda import CTYPES, THREADS, Source, ctype, each, of_dtype,
 from fluidnb_kernels.elementwise.broadcast import AXIS, joined, lines_in_c, operands
 from fluidnb_kernels.elementwise.launch import binary, function_kernels
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
-from fluidnb_kernels.rules import same_shape
+from fluidnb_kernels.rules import checked, same_shape
 from fluidnb_kernels.tensor.strided_copy import fill
 
 #: type -> (formula, numpy's function, result of comparing [1, 2, 3] with [2])
@@ -162,8 +162,8 @@ def _number(text: str) -> str | None:
     inputs={
         "Input": "any shape",
         "Other": "the same shape",
-        "Rtol?": "the relative tolerance as a variable",
-        "Atol?": "the absolute tolerance as a variable",
+        "Rtol?: any[1]": "the relative tolerance as a variable",
+        "Atol?: any[1]": "the absolute tolerance as a variable",
     },
     outputs={"Out": "bool [1]"},
     attrs={
@@ -172,7 +172,7 @@ def _number(text: str) -> str | None:
         "equal_nan": Attr("bool", False, "whether what is not a number is close to its like"),
     },
     cost="Input",
-    infer=_close_infer,
+    infer=checked(_close_infer),
     dtype_slot="Input",
     cuda=NUMBERS,
 )

@@ -12,6 +12,7 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.same_shape import bounds, held_between
 from fluidnb_kernels.rows.device_rows import clip_values, on_rows_on_cuda
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
+from fluidnb_kernels.rules import checked
 
 
 def _bounds(b: Binder) -> tuple[Any, Any]:
@@ -24,12 +25,12 @@ def _bounds(b: Binder) -> tuple[Any, Any]:
 
 @op(
     "clip",
-    inputs={"X": "any shape", "Min?": "a lower bound of one element", "Max?": "an upper bound of one element"},
+    inputs={"X": "any shape", "Min?: any[1]": "a lower bound", "Max?: any[1]": "an upper bound"},
     outputs={"Out": "X limited to [min, max]"},
     attrs={"min": Attr("float", doc="lower bound"), "max": Attr("float", doc="upper bound")},
     check=lambda a: "max should be greater than min." if a["max"] < a["min"] else None,
     cost="2 * X",
-    infer=or_rows(same()),
+    infer=checked(or_rows(same())),
     grad=default_grad("X", "Min", "Max", "Out@GRAD", wrt=["X"]),
     inplace=True,
     dtype_slot="X",

@@ -43,7 +43,7 @@ def _scale_gradient(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -
 
 @op(
     "scale",
-    inputs={"X": "any shape", "ScaleTensor?": "a factor of one element instead of the attribute"},
+    inputs={"X": "any shape", "ScaleTensor?: any[1]": "a factor instead of the attribute"},
     outputs={"Out": "of the shape of X"},
     attrs={
         "scale": Attr("float", 1.0, "the factor"),
@@ -51,7 +51,7 @@ def _scale_gradient(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -
         "bias_after_scale": Attr("bool", True, "add it after multiplying, not before"),
     },
     cost="X",
-    infer=or_rows(same()),
+    infer=checked(or_rows(same())),
     grad=_scale_gradient,
     inplace=True,
     dtype_slot="X",

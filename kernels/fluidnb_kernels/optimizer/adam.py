@@ -97,9 +97,9 @@ def step_lazily(
     "adam",
     UPDATES,
     inputs=INPUTS | {
-        "Beta1Tensor?": "beta1 as a variable",
-        "Beta2Tensor?": "beta2 as a variable",
-        "EpsilonTensor?": "epsilon as a variable",
+        "Beta1Tensor?: float[1]": "beta1 as a variable",
+        "Beta2Tensor?: float[1]": "beta2 as a variable",
+        "EpsilonTensor?: float[1]": "epsilon as a variable",
     },
     outputs=OUTPUTS,
     attrs={

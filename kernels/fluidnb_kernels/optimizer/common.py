@@ -39,7 +39,9 @@ def updates(pairs: dict[str, str]) -> Rule:
 
 
 #: Inputs of one element.
-_SCALARS = ("LearningRate", "Beta1Pow", "Beta2Pow")
+_SCALARS = (
+    "LearningRate", "Beta1Pow", "Beta2Pow", "Beta1Tensor", "Beta2Tensor", "EpsilonTensor", "SkipUpdate",
+)  # fmt: skip
 #: The slots with which most optimizers begin.
 PARAM = {"Param: float": "the parameter, any shape"}
 GRAD = {"Grad: float | rows": "its gradient, same shape; or SelectedRows"}

@@ -15,7 +15,7 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, each, of_dtype, typed, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.values import put_whole, values_of_output
-from fluidnb_kernels.rules import SHAPE_SLOTS, integers
+from fluidnb_kernels.rules import SHAPE_SLOTS, checked, integers
 from fluidnb_kernels.tensor import strided_copy
 
 #: The attributes of operators that fill with one value.
@@ -70,7 +70,7 @@ def fixed_shape_or_rows(c: Context) -> None:
 
 @op(
     "fill_constant",
-    inputs={"ValueTensor?": "the value as a variable of one element, instead of the attribute", **SHAPE_SLOTS},
+    inputs={"ValueTensor?: any[1]": "the value as a variable, instead of the attribute", **SHAPE_SLOTS},
     outputs={"Out": "of the shape of the attribute"},
     attrs={
         "shape": Attr("longs", [], "sizes"),
@@ -78,7 +78,7 @@ def fixed_shape_or_rows(c: Context) -> None:
         **VALUE,
         "place_type": Attr("int", -1, "ignored (compatibility with Paddle 2)"),
     },
-    infer=fixed_shape_or_rows,
+    infer=checked(fixed_shape_or_rows, "ValueTensor"),
     guard=values_of("ShapeTensor", "ShapeTensorList"),
     cuda=True,
 )
