@@ -64,7 +64,7 @@ test-full: $(VENV)/.ready-test-more paddle kernels-of-jupyter node vscode ## run
 	@$(PYTEST) --full $(PYTEST_ARGS)
 
 MINUTES ?= 10
-fuzz: $(VENV)/.ready-test ## random calls, programs, files, cells, messages and memory, MINUTES=10 in all; ARGS="calls --first 1000" chooses
+fuzz: $(VENV)/.ready-test ## random calls, programs, files, models, cells, messages and memory, MINUTES=10 in all; ARGS="calls --first 1000" chooses
 	@PYTHONPATH=.:kernels:magics $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(ARGS)
 
 # Kernels are compiled first, by all cores, and kept; with ARGS each when it is needed. Where pytest-xdist is, WORKERS share the device.

@@ -406,6 +406,11 @@ def recurrent(importer: Importer, node: Node) -> None:
         x = importer.value("flip", {"X": x}, axis=[0])
     gates = _GATES[kind]
     weights, recurrences = (importer.required(node, i, "weight") for i in (1, 2))
+    if recurrences.shape != (1 + both, len(gates) * hidden, hidden):
+        raise importer.damaged(
+            f"The weights of node {node.name or node.outputs[0]} ({kind}) do not fit its hidden_size.",
+            f"hidden_size {hidden}, and R {list(recurrences.shape)}",
+        )
     bias = np.zeros((1 + both, 2 * len(gates) * hidden), weights.dtype)
     if node.has(3):
         bias = importer.required(node, 3, "bias")

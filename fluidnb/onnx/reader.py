@@ -60,11 +60,10 @@ def read(path: str) -> onnx.ModelProto:
 def _has_broken_text(message: Any) -> bool:
     """Whether a string of a message is not UTF-8: protobuf gives it as bytes then."""
     for field, value in message.ListFields():
+        if field.message_type is None and field.type != field.TYPE_STRING:
+            continue  # a list of numbers may have millions
         for one in value if field.is_repeated else (value,):
-            if field.message_type is not None:
-                if _has_broken_text(one):
-                    return True
-            elif field.type == field.TYPE_STRING and isinstance(one, bytes):
+            if isinstance(one, bytes) or (field.message_type is not None and _has_broken_text(one)):
                 return True
     return False
 

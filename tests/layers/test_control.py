@@ -226,7 +226,7 @@ def test_a_loop_for_tests_keeps_no_steps_and_has_no_gradient():
 
 
 def test_a_body_that_raises_leaves_no_parameters_and_no_names():
-    """What the body makes elsewhere goes too: parameters, their initialisers, numbers used up for names."""
+    """Parameters, their initialisers in the startup program and the numbers in names are as before the body."""
     cond = L.less_than(L.zeros([1], "int64"), L.ones([1], "int64"))
     x = L.data("x", [3])
     startup = fluid.default_startup_program()

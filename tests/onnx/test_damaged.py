@@ -61,6 +61,16 @@ DAMAGED: dict[str, tuple[Callable[[], onnx.ModelProto | bytes], str]] = {
         lambda: model(helper.make_node("Constant", [], ["y"])),
         "Node y (Constant) has no value",
     ),
+    "a hidden size that is not that of the weights": (
+        lambda: model(
+            helper.make_node("RNN", ["x", "w", "r"], ["y"], name="rnn", hidden_size=1 << 31),
+            constants=(
+                onnx.numpy_helper.from_array(np.ones((1, 2, 3), "float32"), "w"),
+                onnx.numpy_helper.from_array(np.ones((1, 2, 2), "float32"), "r"),
+            ),
+        ),
+        "The weights of node rnn (RNN) do not fit its hidden_size",
+    ),
     "a name that is not UTF-8": (
         lambda: model(relu(name="node")).SerializeToString().replace(b"node", b"n\xff\xffe"),
         "names that are not UTF-8",
