@@ -97,5 +97,5 @@ def test_large_entries_go_but_a_few(total: list[Any], monkeypatch: pytest.Monkey
     monkeypatch.setattr(plans, "_FEW_SPECIALIZATIONS", 1)
     monkeypatch.setattr(plans, "_MOST_IN_ALL", 0)
     lowered = run_all(total, LENGTHS[:KEPT])
-    assert all(entry.arena_bytes for entry in lowered.specializations.values())
+    assert all(entry.bound.arena_bytes for entry in lowered.specializations.values())
     assert (len(lowered.specializations), lowered.evicted) == (2, KEPT - 2)

@@ -20,6 +20,7 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.compile.layout import batch_innermost
 from fluidnb.runtime.compile.saved_iterations import SavedIterations, kept_names, loops, saved_names
+from fluidnb.runtime.interrupt import Run
 from fluidnb.utils.source_location import SourceLocation
 
 #: Specializations that are kept; objects kept alive, and segments after guards, before all is bound anew.
@@ -30,6 +31,8 @@ _MOST_BYTES, _MOST_EVICTED = 1 << 27, 1024
 _MOST_IN_ALL, _FEW_SPECIALIZATIONS = 1 << 30, 2
 #: Lowered forms of a program, one for each set of feeds and fetches, that are kept.
 _MOST_FORMS = 128
+#: Shapes after which updates are bound apart from the rest; gradients then keep memory of their own.
+_MANY_SHAPES = 3
 
 
 class LoweredOp:
@@ -205,6 +208,7 @@ class LoweredProgram:
         self.random = _random_blocks(self.blocks)
         self.layout = batch_innermost(self) if place.kind == "cpu" else {}
         self.lock = threading.Lock()
+        self.run = Run()
         self.clock = Clock(seed)
         self.specializations: dict[tuple[Any, ...], Any] = {}
         self.latest: list[Any] | None = None
@@ -223,10 +227,44 @@ class LoweredProgram:
                     op.number = counts[op.definition.type]
                     counts[op.definition.type] += 1
 
+    @cached_property
+    def updates_from(self) -> int:
+        """Index of the first of the last operators of block 0 that write persistable tensors of fixed shapes alone.
+
+        They are the steps of optimizers. Their shapes do not depend on the feeds', so they are bound once for all.
+        """
+        ops, desc = self.blocks[0].ops, self.desc.blocks[0]
+        for index in range(len(ops), 0, -1):
+            op = ops[index - 1]
+            d = op.definition
+            if op.guard or d.control or d.random or d.host_only:
+                return index
+            if not op.writes() or not self.persistable.issuperset(op.writes()):
+                return index
+            for name in (*op.reads(), *op.writes()):
+                var = desc.vars.get(name)
+                if var is None or var.type() != VarType.LOD_TENSOR or name in self.captured or name in self.feeds:
+                    return index
+                if var.lod_level() or min(var.shape(), default=0) < 0:
+                    return index
+        return 0
+
+    @cached_property
+    def handed_over(self) -> frozenset[str]:
+        """Names of the variables that the operators before the updates compute for them: the gradients."""
+        read = {name for op in self.blocks[0].ops[self.updates_from :] for name in op.reads()}
+        return frozenset(read - self.persistable)
+
+    @property
+    def has_many_shapes(self) -> bool:
+        """Whether feeds of several shapes came, so that more of them are likely."""
+        return self.evicted + len(self.specializations) >= _MANY_SHAPES
+
     @property
     def nbytes(self) -> int:
         """Bytes of the buffers of all specializations."""
-        arenas: int = sum(one.arena_bytes for one in list(self.specializations.values()))
+        bound = [*self.specializations.values(), *(segment for segment, _ in list(self.updates.values()))]
+        arenas: int = sum(one.bound.arena_bytes for one in bound)
         return self.bytes + arenas
 
     def evict(self) -> None:
@@ -237,7 +275,7 @@ class LoweredProgram:
         """
         kept, total = self.specializations, self.nbytes
         while len(kept) > _MOST_SPECIALIZATIONS or (total > _MOST_IN_ALL and len(kept) > _FEW_SPECIALIZATIONS):
-            total -= kept.pop(next(iter(kept))).arena_bytes
+            total -= kept.pop(next(iter(kept))).bound.arena_bytes
             self.evicted += 1
         many = self.evicted and (self.bytes > _MOST_BYTES or self.evicted > _MOST_EVICTED)
         if many or len(self.kept_alive) > _MOST_KEPT_ALIVE or self.segments > _MOST_SEGMENTS:
@@ -249,6 +287,7 @@ class LoweredProgram:
         self.evicted = self.bytes = 0
         self.pool: dict[Any, Any] = {}
         self.bodies: dict[Any, Any] = {}
+        self.updates: dict[Any, Any] = {}
         self.kept_alive: list[Any] = []
         self.segments = 0
         self.arrays: list[Any] = []

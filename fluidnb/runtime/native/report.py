@@ -28,7 +28,9 @@ def native_calls(program: Program) -> list[NativeCall]:
     ran = [lowered for lowered in program_state(program.desc).recent if lowered.specializations]
     if not ran:
         return []
-    roots = [next(reversed(ran[-1].specializations.values())).root, *ran[-1].bodies.values()]
+    last = ran[-1]
+    roots = [next(reversed(last.specializations.values())).root, *last.bodies.values()]
+    roots += [segment for segment, _ in last.updates.values()]
     segments = [segment for root in roots for segment in _segments(root)]
     return [call for s in segments for call in (s.made if s.code is None else s.code.native)]
 

@@ -19,7 +19,7 @@ _NO_LIMIT = 1 << 62
 
 
 def run_segments(segment: Segment) -> Segment:
-    """Run a segment and those that follow, to the end of the block; gives the last, with the final variables."""
+    """Run a segment and those that follow, to the end of the block; gives the one with the final variables."""
     segment.run()
     run = segment.bound.run
     while segment.guard is not None:
@@ -36,6 +36,8 @@ def run_segments(segment: Segment) -> Segment:
         else:
             segment = follower
             segment.run()
+    if segment.updates is not None:
+        segment.updates.run()
     return segment
 
 

@@ -32,12 +32,12 @@ class ReplayMemory:
     """The memory policy of a specialization's binders; see `fluidnb.op.memory_policy.Memory`."""
 
     __slots__ = (
-        "arenas", "buffers", "clock", "kind", "lowered", "pin", "place", "place_kind", "run", "shared", "sketch",
-        "views",
+        "arenas", "buffers", "clock", "handed_over", "kind", "lowered", "pin", "place", "place_kind", "run", "shared",
+        "sketch", "views",
     )  # fmt: skip
 
-    def __init__(self, lowered: LoweredProgram, run: Any) -> None:
-        self.lowered, self.run = lowered, run
+    def __init__(self, lowered: LoweredProgram) -> None:
+        self.lowered, self.run = lowered, lowered.run
         self.place = lowered.place
         self.place_kind: str = lowered.place.kind
         self.clock: Clock = lowered.clock
@@ -47,6 +47,8 @@ class ReplayMemory:
             self.sketch = DeviceContext.get(self.place).sketch
             one = self.sketch((0,), np.dtype(np.uint8))
             self.kind = np.ndarray if one is None else type(one)
+        #: Variables with the same buffer whatever this run's shapes: the gradients, where updates are bound apart.
+        self.handed_over = lowered.handed_over if lowered.has_many_shapes else frozenset[str]()
         self.shared: set[int] = set()
         self.pin = False
         #: Owner's identity -> (owner, bytes) of the placeholders of the segment that is being bound.
@@ -56,7 +58,8 @@ class ReplayMemory:
 
     def fixed(self, name: str, outer: bool) -> bool:
         """Whether a variable keeps its memory: it is persistable, or several blocks see it."""
-        return outer or name in self.lowered.captured or name in self.lowered.persistable
+        lowered = self.lowered
+        return outer or name in lowered.captured or name in lowered.persistable or name in self.handed_over
 
     def is_constant(self, name: str) -> bool:
         """Whether a variable is persistable and no operator of the program writes it."""
@@ -65,6 +68,11 @@ class ReplayMemory:
     def check(self) -> None:
         """Raise KeyboardInterrupt if a stop was requested."""
         self.run.check()
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arenas of its buffers."""
+        return sum(arena.nbytes for arena in self.arenas.values())
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """A separate buffer in the place's pool."""
@@ -75,7 +83,7 @@ class ReplayMemory:
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
         """A buffer; one that is placed in the arena is a placeholder until then."""
         lowered = self.lowered
-        if name in lowered.captured and name not in lowered.persistable:
+        if (name in lowered.captured or name in self.handed_over) and name not in lowered.persistable:
             # seen by several blocks: the same buffer whatever this run's LoD, so that bound loop bodies stay good
             key = (name, where, shape, dtype)
             buffer = lowered.pool.get(key)
@@ -112,7 +120,7 @@ class ReplayMemory:
     def may_alias(self, array: Array, name: str) -> bool:
         """Whether a variable may use an array's memory: a buffer of this segment, in the variable's memory order."""
         mine = isinstance(array, self.kind) and id(memory.root(array)) in self.buffers
-        if not mine or name in self.lowered.pinned:
+        if not mine or name in self.lowered.pinned or name in self.handed_over:
             return False
         return has_order(array, order_of(self.lowered.layout, name, array.shape))
 

@@ -27,6 +27,8 @@ from fluidnb.values.variable import Variable
 Array = Any
 #: Segments after one guard of the main block: a reader may give sequences of other lengths in every batch.
 _MOST_FOLLOWERS = 64
+#: Bound updates that a program keeps: scopes that are gone must not keep their parameters.
+_MOST_UPDATES = 4
 
 
 class Segment:
@@ -38,8 +40,8 @@ class Segment:
     """
 
     __slots__ = (
-        "binder", "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "made", "next", "ops",
-        "past_guard", "run", "scope", "start",
+        "before", "binder", "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "made", "next",
+        "ops", "past_guard", "run", "scope", "start", "updates",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +58,8 @@ class Segment:
         self.past_guard = False
         self.condition: Array | None = None  # the condition of the loop whose body begins here
         self.end = start
+        self.updates: Segment | None = None  # the last operators of the program, where they are bound apart
+        self.before: BindRollback | None = None  # until the first run has ended
         self.run: Callable[..., None] = self._bind_and_run
 
     def child(self, key: Any) -> Segment:
@@ -69,36 +73,98 @@ class Segment:
         return segment
 
     def _bind_and_run(self) -> None:
-        run, before = self.bound.run, BindRollback(self.scope)
-        run.at = -1
+        self.bind()
         try:
-            calls = self._bind(before)
+            if self.end == self._stop() < len(self.block.ops):
+                self.updates = self._bound_updates()
+        except BaseException:
+            self._undo(-1)
+            raise
+        self.run()
+
+    def bind(self) -> None:
+        """Bind the calls up to the next guard; nothing is computed yet but constants."""
+        bound = self.bound
+        self.before = BindRollback(self.scope)
+        try:
+            calls = self._bind(self.before)
             lives: Callable[[], dict[int, Life]] = no_lives
             groups: list[list[int]] = []
-            if self.bound.buffers:
-                calls, lives, groups = placed(calls, self.ops, self.bound, self.block.index, self.scope)
+            if bound.buffers:
+                calls, lives, groups = placed(calls, self.ops, bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
-            if self.bound.place_kind == "cpu":
+            if bound.place_kind == "cpu":
                 condition = None if self.guard else self.condition
                 plain = Calls(self.calls, self.ops, self.ops)
                 self.code = SegmentCode(plain, joined(plain, calls, groups), lives, condition)
-                if not self.bound.lowered.check_nan:
+                if not bound.lowered.check_nan:
                     self.code.first()
-                self.run = flat(self.code, self.bound, self.scope)
+                replay = flat(self.code, bound, self.scope)
             else:
-                self.run = _flat_on_device(self, lives)
-            run.check()  # binding may have taken a while
-            self.run()
+                replay = _flat_on_device(self, lives)
         except BaseException:
-            before.restore(first_call(self.ops, run.at))
+            self._undo(-1)
             raise
+        self.run = partial(self._run_first, replay)
+
+    def _run_first(self, replay: Callable[..., None]) -> None:
+        """The run after binding: where it ends early, operators that it did not reach have changed nothing."""
+        run = self.bound.run
+        run.at = -1
+        self.run = replay
+        try:
+            run.check()  # binding may have taken a while
+            replay()
+        except BaseException:
+            self._undo(run.at)
+            if self.updates is not None:
+                self.updates._undo(-1)
+            raise
+        self.before = None
+
+    def _undo(self, at: int) -> None:
+        """Put back what binding has changed for the operator of a call and those behind it; -1 for all."""
+        if self.before is not None:
+            self.before.restore(first_call(self.ops, at))
+
+    def _stop(self) -> int:
+        """The index of the operator at which this segment ends at the latest."""
+        lowered = self.bound.lowered
+        apart = self.bound.handed_over and self.block.index == 0 and self.start < lowered.updates_from
+        return lowered.updates_from if apart else len(self.block.ops)
+
+    def _bound_updates(self) -> Segment:
+        """The operators behind this segment, bound once for all shapes that give them the same arrays."""
+        lowered, user = self.bound.lowered, self.scope
+        while user.block is not None and user.parent is not None:
+            user = user.parent
+        scope = Scope(user, self.block)
+        for name in lowered.handed_over:
+            value = self.scope.cell(name)[0].value
+            if type(value) is LoDTensor:
+                value = LoDTensor(value.array, value.lod_, value.place, name)
+            scope.vars[name] = Variable(name, value)
+        names = {name: None for op in self.block.ops[self.end :] for name in (*op.reads(), *op.writes())}
+        values = [scope.cell(name)[0].value for name in names]
+        key = id(user), *((id(x.array), x.lod_) for x in values if type(x) is LoDTensor and x.array is not None)
+        known: tuple[Segment, Any] | None = lowered.updates.get(key)
+        if known is not None:
+            return known[0]
+        segment = Segment(ReplayMemory(lowered), self.block, scope, self.end, self.drain)
+        kept = user, [x.array for x in values if type(x) is LoDTensor]  # so that identities in the key stay theirs
+        segment.bind()
+        if len(key) > len(names):  # all are tensors that have memory already
+            while len(lowered.updates) >= _MOST_UPDATES:
+                del lowered.updates[next(iter(lowered.updates))]
+            lowered.updates[key] = segment, kept
+        return segment
 
     def _bind(self, before: BindRollback) -> list[Any]:
-        bound, ops, index = self.bound, self.block.ops, self.start
+        bound, ops, index, stop = self.bound, self.block.ops, self.start, self._stop()
         lowered = bound.lowered
         calls: list[Any] = []
         bound.buffers = {}
-        while index < len(ops):
+        while index < stop:
             op = ops[index]
             if op.guard is not None and not (self.past_guard and index == self.start):
                 binder = self.binder = Binder(op, bound, self.scope)
@@ -133,7 +199,7 @@ class Segment:
                 binder.control.executor = bound
                 calls.append((self.drain, (binder.control,), {}))
                 self.ops.append(op)
-                if index < len(ops):  # what follows is bound when the block has run
+                if index < stop:  # what follows is bound when the block has run
                     self.guard = partial(after_control, [self.scope.cell(n)[0] for n in op.writes()], lowered, {})
                     break
         self.end = index

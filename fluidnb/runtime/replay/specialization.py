@@ -11,7 +11,6 @@ from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.feed_fetch import Fed
-from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.replay.replay import root_segment, run_segments
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, ordered
 from fluidnb.runtime.replay.segment import Segment
@@ -44,7 +43,7 @@ class Specialization:
         bring_here(lowered, scope)
         self.before = _buffers(lowered, scope)
         self.stale = False
-        self.bound = ReplayMemory(lowered, Run())
+        self.bound = ReplayMemory(lowered)
         self.local = Scope(scope, lowered.blocks[0])
         self.feeds: list[tuple[Any, str, Any]] = []
         for name, (array, lod) in values.items():
@@ -90,11 +89,6 @@ class Specialization:
     def fill(self, values: Mapping[str, Fed]) -> None:
         """Copy the feeds in."""
         DeviceContext.get(self.lowered.place).fill_all([(buffer, values[name][0]) for buffer, name, _ in self.feeds])
-
-    @property
-    def arena_bytes(self) -> int:
-        """Bytes of the arenas of its buffers."""
-        return sum(arena.nbytes for arena in self.bound.arenas.values())
 
     def fed(self) -> dict[str, Fed]:
         """The feeds by name, in the buffers of the run."""
