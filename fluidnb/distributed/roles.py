@@ -392,8 +392,10 @@ class TrainerRole(DebuggedRole):
             known.begin_step()
             try:
                 values.append(self.exe.run(self.main, feed=dict(feed), fetch_list=fetch, scope=self.scope))
-            except BaseException:
+            except BaseException as error:
                 self._batches = None
+                if values and isinstance(error, Rejoin):  # it is raised again at the next call; these steps are over
+                    return start, values, False
                 raise
             known.count(feed)
             self.running.save(self.scope, known.step)

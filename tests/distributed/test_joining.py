@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,21 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.distributed import LocalEngine, RayEngine, split_batches
+from fluidnb.distributed.roles import TrainerRole
+from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import FluidError
-from tests.distributed.networks import batches, built, collective, divided, lenet, one_process, shared_table, word2vec
+from fluidnb.op.engine import detach
+from tests.distributed.networks import (
+    batches,
+    built,
+    collective,
+    divided,
+    fit_a_line,
+    lenet,
+    one_process,
+    shared_table,
+    word2vec,
+)
 
 #: step -> how many trainers there are after it
 CHANGES = {1: 3, 4: 1, 7: 4}
@@ -128,3 +142,29 @@ def test_what_cannot_be_shared_is_refused() -> None:
         with pytest.raises(FluidError, match=message), LocalEngine(divided(built(lenet, adam))) as engine:
             engine.resize(3)
             engine.train(reader)
+
+
+def test_steps_before_all_go_back_are_reported(tmp_path: Path) -> None:
+    parts = built(fit_a_line, sgd)
+    programs = collective(parts).get_trainer_programs(0)
+    steps: set[int] = set()
+
+    def reach(endpoint: str, method: str, *args: Any, **check: Any) -> Any:
+        """A group whose other trainer has the same gradients, and ends in the fourth step."""
+        assert role.connection is not None
+        steps.add(role.connection.step)
+        if len(steps) > 3:
+            raise Rejoin("all have gone back")
+        return args[-1]
+
+    role = TrainerRole(0, str(tmp_path), 1)
+    data = [program.desc.serialize_to_string() for program in programs]
+    role.prepare((data[0], data[1]), 1, ["trainer:0", "trainer:1"], True, reach, True, {})
+    feeds = batches(parts[0], 8)
+    try:
+        start, values, ended = role.steps(1, 0, 0, 0, lambda number: feeds, [parts[2].name])
+        assert (start, len(values), ended) == (0, 3, False)
+        with pytest.raises(Rejoin):
+            role.steps(1, 0, 3, 0, lambda number: feeds, [parts[2].name])
+    finally:
+        detach(role)

@@ -5,11 +5,13 @@ one packed array, and row i of a step continues from row i of the step before.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from fluidnb.op import Array
+from fluidnb.op import Array, Binder
+from fluidnb_kernels.sequences import require_lod
 
 
 def parts(x: Array, width: int) -> Array:
@@ -133,3 +135,16 @@ class Blocks:
         for parts, rows in self._shapes:
             yield blocks[start : start + parts * rows].reshape(parts, rows, -1)
             start += parts * rows
+
+
+def steps_of(b: Binder, parts: int) -> tuple[Batches, Blocks]:
+    """The steps of an operator's input, and of its rows of several parts."""
+    require_lod(b, "Input")
+    return _steps_of(b.lod("Input")[-1], bool(b.attr("is_reverse", False)), parts)
+
+
+@lru_cache(maxsize=8)
+def _steps_of(level: tuple[int, ...], reverse: bool, parts: int) -> tuple[Batches, Blocks]:
+    """The same by the sequences: an operator and its gradient share them."""
+    batches = Batches(np.array(level, np.int64), reverse)
+    return batches, Blocks(batches, parts)

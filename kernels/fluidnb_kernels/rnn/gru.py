@@ -15,11 +15,11 @@ from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wid
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, SLOPES_IN_C, Activation, number
-from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
+from fluidnb_kernels.rnn.batches import Batches, Blocks, parts, steps_of
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rnn.step_calls import Emit, StepCalls
 from fluidnb_kernels.rules import agree, fits
-from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
+from fluidnb_kernels.sequences import one_dtype, require_lod
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,14 +281,12 @@ def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: s
             written(b, out, view)
 
 
-def _gru(b: Binder, batches: Batches, gate: str, candidate: str) -> Gru:
-    kinds = ACTIVATIONS[gate], ACTIVATIONS[candidate]
-    return Gru(batches, Blocks(batches, 3), *kinds, bool(b.attr("origin_mode", False)))
+def _gru(b: Binder, batches: Batches, blocks: Blocks, gate: str, candidate: str) -> Gru:
+    return Gru(batches, blocks, ACTIVATIONS[gate], ACTIVATIONS[candidate], bool(b.attr("origin_mode", False)))
 
 
 def _network(b: Binder) -> Gru:
-    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
-    return _gru(b, batches, b.attr("gate_activation", "sigmoid"), b.attr("activation", "tanh"))
+    return _gru(b, *steps_of(b, 3), b.attr("gate_activation", "sigmoid"), b.attr("activation", "tanh"))
 
 
 @op(
@@ -370,7 +368,8 @@ def _unit_infer(c: Context) -> None:
 def _unit_network(b: Binder) -> Gru:
     """One step, over rows that need no sorting."""
     batches = Batches(np.arange(b["Input"].shape[0] + 1))
-    return _gru(b, batches, BY_NUMBER[b.attr("gate_activation", 1)], BY_NUMBER[b.attr("activation", 2)])
+    kinds = BY_NUMBER[b.attr("gate_activation", 1)], BY_NUMBER[b.attr("activation", 2)]
+    return _gru(b, batches, Blocks(batches, 3), *kinds)
 
 
 @op(

@@ -15,10 +15,9 @@ from fluidnb_kernels.cuda import allocate, by_rows, ctype, each, of_dtype, settl
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import reading, writing, written
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, Activation, squash
-from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
+from fluidnb_kernels.rnn.batches import Batches, Blocks, parts, steps_of
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
 from fluidnb_kernels.rnn.step_calls import Emit, StepCalls
-from fluidnb_kernels.sequences import offsets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +42,20 @@ def forward(net: Lstm, emit: Emit, parameters: tuple[Array, ...], known: bool, p
     gates, cells, seen, hidden, states, first, cell, room, kept = packed
     width = cells.shape[1]
     weights, biases = parts(weight, width), parts(bias, width)
+    from_old, from_new = (biases[4:6], biases[6]) if net.peepholes else (None, None)
     for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
         n = now.stop - now.start
         candidate, into, forget, output = z
         old_state, old = (first, cell) if before is None else (states[before], cells[before])
-        more, stays, new = room[: 4 * n].reshape(z.shape), kept[:n], cells[now]
+        more, stays, new, shown = room[: 4 * n].reshape(z.shape), kept[:n], cells[now], seen[now]
         if known:
             emit(np.matmul, old_state, weights, more)
             emit(np.add, z, more, z)
         known = True
         if net.peepholes:
-            emit(np.multiply, old, biases[4:6], more[1:3])
-            emit(np.add, z[1:3], more[1:3], z[1:3])
+            both, extra = z[1:3], more[1:3]
+            emit(np.multiply, old, from_old, extra)
+            emit(np.add, both, extra, both)
             squash(emit, net.candidate, net.gate, z[:3])
         else:
             squash(emit, net.candidate, net.gate, z)
@@ -64,11 +65,11 @@ def forward(net: Lstm, emit: Emit, parameters: tuple[Array, ...], known: bool, p
         if net.cell_clip:
             emit(np.clip, new, -net.cell_clip, net.cell_clip, new)
         if net.peepholes:
-            emit(np.multiply, new, biases[6], stays)
+            emit(np.multiply, new, from_new, stays)
             emit(np.add, output, stays, output)
             net.gate.apply(emit, output, output)
-        net.cell.apply(emit, new, seen[now])
-        emit(np.multiply, seen[now], output, hidden[now])
+        net.cell.apply(emit, new, shown)
+        emit(np.multiply, shown, output, hidden[now])
         if net.projection is not None:
             emit(np.dot, hidden[now], projection, states[now])
             net.projection.apply(emit, states[now], states[now])
@@ -88,6 +89,7 @@ def backward(
     _slopes(net, emit, values, old, seen, dz, through)  # which become gradients in place
     emit(np.copyto, transposed, parts(weight, width).transpose(0, 2, 1))  # quicker to multiply with than a view
     biases = parts(bias, width)
+    from_old, from_new = (biases[4:6], biases[6]) if net.peepholes else (None, None)
     for now, _, going_on in net.batches.backwards():
         dh, dc, d, n = dstates[now], through[now], dz[:, now], now.stop - now.start
         inner, output, forget, dcell, each = d[:3], d[3], values[2, now], kept[:n], by_gate[:, :n]
@@ -100,16 +102,17 @@ def backward(
         if going_on:
             emit(np.add, dc[:going_on], kept[:going_on], dc[:going_on])
         if net.peepholes:
-            emit(np.multiply, output, biases[6], more[0, :n])
-            emit(np.add, dc, more[0, :n], dc)
+            extra = more[0, :n]
+            emit(np.multiply, output, from_new, extra)
+            emit(np.add, dc, extra, dc)
         if net.cell_clip:
             emit(_stop_at, cells[now], net.cell_clip, dc)
         emit(np.multiply, dc, inner, inner)
         emit(np.multiply, dc, forget, dcell)
         if net.peepholes:
-            emit(np.multiply, d[1:3], biases[4:6], more[:, :n])
-            emit(np.add, *more[:, :n], more[0, :n])
-            emit(np.add, dcell, more[0, :n], dcell)
+            emit(np.multiply, d[1:3], from_old, more[:, :n])
+            emit(np.add, extra, more[1, :n], extra)
+            emit(np.add, dcell, extra, dcell)
         emit(np.matmul, d, transposed, each)
         emit(np.add.reduce, each, 0, None, ahead[:n])
     return ahead[: net.batches.first], kept[: net.batches.first]
@@ -156,8 +159,8 @@ def network(b: Binder, **more: Any) -> Lstm:
         ACTIVATIONS[b.attr(name + "_activation", default)]
         for name, default in (("gate", "sigmoid"), ("cell", "tanh"), ("candidate", "tanh"))
     )
-    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
-    return Lstm(batches, Blocks(batches, 4), gate, cell, candidate, bool(b.attr("use_peepholes", True)), **more)
+    batches, blocks = steps_of(b, 4)
+    return Lstm(batches, blocks, gate, cell, candidate, bool(b.attr("use_peepholes", True)), **more)
 
 
 def run(

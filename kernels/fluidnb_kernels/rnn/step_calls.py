@@ -1,5 +1,6 @@
 """One call that makes the calls of all steps of a recurrent network."""
 
+import operator
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -9,11 +10,6 @@ from fluidnb.op import Array
 
 #: Makes a call, or records it: ``emit(function, *arguments, **more)``; what is written is an argument.
 Emit = Callable[..., None]
-
-
-def _now(function: Any, *args: Any, **kw: Any) -> None:
-    """Make a call."""
-    function(*args, **kw)
 
 
 class StepCalls:
@@ -37,7 +33,7 @@ class StepCalls:
         arrays = list(_arrays(args))
         if len(self._of) != len(arrays) or any(old() is not new for old, new in zip(self._of, arrays, strict=True)):
             self._of, self._kept = [ref(x) for x in arrays], None
-            return self._make(_now, *args)
+            return self._make(operator.call, *args)
         if self._kept is None:
             self._kept = self.calls(*args)
         for function, operands in self._kept:
