@@ -36,6 +36,13 @@ def embedded(sparse: bool = False) -> Any:
     return L.sequence_pool(hidden, "max")
 
 
+def picked() -> Any:
+    """Rows whose number depends on values, so that another segment follows."""
+    hidden = L.fc(L.data("x", [6]), 8, act="tanh")
+    rows = L.where(L.cast(L.greater_than(L.data("x", [6]), L.fill_constant([1], "float32", 0.5)), "bool"))
+    return L.elementwise_add(hidden, L.reduce_mean(L.gather(hidden, L.slice(rows, [1], [0], [1])), dim=0))
+
+
 def looped() -> Any:
     embedding = L.embedding(L.data("x", [1], dtype="int64", lod_level=1), [20, 5])
     rnn = L.DynamicRNN()
@@ -71,7 +78,7 @@ def clipped() -> Any:
 
 
 NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[int], Feed]]] = {
-    "batches": (dense, rows), "texts": (embedded, texts), "sparse": (lambda: embedded(sparse=True), texts),
+    "batches": (dense, rows), "picked": (picked, rows), "texts": (embedded, texts), "sparse": (lambda: embedded(sparse=True), texts),
     "loops": (looped, texts),
 }  # fmt: skip
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
