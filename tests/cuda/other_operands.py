@@ -1,6 +1,7 @@
 """Runs in a process with the address sanitizer: each input of each operator with a CUDA kernel as others than expected.
 
-It gets other sizes, and where it holds integers, numbers that are no positions, counts or classes.
+It gets other sizes, where it holds floats another dtype, and where it holds integers, numbers that are no positions,
+counts or classes.
 
 ``python -m tests.cuda.other_operands PART PARTS`` goes through a part of the operators. What is not refused before the
 first launch runs on the emulator in a fork, and one that dies is printed.
@@ -38,7 +39,8 @@ SECONDS = 120
 def others(array: Any) -> Iterator[tuple[str, Any]]:
     """An array in other sizes: one element less, more, one alone and none along each axis; transposed, flat.
 
-    Integers also: all below 0, far above what there is of anything, and a little above what they are.
+    Floats also as bytes. Integers also: all below 0, far above what there is of anything, and a little above what they
+    are.
     """
     for axis, size in enumerate(array.shape):
         if size:
@@ -52,6 +54,8 @@ def others(array: Any) -> Iterator[tuple[str, Any]]:
         yield "flat", array.reshape(-1)
     if array.shape != array.shape[::-1]:
         yield "transposed", np.ascontiguousarray(array.T)
+    if array.dtype.kind == "f":  # the smallest dtype: what reads it as another reads outside of it
+        yield "bytes", array.astype(np.int8)
     if array.dtype.kind in "iu" and array.size:
         bounds = np.iinfo(array.dtype)
         yield "above", np.full_like(array, array.max() + 1 if array.max() < bounds.max else bounds.max)

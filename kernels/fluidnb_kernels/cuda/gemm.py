@@ -7,6 +7,7 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, launches
 from fluidnb_kernels.cuda import cublas
+from fluidnb_kernels.cuda.dtypes import of_dtype
 from fluidnb_kernels.cuda.source import Function, Source
 from fluidnb_kernels.cuda.types import CTYPES, address_of
 
@@ -35,8 +36,8 @@ def gemm(
         tx: whether ``x`` lies transposed, as [..., k, m].
         ty: whether ``y`` lies transposed, as [..., n, k].
     """
-    if out.size:
-        b(launch, x, y, out, tx, ty, alpha, beta)
+    if out.size:  # a program from a file may mix dtypes
+        b(launch, of_dtype(b, x, out.dtype), of_dtype(b, y, out.dtype), out, tx, ty, alpha, beta)
 
 
 def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, beta: float) -> None:

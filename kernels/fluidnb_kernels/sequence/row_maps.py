@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder, product
-from fluidnb_kernels.cuda import Source, by_rows, ctype, typed, vector
+from fluidnb_kernels.cuda import Source, by_rows, ctype, of_dtype, typed, vector
 from fluidnb_kernels.cuda.line_grid import TEAM, at_once, way_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.strided_copy import WORDS
@@ -46,6 +46,7 @@ def gather(b: Binder, x: Array, rows: Array, out: Array, other: Array | None = N
     """Emit ``out[i] = x[rows[i]]``; a negative number ``-1 - k`` names row k of ``other``, or its one element."""
     if not out.size:
         return
+    x, other = of_dtype(b, x, out.dtype), None if other is None else of_dtype(b, other, out.dtype)
     single = other is not None and other.size == 1
     arrays = (x, out) if other is None else (x, out, other)
     width = _width(out)
@@ -56,6 +57,7 @@ def gather(b: Binder, x: Array, rows: Array, out: Array, other: Array | None = N
 
 def place(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[rows[i]] = x[i]`` for int64 rows on the device, no number twice."""
+    x = of_dtype(b, x, out.dtype)
     word, words = _words(_width(out), x, out)
     by_rows(b, CUDA, f"placed<{word}>", len(rows), words, x, rows, out, np.int64(words))
 
@@ -80,7 +82,7 @@ def add_parts(
     """Emit ``out[i]`` = the sum of ``x[order[k]]`` for k from starts[i] to starts[i + 1], over a divisor."""
     if not out.size:
         return
-    width, longest = _width(out), int(np.diff(starts).max())
+    x, width, longest = of_dtype(b, x, out.dtype), _width(out), int(np.diff(starts).max())
     numbers = NO_ARRAY if order is None else on_device(b, order)
     args = x, on_device(b, starts), numbers, out, np.float64(empty), np.int32(by), np.int64(width)
     if longest <= _ALONE or width >= 32 and out.size >= _BUSY:
