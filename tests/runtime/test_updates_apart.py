@@ -135,15 +135,3 @@ def test_gradients_are_in_memory_once() -> None:
     apart = list(lowered().specializations.values())[lowering._MANY_SHAPES :]
     assert all(one.bound.arena_bytes < 5 * 4 * 4000 * 19 for one in apart)
     assert lowered().bytes < 2 * parameters
-
-
-def test_native_code_of_updates_is_used_with_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(fluid.memory.flags.values, "native", "require")
-    loss = train(dense(), fluid.optimizer.Adam(0.1))
-    exe = fluid.Executor()
-    exe.run(fluid.default_startup_program())
-    for count in range(1, 7):
-        exe.run(feed=rows(count), fetch_list=[loss])
-    ((segment, _),) = lowered().updates.values()
-    assert segment.code is not None
-    assert any(op.desc.optype == "adam" for call in segment.code.native for op in call.ops)
