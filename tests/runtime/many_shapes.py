@@ -78,8 +78,8 @@ def clipped() -> Any:
 
 
 NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[int], Feed]]] = {
-    "batches": (dense, rows), "picked": (picked, rows), "texts": (embedded, texts), "sparse": (lambda: embedded(sparse=True), texts),
-    "loops": (looped, texts),
+    "batches": (dense, rows), "picked": (picked, rows), "texts": (embedded, texts), "loops": (looped, texts),
+    "sparse": (lambda: embedded(sparse=True), texts),
 }  # fmt: skip
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "sgd": lambda: fluid.optimizer.SGD(0.1), "adam": lambda: fluid.optimizer.Adam(0.1),
