@@ -42,6 +42,7 @@ class Control:
             expected="the step scopes of an operator that has run before it", received=type(steps).__name__,
             hint="the program was changed: the operator whose steps these are is missing, or comes later.",
         )  # fmt: skip
+        self._op = b.op
         self.scope = b.scope
         self.block_index: int = b.attr("sub_block") if block is None else block
         self.steps = steps
@@ -108,7 +109,6 @@ class Loop(Control):
 
     def __init__(self, b: Any, steps: list[Any], condition: Any) -> None:
         super().__init__(b, steps)
-        self._op = b.op
         self.condition = condition
         self.records = not b.attr("is_test", False)
 
@@ -189,17 +189,32 @@ class Backward(Control):
 
     def leave(self, k: int, scope: Any) -> None:
         for total, name in self.sums:
-            self.add(total, self.local_value(scope, name))
+            self.add(total, self.local_value(scope, name), name)
 
     def changes(self) -> Iterable[Any]:
         return [total for total, _ in self.sums]
 
-    def add(self, total: Any, gradient: Any) -> None:
+    def add(self, total: Any, gradient: Any, name: str) -> None:
         """Adds a gradient (an array of as many elements, rows of it, or None) to a sum of gradients."""
-        if isinstance(gradient, SelectedRows):
+        rows = isinstance(gradient, SelectedRows)
+        array = gradient.value.array if rows else gradient
+        if array is None:
+            return
+        if array.shape[1:] != total.shape[1:] if rows else array.size != total.size:
+            raise self.misfit(name, array, total)
+        if rows:
             self.context.add_rows(total, gradient)
-        elif gradient is not None:
-            self.context.add(total, gradient.reshape(total.shape))
+        else:
+            self.context.add(total, array.reshape(total.shape))
+
+    def misfit(self, name: str, gradient: Any, variable: Any) -> EnforceNotMet:
+        """The error of a gradient of the block that does not have the shape of its variable."""
+        return EnforceNotMet(
+            f"Block {self.block_index} computes a gradient that does not have the shape of its variable.",
+            op=self._op.text(), slots=[("gradient", name, str(gradient.dtype), gradient.shape)],
+            where=self._op.where(), expected=f"shape {list(variable.shape)}", received=f"shape {list(gradient.shape)}",
+            hint="build the gradient operators again with append_backward: the program was changed afterwards.",
+        )  # fmt: skip
 
 
 def sums_of(b: Any, slots: Sequence[str]) -> list[tuple[Any, str]]:

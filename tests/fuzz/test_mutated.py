@@ -123,6 +123,7 @@ CASES = [
     {"kind": "while_in_while", "at": 0, "seed": 1154495148, "changes": 1},
     {"kind": "tensor_array_to_tensor", "at": 0, "seed": 2555293651, "changes": 1},
     {"kind": "cast", "at": 31, "seed": 2069310261, "changes": 1},
+    {"kind": "nest 6", "at": 0, "seed": 2534255815, "changes": 2},
 ]
 
 

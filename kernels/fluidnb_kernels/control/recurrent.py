@@ -205,11 +205,14 @@ class _Backward(Backward):
         super().leave(k, scope)
         for name, array in self.inputs:
             gradient = self.local_value(scope, name + GRAD)
-            if gradient is not None:
-                put(array[self.at(k) : self.at(k) + 1], gradient[None])
+            if gradient is None:
+                continue
+            if gradient.shape != array.shape[1:]:
+                raise self.misfit(name + GRAD, gradient, array[0])
+            put(array[self.at(k) : self.at(k) + 1], gradient[None])
         for name, carried in zip(self.previous, self.carried, strict=True):
             self.context.clear(carried)
-            self.add(carried, self.local_value(scope, name + GRAD))
+            self.add(carried, self.local_value(scope, name + GRAD), name + GRAD)
 
     def changes(self) -> Iterable[Array]:
         return [*super().changes(), *(a for _, a in self.inputs), *self.carried]
