@@ -194,7 +194,7 @@ class Backward(Control):
     def changes(self) -> Iterable[Any]:
         return [total for total, _ in self.sums]
 
-    def add(self, total: Any, gradient: Any, name: str) -> None:
+    def add(self, total: Any, gradient: Any, name: str = "") -> None:
         """Adds a gradient (an array of as many elements, rows of it, or None) to a sum of gradients."""
         rows = isinstance(gradient, SelectedRows)
         array = gradient.value.array if rows else gradient
