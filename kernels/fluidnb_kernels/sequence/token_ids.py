@@ -89,5 +89,6 @@ def scatter(b: Binder, x: Array, ids: Array, updates: Array, offsets: Array, out
 
 def pick(b: Binder, x: Array, ids: Array, owners: Array, out: Array) -> None:
     """Emit ``out[k] = x[owners[k], ids[k]]``."""
-    args = x, of_dtype(b, ids, np.dtype(np.int64)), on_device(b, owners), out, np.int64(x.shape[1])
+    x, ids = of_dtype(b, x, out.dtype), of_dtype(b, ids, np.dtype(np.int64))
+    args = x, ids, on_device(b, owners), out, np.int64(x.shape[1])
     each(b, CUDA, f"picked<{word(out)}>", out.size, *args)
