@@ -271,7 +271,8 @@ def test_arrays_of_cupy_are_moved_without_a_device(monkeypatch: pytest.MonkeyPat
     context = object.__new__(CUDADeviceContext)
     context.place = fluid.CUDAPlace(0)
     sketch, arena = (context.sketch(shape, np.dtype("float32")) for shape in ((4, 8), (1000,)))
-    mover = _Mover(arena, {id(root(sketch)): 256}, type(sketch))
+    owner = root(sketch)
+    mover = _Mover(arena, {id(owner): 256}, type(sketch), {id(owner): (owner, sketch.nbytes)}, {})
     for view in (sketch, sketch[1:, 2:4], sketch.T, sketch.reshape(-1)[5:], sketch.view("int16"), sketch[:, ::-1]):
         moved = mover(view)
         assert type(moved) is cupy.ndarray and moved.data.mem is arena.data.mem

@@ -154,8 +154,9 @@ def release_oldest(forms: dict[Any, LoweredProgram]) -> None:
     Args:
         forms: the lowered forms of one program, the one that ran last at the end.
     """
-    total = sum(form.nbytes for form in list(forms.values()))
-    for key, form in list(forms.items())[:-_FEW_SPECIALIZATIONS]:
+    known = forms.copy()  # in one step, as other threads add forms now; a list of items is none
+    total = sum(form.nbytes for form in known.values())
+    for key, form in list(known.items())[:-_FEW_SPECIALIZATIONS]:
         many = len(forms) > _MOST_FORMS
         if not many and total <= _MOST_IN_ALL:
             return
@@ -262,8 +263,9 @@ class LoweredProgram:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the buffers of all specializations."""
-        bound = [*self.specializations.values(), *(segment for segment, _ in list(self.updates.values()))]
+        """Bytes of the buffers of all specializations; from any thread."""
+        updates = (segment for segment, _ in self.updates.copy().values())
+        bound = [*self.specializations.copy().values(), *updates]
         arenas: int = sum(one.bound.arena_bytes for one in bound)
         return self.bytes + arenas
 

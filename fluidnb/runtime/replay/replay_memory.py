@@ -71,8 +71,8 @@ class ReplayMemory:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the arenas of its buffers."""
-        return sum(arena.nbytes for arena in self.arenas.values())
+        """Bytes of the arenas of its buffers; from any thread."""
+        return sum(arena.nbytes for arena in self.arenas.copy().values())
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """A separate buffer in the place's pool."""
