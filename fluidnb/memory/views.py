@@ -73,7 +73,20 @@ def view_of(
             f"An array of shape {list(shape)} would reach outside its buffer.",
             expected=f"bytes 0 to {size}", received=f"{offset + first} to {offset + end}",
         )  # fmt: skip
-    return np.ndarray(shape, dtype, buffer, offset, strides)
+    try:
+        return np.ndarray(shape, dtype, buffer, offset, strides)
+    except ValueError:
+        raise _not_possible(shape, dtype) from None
+
+
+def _not_possible(shape: Sequence[int], dtype: Any) -> OpValueError:
+    """The error of a shape that numpy has no arrays of."""
+    return OpValueError(
+        f"There are no arrays of shape {list(shape)[:80]}, {np.dtype(dtype)}.",
+        expected="at most 64 dimensions, whose sizes other than 0 multiply to less than 2 ** 63 bytes",
+        received=f"{len(shape)} dimensions, sizes up to {max(shape, default=1)}",
+        hint="make the sizes smaller: they come from an attribute, or from a value.",
+    )
 
 
 def moved(array: Array, owner: Array, buffer: Array, start: int) -> Array:
@@ -151,4 +164,7 @@ class Reserve:
                     received=f"an array of shape {list(shape)}, {np.dtype(dtype)}",
                     hint="make the sizes smaller: one comes from an attribute, or from a value, that is too large.",
                 ) from None
-        return np.ndarray(shape, dtype, self._pages)
+        try:
+            return np.ndarray(shape, dtype, self._pages)
+        except ValueError:
+            raise _not_possible(shape, dtype) from None

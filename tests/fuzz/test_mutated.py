@@ -124,6 +124,8 @@ CASES = [
     {"kind": "tensor_array_to_tensor", "at": 0, "seed": 2555293651, "changes": 1},
     {"kind": "cast", "at": 31, "seed": 2069310261, "changes": 1},
     {"kind": "nest 6", "at": 0, "seed": 2534255815, "changes": 2},
+    {"kind": "roi_perspective_transform", "at": 0, "seed": 3749963735, "changes": 1},
+    {"kind": "function sin", "at": 0, "seed": 866723017, "changes": 1},
 ]
 
 

@@ -297,6 +297,7 @@ IDS = np.array([[0]])
         ("multiplex", {"Ids": IDS, "X": [A[:1]]}, {}, None, "at least two"),
         ("multiplex", {"Ids": IDS, "X": [A, B[:2]]}, {}, None, "must have the same shape"),
         ("where", {"Condition": A > 0, "X": A, "Y": B[:2]}, {}, None, "must have the shape"),
+        ("where", {"Condition": A > 0, "X": A}, {}, None, "of where is missing"),
         ("range", {"Start": [0.0], "End": [1.0], "Step": [0.0]}, {}, None, "must not be 0"),
         ("range", {"Start": [0.0], "End": [1.0], "Step": [-1.0]}, {}, None, "leads away"),
         ("linspace", {"Start": [0.0], "Stop": [1.0], "Num": np.array([0])}, {}, None, "larger than 0"),

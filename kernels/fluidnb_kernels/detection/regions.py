@@ -459,7 +459,8 @@ def _points(
     rois: Array, counts: Array, scale: float, sizes: tuple[int, int], image: tuple[int, int]
 ) -> Iterator[tuple[int, int, Array, Array, list[tuple[Array, Array, Array]]]]:
     """For each region its image, the rows and columns of the result that see a pixel, and four pixels with shares."""
-    columns, rows = np.arange(sizes[1], dtype=rois.dtype), np.arange(sizes[0], dtype=rois.dtype)[:, None]
+    dtype = rois.dtype if rois.dtype.kind == "f" else np.float32
+    columns, rows = np.arange(sizes[1], dtype=dtype), np.arange(sizes[0], dtype=dtype)[:, None]
     last_y, last_x = image[0] - 1, image[1] - 1
     for r, n in enumerate(images_of(counts, len(rois))):
         corners = (rois[r] * rois.dtype.type(scale)).reshape(4, 2)

@@ -24,6 +24,10 @@ def _places_infer(c: Context) -> None:
 def _infer(c: Context) -> None:
     if not c.has("X"):
         return _places_infer(c)
+    c.require(
+        c.has("Y"), "Input(Y) of where is missing.", expected="X and Y, or neither", received=f"X {c.name('X')} alone",
+        hint="Y has the elements where the condition does not hold; without X and Y the indices are given.",
+    )  # fmt: skip
     x = c["X"]
     for slot in ("Condition", "Y"):
         c.require(
