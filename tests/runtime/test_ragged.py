@@ -1,4 +1,4 @@
-"""Batches of texts: every batch has an LoD of its own, and loops over their rows stay bound nevertheless."""
+"""Batches of texts whose LoDs all differ: bound bodies of loops are kept, and used for the next batch."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_the_same_bits(network: str, optimizer: str, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def bound(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often operators of each type were bound."""
+    """A counter of bindings: type of operator -> how many operators of it were bound."""
     counts: Counter[str] = Counter()
     bind = Binder.bind
 

@@ -209,7 +209,7 @@ class LoweredProgram:
         self.random = _random_blocks(self.blocks)
         self.layout = batch_innermost(self) if place.kind == "cpu" else {}
         self.lock = threading.Lock()
-        self.run = Run()
+        self.run = Run()  # of whatever is bound, since it runs under the lock
         self.clock = Clock(seed)
         self.specializations: dict[tuple[Any, ...], Any] = {}
         self.latest: list[Any] | None = None

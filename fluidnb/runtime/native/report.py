@@ -28,9 +28,7 @@ def native_calls(program: Program) -> list[NativeCall]:
     ran = [lowered for lowered in program_state(program.desc).recent if lowered.specializations]
     if not ran:
         return []
-    last = ran[-1]
-    roots = [next(reversed(last.specializations.values())).root, *last.bodies.values()]
-    roots += [segment for segment, _ in last.updates.values()]
+    roots = [next(reversed(ran[-1].specializations.values())).root, *ran[-1].bodies.values()]
     segments = [segment for root in roots for segment in _segments(root)]
     return [call for s in segments for call in (s.made if s.code is None else s.code.native)]
 
@@ -58,6 +56,8 @@ def native_text(program: Program) -> str:
 
 def _segments(segment: Segment) -> Iterator[Segment]:
     yield segment
+    if segment.updates is not None:
+        yield segment.updates
     for follower in segment.next.values():
         yield from _segments(follower)
 

@@ -207,9 +207,10 @@ class _Backward(Backward):
             gradient = self.local_value(scope, name + GRAD)
             if gradient is None:
                 continue
-            if gradient.shape != array.shape[1:]:
-                raise self.misfit(name + GRAD, gradient, array[0])
-            put(array[self.at(k) : self.at(k) + 1], gradient[None])
+            step = array[self.at(k) : self.at(k) + 1]
+            if gradient.size != step.size:
+                raise self.misfit(name + GRAD, gradient, step[0])
+            put(step, gradient.reshape(step.shape))
         for name, carried in zip(self.previous, self.carried, strict=True):
             self.context.clear(carried)
             self.add(carried, self.local_value(scope, name + GRAD), name + GRAD)
