@@ -212,6 +212,25 @@ def test_a_tensor_beside_the_program(notebook: Open, shots: Path) -> None:
     panel.compares("x")
 
 
+def test_a_double_click_on_a_row_that_moves(notebook: Open) -> None:
+    nb, panel = opened(notebook)
+    panel.at(0, reason="entry")
+    panel.value("y").hover()
+    first = panel.value("y").bounding_box()
+    nb.page.mouse.down()
+    nb.page.mouse.up()
+    panel.root.locator(".fp-opened h4", has_text="y").wait_for()
+    assert panel.value("y").bounding_box()["y"] > first["y"] + first["height"]  # not under the pointer any more
+    nb.page.mouse.down(click_count=2)
+    nb.page.mouse.up(click_count=2)
+    panel.root.locator(".fp-opened input:focus").wait_for()
+    nb.page.keyboard.type("7")
+    nb.page.keyboard.press("Enter")
+    panel.at(1, reason="set y")
+    panel.root.locator(".fp-opened h4", has_text="y").wait_for()
+    assert not nb.errors
+
+
 def test_the_line_of_the_next_operator_is_marked(notebook: Open) -> None:
     nb, panel = opened(notebook)
     first, last = PROGRAM[1].splitlines()[3:]

@@ -1,15 +1,21 @@
 // Parts of the debugger panel: the listing of the program, bars, lines of values, lists with a box to add to them.
 
 /**
- * Call `once` at a click, and `twice` at the second press of a double click: there is no dblclick where the answer to
- * the first click draws the row anew before the button is released.
+ * Call `once` at a click, and `twice` at the second press of a double click, wherever on the page that press lands: the
+ * answer to the first click may have drawn the row anew, or moved it from under the pointer.
  */
 function onClicks(element, once, twice) {
-  element.onclick = (event) => event.detail > 1 || once();
+  const settings = { capture: true, once: true };
+  const stop = (event) => {
+    if (event.detail < 2) return false;
+    event.preventDefault(); // what is under the pointer now does not take the focus
+    event.stopPropagation();
+    return true;
+  };
+  element.onclick = once;
   element.onmousedown = (event) => {
-    if (event.detail !== 2) return;
-    event.preventDefault(); // the element does not take the focus
-    twice();
+    if (event.detail !== 1) return;
+    addEventListener("mousedown", (next) => stop(next) && (addEventListener("click", stop, settings), twice()), settings);
   };
 }
 

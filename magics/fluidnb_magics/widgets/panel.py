@@ -145,8 +145,9 @@ class Panel(NotebookWidget):
         self._read_again()
 
     def do_open(self, name: str, frame: int = -1) -> None:
-        """Show a variable in detail; an empty name for none."""
-        self._name, self._frame, self._view, self._against = name, frame, _VIEW, None
+        """Show a variable in detail; an empty name for none. One that is open keeps its view."""
+        if (name, frame) != (self._name, self._frame):
+            self._name, self._frame, self._view, self._against = name, frame, _VIEW, None
         self._read_again()
 
     def do_against(self, step: int | None) -> None:
