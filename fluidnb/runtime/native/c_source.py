@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.memory.views import view_of
-from fluidnb.runtime.native.exact_functions import TEXT
+from fluidnb.runtime.native.exact_functions import SUMS, TEXT, sums_agree
 from fluidnb.runtime.native.expressions import TYPES
 from fluidnb.runtime.native.regions import Access, Region, regions
 from fluidnb.runtime.native.statements import Statement
@@ -319,15 +319,19 @@ class Nest:
         self._close()
 
     def _numpy_loop(self, k: int) -> None:
-        """A call of numpy's loop for the elements of a row."""
+        """A sum of a row, or a call of numpy's loop for its elements."""
         statement, row = self._region.statements[k], self._region.accesses[k]
         assert statement.loop is not None
-        function, data = self._word(statement.loop.function), self._word(statement.loop.data)
         pointers = [self._pointers[a] for a in row]
         steps = [
             self._steps.get(a, str(self._size(a) if a.strides and a.strides[-1] else 0)) for a in row
         ]
         count = "1" if self._region.each_row[k] else self._inner
+        if statement.kind == "rows" and not statement.from_first and sums_agree(row[0].char):
+            x, out = pointers
+            kind = TYPES[row[0].char]
+            self._add(f"*({kind} *){out} = 0 + {SUMS[row[0].char]}(({kind} *){x}, {count});")
+            return
         self._add("{")
         if statement.kind == "rows":
             x, out = pointers
@@ -337,6 +341,7 @@ class Nest:
             else:
                 self._add(f"*({kind} *){out} = *({kind} *){x};")
                 pointers[1], count = f"{x} + {self._size(row[0])}", f"{count} - 1"
+        function, data = self._word(statement.loop.function), self._word(statement.loop.data)
         self._add(f"char *args[] = {{{', '.join(pointers)}}};")
         self._add(f"const intptr_t count = {count}, steps[] = {{{', '.join(steps)}}};")
         self._add(f"((loop_t)P[{function}])(args, &count, steps, (void *)P[{data}]);")

@@ -54,6 +54,9 @@ if platform.machine() in ("x86_64", "AMD64"):  # elsewhere numpy's own loops com
     _ROWS[np.maximum].append((_REAL, "max_{t}({0}, {1})"))
     _ROWS[np.minimum].append((_REAL, "min_{t}({0}, {1})"))
 
+#: ufunc -> the sign between a second and a first operand where the second is the result.
+_LIMITS = {np.maximum: ">", np.minimum: "<"}
+
 #: Functions of one element -> the ufunc that they stand for.
 ON_ONE = UFUNCS
 
@@ -78,3 +81,20 @@ def expression(ufunc: Any, chars: str) -> str | None:
     if chars == "f" and ufunc in NAMES and agrees(ufunc):
         return NAMES[ufunc] + "({0})"
     return None
+
+
+def limit(ufunc: Any, by: Any) -> str | None:
+    """The shorter expression of `maximum` and `minimum` by a constant that is neither 0 nor NaN; None for others.
+
+    The result is the first operand where that is NaN. With this order of the operands it is one instruction.
+
+    Example:
+        >>> limit(np.maximum, np.float32(2)), limit(np.maximum, np.float32(0))
+        ('{1} > {0} ? {1} : {0}', None)
+    """
+    sign = _LIMITS.get(ufunc)
+    if sign is None or by.flags.writeable or not by.size:
+        return None
+    number = by.flat[0]
+    usual = number != 0 and bool((by == number).all())  # NaN is not equal to itself
+    return f"{{1}} {sign} {{0}} ? {{1}} : {{0}}" if usual else None

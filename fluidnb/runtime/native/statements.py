@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb.memory.views import extent
 from fluidnb.op.scalar_fast_path import copy_row
-from fluidnb.runtime.native.expressions import ON_ONE, TYPES, expression
+from fluidnb.runtime.native.expressions import ON_ONE, TYPES, expression, limit
 from fluidnb.runtime.native.numpy_loops import Loop, loop_of
 
 Array = Any
@@ -113,7 +113,8 @@ def _map(ufunc: Any, ins: Sequence[Any], out: Any, index: int) -> Statement | No
     chars = "".join(t.char for t in types)
     if types[-1] != out.dtype:
         return None
-    text = expression(ufunc, chars[:-1])
+    text = limit(ufunc, ins[1]) if len(ins) == 2 and chars[0] in "fd" else None
+    text = text or expression(ufunc, chars[:-1])
     loop = None
     if text is None:
         loop = loop_of(ufunc, chars)

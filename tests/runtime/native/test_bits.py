@@ -42,6 +42,44 @@ def test_random_calls(first: int) -> None:
         assert all(map(same_bits, p.memory(), memory)), f"seed {seed}"
 
 
+def native(calls: list[Any]) -> None:
+    """Make calls in native code, all of them."""
+    code, made, _ = with_native(Calls(calls, list(range(len(calls))), calls), {})
+    assert sum(call.replaced for call in made) == len(calls)
+    for function, args in code.calls:
+        function(*args)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_limits(dtype: str) -> None:
+    special = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 1e-45, 2.0, -3.0, 1e30, -1e30]
+    x = np.resize(np.array(special, dtype), (3, 20))
+    numbers = [np.array(number, dtype) for number in special]
+    for number in numbers:
+        number.flags.writeable = False
+    outs = [np.empty_like(x) for _ in range(4 * len(special))]
+    pairs = [(f, x, n) for n in numbers for f in (np.maximum, np.minimum)]
+    pairs += [(f, n, x) for f, x, n in pairs]
+    calls = [(partial(f, out=out), args) for (f, *args), out in zip(pairs, outs, strict=True)]
+    for function, args in calls:
+        function(*args)
+    wanted = [out.copy() for out in outs]
+    native(calls)
+    assert all(map(same_bits, outs, wanted))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_rows(dtype: str, rng: np.random.Generator) -> None:
+    rows = [rng.standard_normal((3, n)).astype(dtype) for n in (*range(2, 20), 127, 128, 129, 136, 255, 1000, 4099)]
+    rows += [np.full((3, 40), -0.0, dtype), np.full((3, 9), np.inf, dtype), np.array([[np.inf, -np.inf, 1]], dtype)]
+    outs = [np.empty(len(x), dtype) for x in rows]
+    calls = [(np.add.reduce, (x, 1, None, out)) for x, out in zip(rows, outs, strict=True)]
+    with np.errstate(all="ignore"):
+        wanted = [np.add.reduce(x, 1) for x in rows]
+    native(calls)
+    assert all(map(same_bits, outs, wanted))
+
+
 ACTIVATIONS = (
     "relu", "sigmoid", "tanh", "softplus", "elu", "leaky_relu", "square", "abs", "exp", "logsigmoid", "selu", "swish",
     "softsign", "reciprocal",
