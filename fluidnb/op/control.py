@@ -35,6 +35,8 @@ class Control:
     """
 
     records = True
+    #: Whether its outputs are the same arrays in every run, where its blocks neither move variables nor test values.
+    is_fixed = False
 
     def __init__(self, b: Any, steps: list[Any], block: int | None = None) -> None:
         b.require(
@@ -107,6 +109,8 @@ class Loop(Control):
         condition: the runtime variable with a bool of one element.
     """
 
+    is_fixed = True
+
     def __init__(self, b: Any, steps: list[Any], condition: Any) -> None:
         super().__init__(b, steps)
         self.condition = condition
@@ -171,6 +175,7 @@ class Backward(Control):
     """
 
     records = False
+    is_fixed = True
 
     def __init__(self, b: Any, steps: list[Any], sums: Sequence[tuple[Any, str]]) -> None:
         super().__init__(b, steps)

@@ -5,7 +5,6 @@ from typing import Any
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, FluidError
-from fluidnb.op import Loop
 from fluidnb.op.define import registry
 from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredProgram
@@ -27,13 +26,14 @@ class Specialization:
     """A bound run.
 
     Attributes:
-        fetches: (array, LoD) of the fetches when these are always the same arrays, else None.
+        fetches: (array, LoD) of the fetches when these are the same arrays in runs that end as the first, else None.
+        last: the segment with which the first run ended.
         epoch: `fluidnb.values.invalidation` at the last check of its bindings.
         stale: whether its bindings read a persistable variable that they gave another buffer, so that they serve once.
     """
 
     __slots__ = (
-        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetch_list", "fetches", "local", "lowered",
+        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetch_list", "fetches", "last", "local", "lowered",
         "outside", "registry_version", "root", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
@@ -57,6 +57,7 @@ class Specialization:
             self.feeds.append((buffer, name, lod))
         self.root: Segment = root_segment(self.bound, lowered.blocks[0], self.local)
         self.fetches: list[tuple[Any, Any]] | None = None
+        self.last: Segment | None = None
         self.fetch_list: list[Any] = []
         self.fetch_key: tuple[int, ...] = ()  # identities of what is in fetch_list
         self.epoch = -1
@@ -79,11 +80,12 @@ class Specialization:
         finally:
             unmute(token)
             run.end()
-        if self.fetches is not None:
+        if self.fetches is not None and leaf is self.last:
             return self.fetches
         values = [_fetched(leaf.scope, name) for name in lowered.fetches]
         if self.epoch < 0:
             self._settle(values)
+            self.last = leaf
         return values
 
     def fill(self, values: Mapping[str, Fed]) -> None:
@@ -156,7 +158,7 @@ def _is_fixed(segment: Segment) -> bool:
     if control is None:
         return segment.guard is None
     bodies = list(control.roots.values())
-    if not isinstance(control, Loop) or not bodies or len(segment.next) > 1:
+    if not control.is_fixed or not bodies or len(segment.next) > 1:
         return False
     if any(body.guard is not None or body.block.index in segment.bound.lowered.movers for body in bodies):
         return False

@@ -29,6 +29,8 @@ def _check(b: Binder) -> int:
 class _Recurrent(Control):
     """One iteration a step: slices of the sequences in, copies of the memories on, outputs into their place."""
 
+    is_fixed = True
+
     def __init__(self, b: Binder, steps: list[Any]) -> None:
         super().__init__(b, steps)
         self.count, self.reverse = _check(b), bool(b.attr("reverse"))

@@ -279,3 +279,32 @@ def test_the_run_after_a_loop_is_found_at_once() -> None:
     assert hot is not None and hot.fetches is not None
     assert exe.run(feed={"x": 2 * X}, fetch_list=fetch)[0].item() == pytest.approx(2 * X.sum(), abs=1e-4)
     assert exe._hot is hot
+
+
+def test_a_run_with_gradients_of_loops_is_found_at_once() -> None:
+    x = layers.data("x", [40], append_batch_size=False)
+    n = layers.data("n", [1], dtype="int64", append_batch_size=False)
+    x.stop_gradient = False
+    words, rnn = layers.reshape(x, [8, 1, 5]), layers.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(words)
+        before = rnn.memory(shape=[-1, 5], batch_ref=word)
+        now = layers.tanh(word + before)
+        rnn.update_memory(before, now)
+        rnn.step_output(now)
+    i, total = layers.fill_constant([1], "int64", 0), layers.fill_constant([40], "float32", 0.0)
+    condition = layers.less_than(i, n)
+    loop = layers.While(condition)
+    with loop.block():
+        layers.assign(total + x * x, total)
+        layers.increment(i, 1, True)
+        layers.less_than(i, n, cond=condition)
+    fetch = fluid.gradients([layers.reduce_sum(rnn()) + layers.reduce_sum(total)], [x])
+    exe, found = fluid.Executor(), set()
+    for count in (3, 3, 7, 0, 2):
+        feed = {"x": X * (1 + count), "n": np.array([count])}
+        (wanted,) = exe.interpret(feed=feed, fetch_list=fetch).run().fetch()
+        np.testing.assert_allclose(exe.run(feed=feed, fetch_list=fetch)[0], wanted, rtol=1e-6)
+        hot: Any = exe._hot
+        found.add((id(hot), hot.fetches is None))
+    assert len(found) == 1 and not found.pop()[1]
