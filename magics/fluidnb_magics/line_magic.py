@@ -65,7 +65,10 @@ class FluidLines(Magics):
         except BaseException as error:
             raise shorten(self.shell, error) from None
 
-    fluid.__doc__ = f"{cleandoc(fluid.__doc__ or '')}\n\nCommands: {', '.join(COMMANDS)}."
+    fluid.__doc__ = (
+        f"{cleandoc(fluid.__doc__ or '')}\n\nCommands: {', '.join(COMMANDS.files)}; and those of a debug session, as "
+        "step, back, continue, break and print."
+    )
 
 
 def question_as_help(lines: list[str]) -> list[str]:

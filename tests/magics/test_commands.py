@@ -93,8 +93,10 @@ def test_a_cell_leaves_the_commands_of_the_package(session: Session, word: str) 
 
 
 def test_the_docstring_lists_every_command(session: Session) -> None:
-    shown = session.shell.find_line_magic("fluid").__doc__
-    assert shown.rpartition("Commands: ")[2] == ", ".join(COMMANDS) + "."
+    shown = session.shell.find_line_magic("fluid").__doc__.rpartition("Commands: ")[2]
+    words, _, debugger = shown.partition("; and those of a debug session, as ")
+    assert words == ", ".join(COMMANDS.files)
+    assert set(debugger.rstrip(".").replace(" and ", ", ").split(", ")) <= set(COMMANDS) - set(COMMANDS.files)
     folder = Path(commands.__file__).parent
     assert {path.stem for path in folder.glob("[!_]*.py")} < set(COMMANDS)
 

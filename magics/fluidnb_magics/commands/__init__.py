@@ -15,19 +15,23 @@ __all__ = ["COMMANDS", "Command", "CommandTable", "Section", "argument", "comman
 
 
 class CommandTable(Mapping[str, Command]):
-    """Word -> command; a command's file is imported when it is looked up."""
+    """Word -> command; a command's file is imported when it is looked up.
+
+    Attributes:
+        files: the words that have a file of their own; those of a debug session have one together.
+    """
 
     def __init__(self) -> None:
-        self._files = sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
+        self.files = sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
 
     def __getitem__(self, word: str) -> Command:
-        if word in self._files:
+        if word in self.files:
             import_module(f"fluidnb_magics.commands.{word}")
             return loaded[word]
         return defined[word] if word in defined else self._steps()[word]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._files, *(word for word in self._steps() if word not in self._files), *defined])
+        return iter([*self.files, *(word for word in self._steps() if word not in self.files), *defined])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -363,6 +363,90 @@ def chain(length=5000):
     return {"build": built - cpu, "value": done - built}
 
 
+def network(count):
+    """Layers of 8 with SGD, of about as many forward operators: seconds and operators of each stage of their life.
+
+    The stages are building, append_backward, the first run and a run with a new batch size, less a run like it.
+    """
+    fluid, exe = start()
+    block = fluid.default_main_program().global_block()
+    times = {}
+
+    def stage(name, work):
+        cpu, known = time.process_time(), len(block.ops)
+        result = work()
+        times[name] = time.process_time() - cpu, len(block.ops) - known or len(block.ops)
+        return result
+
+    def forward():
+        x = fluid.layers.data("x", [8])
+        for _ in range(count // 3):
+            x = fluid.layers.fc(x, 8, act="tanh")
+        return fluid.layers.mean(x)
+
+    loss = stage("build", forward)
+    stage("append_backward", lambda: fluid.append_backward(loss))
+    exe.run(fluid.default_startup_program())
+
+    def run(rows):
+        return exe.run(feed={"x": np.ones((rows, 8), "float32")}, fetch_list=[loss])
+
+    stage("first_run", lambda: run(4))
+    for rows in (5, 6, 7):
+        run(rows)
+    stage("new_shape", lambda: run(9))
+    stage("again", lambda: run(9))
+    new, again = times["new_shape"], times.pop("again")
+    times["new_shape"] = new[0] - again[0], new[1]
+    return times
+
+
+def of_network(stage, count):
+    """The microseconds that a stage takes for each operator."""
+    seconds, ops = network(count)[stage]
+    return {"value": seconds / ops * 1e6}
+
+
+def build(count=1000):
+    """Building, an operator."""
+    return of_network("build", count)
+
+
+def append_backward(count=1000):
+    """append_backward, an operator that it adds."""
+    return of_network("append_backward", count)
+
+
+def first_run(count=1000):
+    """The first run, an operator."""
+    return of_network("first_run", count)
+
+
+def new_shape(count=1000):
+    """A run with a new batch size after four, an operator, without what a run like it takes."""
+    return of_network("new_shape", count)
+
+
+def load_ext():
+    """IPython with the extension and a first cell that runs, as a multiple of the CPU time of IPython alone."""
+    import resource
+    import subprocess
+    import sys
+
+    cell = "%%fluid loss\nx = layers.fill_constant([2], 'float32', 3.0)\nloss = layers.mean(x)"
+    lines = ["%load_ext fluidnb", cell, "%fluid run --fetch loss"]
+    code = "".join(f"assert get_ipython().run_cell({line!r}).success\n" for line in lines)
+    times = {"pass": [], code: []}
+    for _ in range(5):
+        for text in times:
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-m", "IPython", "-c", text], check=True, stdout=subprocess.DEVNULL)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times[text].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    alone, extended = map(min, times.values())
+    return {"value": extended / alone, "alone": alone, "extended": extended}
+
+
 def long_walk(fluid):
     """10,000 operators in a row and 1,000 turns of a loop: the program, its result, operators that run."""
     (x,) = data(fluid, "x", shape=[4])
