@@ -3,7 +3,6 @@
 from fluidnb.op import all_ops
 from fluidnb.runtime import global_scope
 from fluidnb.viz.program.filter import FIELDS
-from fluidnb_magics.session.builder import Site
 from fluidnb_magics.session.workbench import Workbench
 
 Words = list[str]
@@ -63,4 +62,6 @@ def training_runs(bench: Workbench, words: Words) -> Words:
 
 def builder_words(bench: Workbench, words: Words) -> Words:
     """The recipes of the builder and their arguments."""
+    from fluidnb_magics.session.builder import Site  # it imports all layers
+
     return Site(bench).completions(words)

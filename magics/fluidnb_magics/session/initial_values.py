@@ -5,7 +5,6 @@ from collections.abc import Collection
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc, VarDesc
 from fluidnb.runtime import Executor, Scope
-from fluidnb.transpiler.distribute.plan import is_transfer, without
 from fluidnb.values.dtypes import VarType, np_dtype
 from fluidnb.values.tensor import LoDTensor
 
@@ -45,6 +44,8 @@ class InitialValues:
             self._initializers.setdefault(name, writers[name].serialize_to_string())
         if not names:
             return []
+        from fluidnb.transpiler.distribute.plan import is_transfer, without  # a program without parameters needs none
+
         aside, received = Scope(), [op for op in startup.desc.blocks[0].ops if is_transfer(op)]
         # A copy: a program's first run draws the same numbers every time. What a trainer receives from parameter
         # servers is not initialized here, and would be waited for.

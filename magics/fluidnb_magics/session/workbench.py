@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.cells.cell_log import CellLog, Report, Task
 from fluidnb.cells.dependencies import Attribute, value_of
-from fluidnb.debug.session import Session
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.program import Program, default_main_program, default_startup_program, program_guard
 from fluidnb.proto.desc import BlockDesc
@@ -27,6 +26,7 @@ from fluidnb_magics.session.selection import Selection
 
 if TYPE_CHECKING:
     from fluidnb.dap.server import Server
+    from fluidnb.debug.session import Session
     from fluidnb_magics.session.distributed_training import DistributedRun
     from fluidnb_magics.session.training import Run
 
