@@ -126,6 +126,7 @@ CASES = [
     {"kind": "nest 6", "at": 0, "seed": 2534255815, "changes": 2},
     {"kind": "roi_perspective_transform", "at": 0, "seed": 3749963735, "changes": 1},
     {"kind": "function sin", "at": 0, "seed": 866723017, "changes": 1},
+    {"kind": "fake_init", "at": 0, "seed": 1460103298, "changes": 2},
 ]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.memory import view_of
 from fluidnb.op import Array, Attr, Binder, Context, op
 from fluidnb.op.engine import engine_at
 from fluidnb.op.memory_policy import Memory
@@ -207,10 +208,10 @@ def lookup_sparse_table(b: Binder) -> None:
     b(take_rows, b["W"], b["Ids"], b["Out"])
 
 
-def empty_table(target: SelectedRows, height: int, width: Sequence[int], dtype: Any) -> None:
-    """Make SelectedRows a table of which no row is here."""
+def empty_table(target: SelectedRows, height: int, values: Array) -> None:
+    """Make SelectedRows a table of which no row is here; ``values`` are none, of the rows' shape and dtype."""
     target.height_ = height
-    fill(target, np.zeros(0, np.int64), np.empty((0, *width), dtype))
+    fill(target, np.zeros(0, np.int64), values)
 
 
 @op(
@@ -233,6 +234,5 @@ def fake_init(b: Binder) -> None:
     Source: Fluid's fake_init_op.
     """
     height, *width = b.attr("shape")
-    dtype = dtypes.np_dtype(b.attr("dtype"))
-    rows = SelectedRows((), height, LoDTensor(np.empty((0, *width), dtype), (), CPUPlace()))
-    b(empty_table, b.put("Out", rows), height, width, dtype)
+    none = view_of(np.empty(0, np.uint8), (0, *width), dtypes.np_dtype(b.attr("dtype")))
+    b(empty_table, b.put("Out", SelectedRows((), height, LoDTensor(none, (), CPUPlace()))), height, none)
