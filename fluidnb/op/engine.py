@@ -90,6 +90,8 @@ class Engine(Protocol):
 _engines: dict[str, Engine] = {}
 _lock = threading.Lock()
 _thread = threading.local()
+#: Identifiers of the threads that run a role that Ctrl-C does not stop; a set, since every run looks here.
+in_background: set[int] = set()
 
 
 @contextmanager
@@ -99,23 +101,20 @@ def acting_as(role: str, background: bool = False) -> Iterator[None]:
     Args:
         background: whether Ctrl-C is not for this training, which nobody waits for.
     """
-    _thread.role, _thread.background = role, background
+    _thread.role = role
+    if background:
+        in_background.add(threading.get_ident())
     try:
         yield
     finally:
-        _thread.role, _thread.background = "", False
+        _thread.role = ""
+        in_background.discard(threading.get_ident())
 
 
 def acting_role() -> str:
     """The role whose programs this thread runs; empty for the user's own runs."""
     role: str = getattr(_thread, "role", "")
     return role
-
-
-def in_background() -> bool:
-    """Whether this thread runs a role that Ctrl-C does not stop."""
-    background: bool = getattr(_thread, "background", False)
-    return background
 
 
 def attach(engine: Engine, endpoints: Iterable[str]) -> None:

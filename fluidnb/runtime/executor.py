@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Mapping
+from operator import is_
 from traceback import clear_frames
 from typing import Any, NamedTuple, Never, NoReturn
 
@@ -164,19 +165,17 @@ class Executor:
             and hot.version == hot.desc.version
             and len(feed) == len(hot.feeds)
             and type(fetch_list) is list
-            and hot.fetch_key == tuple(map(id, fetch_list))
+            and len(fetch_list) == len(hot.fetch_list)
+            and all(map(is_, fetch_list, hot.fetch_list))
             and hot.lowered.lock.acquire(False)  # before feeds are copied: another thread may run with its own
         ):
             out = None
             try:
-                for buffer, name, lod in hot.feeds:
+                for buffer, name, lod, shape, dtype in hot.feeds:
                     value = feed.get(name)
-                    if (
-                        type(value) is not np.ndarray
-                        or lod
-                        or value.shape != buffer.shape
-                        or value.dtype != buffer.dtype
-                    ):
+                    if type(value) is not np.ndarray or lod or value.shape != shape:
+                        break
+                    if value.dtype is not dtype and value.dtype != dtype:
                         break
                     if self._on_host:
                         buffer[...] = value  # a third of what np.copyto takes for few elements
@@ -251,8 +250,7 @@ class Executor:
                 hot.fill(values)
                 out = self._rerun(hot, program, return_numpy)
             if type(fetch_list) is list and hot.fetches is not None and not lowered.fed_rows:
-                hot.fetch_key = tuple(map(id, fetch_list))
-                hot.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
+                hot.fetch_list = fetch_list[:]
                 self._hot = hot
             remember(program, lowered)
             return out

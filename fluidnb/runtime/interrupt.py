@@ -24,6 +24,8 @@ from fluidnb.utils.main_signal import signal_main
 runs: list[Run] = []
 #: The functions below `signal`'s own, which turn numbers into enums and cost ten times as much.
 _signal: Any = importlib.import_module("_signal")
+_handler_of, _SIGINT = _signal.getsignal, _signal.SIGINT
+_thread = threading.get_ident
 _MAIN = threading.main_thread().ident
 _previous: Any = None
 _patient: list[Patience] = []
@@ -86,10 +88,11 @@ class Run:
 
     def begin(self) -> None:
         """Register the run of this thread."""
-        self.stop, self.iteration, self.background = False, None, in_background()
-        self.thread = threading.get_ident()
+        self.stop, self.iteration = False, None
+        self.thread = thread = _thread()
+        self.background = thread in in_background
         self.stack.clear()
-        if self.thread == _MAIN and _signal.getsignal(_signal.SIGINT) is not _handler:
+        if thread == _MAIN and _handler_of(_SIGINT) not in _SETTLED:
             install()
         runs.append(self)
 
@@ -131,12 +134,16 @@ def _is_inside(frame: FrameType | None) -> bool:
     return False
 
 
+#: With these nothing is installed; a process that is started in the background of a shell ignores Ctrl-C.
+_SETTLED = _handler, _signal.SIG_IGN
+
+
 def install() -> None:
     """Install the handler; the former one gets Ctrl-C while the main thread runs nothing."""
     global _previous
     if threading.get_ident() == _MAIN:
         current = _signal.getsignal(_signal.SIGINT)
-        if current is not _handler and current is not _signal.SIG_IGN:
+        if current not in _SETTLED:
             _previous = current
             with suppress(OSError, RuntimeError, ValueError):  # some systems have no signals
                 _signal.signal(_signal.SIGINT, _handler)

@@ -171,14 +171,18 @@ def _copied(value: Any) -> Any:
 
 
 class SavedIterations:
-    """The saved iterations of a lowered program; memory of one run serves the next."""
+    """The saved iterations of a lowered program; memory of one run serves the next.
 
-    __slots__ = ("_again", "_free", "_kept", "_names", "_used")
+    Attributes:
+        used: those of the last run, or of the one under way.
+    """
+
+    __slots__ = ("_again", "_free", "_kept", "_names", "used")
 
     def __init__(self, names: dict[int, list[str]], kept: dict[int, list[str]], again: set[int]) -> None:
         self._names, self._kept, self._again = names, kept, again
         self._free: dict[int, list[SavedIteration]] = defaultdict(list)
-        self._used: list[SavedIteration] = []
+        self.used: list[SavedIteration] = []
 
     def needed(self, block: int) -> bool:
         """Whether a gradient block reads the iterations of a block."""
@@ -194,16 +198,16 @@ class SavedIterations:
         else:  # it runs once, and its buffers stay as they are until its gradient has run
             step = SavedIteration(scope, (), self._kept[block])
         step.save()
-        self._used.append(step)
+        self.used.append(step)
         return step
 
     def start(self) -> None:
         """Release the iterations of the last run."""
-        for step in self._used:
+        for step in self.used:
             self._free[id(step.scope)].append(step)
-        self._used.clear()
+        self.used.clear()
 
     def forget(self) -> None:
         """Drop all memory."""
         self._free.clear()
-        self._used.clear()
+        self.used.clear()

@@ -26,6 +26,7 @@ class Specialization:
     """A bound run.
 
     Attributes:
+        feeds: buffer, name, LoD, shape and dtype of each.
         fetches: (array, LoD) of the fetches when these are the same arrays in runs that end as the first, else None.
         last: the segment with which the first run ended.
         epoch: `fluidnb.values.invalidation` at the last check of its bindings.
@@ -33,7 +34,7 @@ class Specialization:
     """
 
     __slots__ = (
-        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetch_list", "fetches", "last", "local", "lowered",
+        "before", "bound", "desc", "epoch", "feeds", "fetch_list", "fetches", "last", "local", "lowered",
         "outside", "registry_version", "root", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
@@ -45,7 +46,7 @@ class Specialization:
         self.stale = False
         self.bound = ReplayMemory(lowered)
         self.local = Scope(scope, lowered.blocks[0])
-        self.feeds: list[tuple[Any, str, Any]] = []
+        self.feeds: list[tuple[Any, str, Any, tuple[int, ...], Any]] = []
         for name, (array, lod) in values.items():
             try:
                 buffer = ordered(self.bound.real, array.shape, array.dtype, order_of(lowered.layout, name, array.shape))
@@ -54,23 +55,23 @@ class Specialization:
                 raise
             memory.tag(buffer, name)
             self.local.var(name).value = LoDTensor(buffer, lod, lowered.place, name)
-            self.feeds.append((buffer, name, lod))
+            self.feeds.append((buffer, name, lod, buffer.shape, buffer.dtype))
         self.root: Segment = root_segment(self.bound, lowered.blocks[0], self.local)
         self.fetches: list[tuple[Any, Any]] | None = None
         self.last: Segment | None = None
-        self.fetch_list: list[Any] = []
-        self.fetch_key: tuple[int, ...] = ()  # identities of what is in fetch_list
+        self.fetch_list: list[Any] = []  # of the last run
         self.epoch = -1
         self.outside: list[tuple[Any, LoDTensor, Any, Any]] = []
         self.rows: list[Any] = []
 
     def run(self, run_number: int) -> list[Any]:
         """Make the calls of a run, counted from 0; gives (array, LoD) over the run's buffer, or a value, per fetch."""
-        lowered, run = self.lowered, self.bound.run
+        lowered, run, clock = self.lowered, self.bound.run, self.bound.clock
         for array in lowered.arrays:
             array.clear()
-        lowered.steps.start()
-        lowered.clock.run, lowered.clock.path = run_number, 0
+        if lowered.steps.used:
+            lowered.steps.start()
+        clock.run, clock.path = run_number, 0
         if self.bound.place_kind != "cpu":
             DeviceContext.get(lowered.place).use()
         token = mute()
@@ -90,11 +91,11 @@ class Specialization:
 
     def fill(self, values: Mapping[str, Fed]) -> None:
         """Copy the feeds in."""
-        DeviceContext.get(self.lowered.place).fill_all([(buffer, values[name][0]) for buffer, name, _ in self.feeds])
+        DeviceContext.get(self.lowered.place).fill_all([(row[0], values[row[1]][0]) for row in self.feeds])
 
     def fed(self) -> dict[str, Fed]:
         """The feeds by name, in the buffers of the run."""
-        return {name: (buffer, lod) for buffer, name, lod in self.feeds}
+        return {name: (buffer, lod) for buffer, name, lod, _, _ in self.feeds}
 
     def drop(self) -> None:
         """Release its buffers now: a traceback may refer to it for long, and the caller needs the memory."""

@@ -33,7 +33,7 @@ def read_executor(executor: Executor) -> Summary:
     elif run is None:
         facts.append(Fact("compiled run", "none: nothing ran yet, or the last run failed", "dim"))
     else:
-        feeds = [f"{name} {dtype_name(buffer.dtype)}{list(buffer.shape)}" for buffer, name, _ in run.feeds]
+        feeds = [f"{name} {dtype_name(buffer.dtype)}{list(buffer.shape)}" for buffer, name, *_ in run.feeds]
         facts += [
             Fact("compiled run", plural(sum(len(block.ops) for block in run.desc.blocks), "operator")),
             Fact("feeds", _listed(feeds) or "none"), Fact("fetches", _listed(run.lowered.fetches) or "none"),
