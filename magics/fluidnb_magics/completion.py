@@ -4,11 +4,9 @@ from typing import Any
 
 from IPython.core.completer import SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from fluidnb.viz.program.collapse import FOLDS
-from fluidnb.viz.program.model import ROLES
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.commands._command import Offers, choices_of, words_of
-from fluidnb_magics.commands._offers import blocks, cells, op_types, programs, search_words, training_runs
+from fluidnb_magics.commands._offers import blocks, cells, folds, op_types, programs, roles, search_words, training_runs
 from fluidnb_magics.session.workbench import Workbench
 
 #: option -> the words that may follow it
@@ -17,8 +15,8 @@ _AFTER_OPTION: dict[str, Offers] = {
     "--program": programs,
     "--search": search_words,
     "--beside": training_runs,
-    "--role": lambda bench, words: ROLES,
-    "--fold": lambda bench, words: FOLDS,
+    "--role": roles,
+    "--fold": folds,
     "--place": lambda bench, words: ("cpu", "cuda:0"),
 }
 #: cell magic -> the words that may follow it beside its options

@@ -55,6 +55,20 @@ def search_words(bench: Workbench, words: Words) -> Words:
     return [*types, *variables(bench, words), *(f"{field}:" for field in FIELDS)]
 
 
+def roles(bench: Workbench, words: Words) -> Words:
+    """The roles of operators."""
+    from fluidnb.viz.program.model import ROLES  # pictures come with their first use
+
+    return list(ROLES)
+
+
+def folds(bench: Workbench, words: Words) -> Words:
+    """The ways to fold a picture of a program."""
+    from fluidnb.viz.program.collapse import FOLDS
+
+    return list(FOLDS)
+
+
 def training_runs(bench: Workbench, words: Words) -> Words:
     """The names of the training runs."""
     return [run.name for run in bench.runs]

@@ -13,7 +13,6 @@ from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.run_numbers import coming_run, count_from
 from fluidnb.viz import lines_html, plain, read_tensor, tensor_lines
 from fluidnb.viz.base.styled_text import Line
-from fluidnb.viz.time.progress import Progress
 
 
 class Fetched(list[Any]):
@@ -54,7 +53,11 @@ def run_steps(
     """Run a program some times with the same feed."""
     values: list[Any] = []
     watched = [v for v in fetches if np.prod(v.shape) == 1] if fetches else []
-    turns: Iterable[Any] = Progress(repeat(None, steps), watched, total=steps, title="running") if steps > 1 else [None]
+    turns: Iterable[Any] = [None]
+    if steps > 1:
+        from fluidnb.viz.time.progress import Progress  # and readers, which one run does not need
+
+        turns = Progress(repeat(None, steps), watched, total=steps, title="running")
     for i, _ in enumerate(turns):
         values = executor.run(
             program, feed=feed, fetch_list=fetches, return_numpy=False, keep_scopes=keep and i == steps - 1
