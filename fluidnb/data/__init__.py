@@ -18,3 +18,6 @@ else:
             raise AttributeError(f"module 'fluidnb.data' has no attribute {name!r}")
         module = import_module(f"fluidnb.data.{_MODULES.get(name, name)}")
         return getattr(module, name) if name in _MODULES else module
+
+    def __dir__() -> list[str]:
+        return [*__all__]

@@ -37,3 +37,7 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(f"fluidnb.debug.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'fluidnb.debug' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*_NAMES]

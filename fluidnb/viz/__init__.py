@@ -56,3 +56,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'fluidnb.viz' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"fluidnb.viz.{_MODULES[name]}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -29,6 +29,7 @@ def test_what_all_names_is_there_once_and_in_order(module: str) -> None:
     loaded = importlib.import_module(module)
     names = list(loaded.__all__)
     assert names in (sorted(set(names)), sorted(set(names), key=by_kind))
+    assert set(names) <= set(dir(loaded))  # the Tab key offers them before the first is imported
     for name in names:
         getattr(loaded, name)
 
