@@ -13,13 +13,30 @@ from fluidnb_kernels.math import matrix_products
 from fluidnb_kernels.math.matrix_products import Side, summed_product
 from fluidnb_kernels.rules import checked
 
+#: Of a product by a transposed matrix for which OpenBLAS is slow: its rows, and how many elements and multiplications
+#: it has at least, since there is other code for small ones. With AVX-512 it takes 1.5 to 2.5 times as long as the
+#: transposed product, with AVX2 as long as that (OpenBLAS 0.3.31, float32; float64 gains nothing).
+_ROWS, _ELEMENTS, _PRODUCTS = range(8, 49), 1201, 300_000
+
 
 def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
     """Emit ``out = x @ y`` for matrices; an output in column order takes the transposed product."""
-    if out.flags.c_contiguous:
-        b(np.dot, x, y, out)
-    else:
+    if not out.flags.c_contiguous:
         b(np.dot, y.T, x.T, out.T)
+    elif _is_slow(x, y, out):
+        turned = b.tmp(out.shape[::-1], out.dtype)
+        b(np.dot, y.T, x.T, turned)
+        b(np.copyto, out, turned.T)
+    else:
+        b(np.dot, x, y, out)
+
+
+def _is_slow(x: Any, y: Any, out: Any) -> bool:
+    """Whether a product by a transposed matrix is quicker as the transposed product and a copy."""
+    if x.shape[0] not in _ROWS or out.size < _ELEMENTS or out.size * x.shape[1] < _PRODUCTS:
+        return False
+    transposed = y.T.flags.c_contiguous and not y.flags.c_contiguous
+    return bool(transposed and x.flags.c_contiguous and out.dtype == np.float32)
 
 
 def emit_sum_of_products(b: Binder, pairs: Any, out: Any) -> None:
@@ -226,7 +243,7 @@ def _product(b: Binder, x: Any, y: Any, out: Any) -> None:
         return gemm(b, x, y, out)
     tall = _tall(x)
     if y.ndim == 2 and is_view(tall, x) and out.flags.c_contiguous:
-        return b(np.dot, tall, y, _tall(out))
+        return gemm(b, tall, y, _tall(out))
     return b(np.matmul, x, y, out=out)
 
 
