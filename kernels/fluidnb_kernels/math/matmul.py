@@ -13,10 +13,13 @@ from fluidnb_kernels.math import matrix_products
 from fluidnb_kernels.math.matrix_products import Side, summed_product
 from fluidnb_kernels.rules import checked
 
-#: Of a product by a transposed matrix for which OpenBLAS is slow: its rows, and how many elements and multiplications
-#: it has at least, since there is other code for small ones. With AVX-512 it takes 1.5 to 2.5 times as long as the
-#: transposed product, with AVX2 as long as that (OpenBLAS 0.3.31, float32; float64 gains nothing).
-_ROWS, _ELEMENTS, _PRODUCTS = range(8, 49), 1201, 300_000
+_core: Any = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+#: Whether OpenBLAS has kernels for this processor that are slow by a transposed matrix: those for AVX-512 take up to
+#: 2.5 times as long as for the transposed product, those for AVX2 as long (0.3.31, float32; float64 gains nothing).
+_WIDE = bool(getattr(_core, "__cpu_features__", {}).get("AVX512F"))
+#: Rows of products for which that holds: by a matrix of so many elements, or more of them. It has other code for small
+#: products, with fewer elements or multiplications.
+_ROWS, _MORE_ROWS, _LARGE, _ELEMENTS, _PRODUCTS = range(4, 65), range(4, 129), 500_000, 1201, 300_000
 
 
 def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
@@ -33,10 +36,12 @@ def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
 
 def _is_slow(x: Any, y: Any, out: Any) -> bool:
     """Whether a product by a transposed matrix is quicker as the transposed product and a copy."""
-    if x.shape[0] not in _ROWS or out.size < _ELEMENTS or out.size * x.shape[1] < _PRODUCTS:
+    rows, size = x.shape[0], x.shape[1] * out.shape[1]
+    if not _WIDE or rows not in (_MORE_ROWS if size >= _LARGE else _ROWS):
         return False
-    transposed = y.T.flags.c_contiguous and not y.flags.c_contiguous
-    return bool(transposed and x.flags.c_contiguous and out.dtype == np.float32)
+    if out.size < _ELEMENTS or rows * size < _PRODUCTS or out.dtype != np.float32:
+        return False
+    return bool(y.T.flags.c_contiguous and not y.flags.c_contiguous and x.flags.c_contiguous)
 
 
 def emit_sum_of_products(b: Binder, pairs: Any, out: Any) -> None:
