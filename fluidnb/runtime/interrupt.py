@@ -25,7 +25,7 @@ runs: list[Run] = []
 #: The functions below `signal`'s own, which turn numbers into enums and cost ten times as much.
 _signal: Any = importlib.import_module("_signal")
 _handler_of, _SIGINT = _signal.getsignal, _signal.SIGINT
-_thread = threading.get_ident
+_this_thread = threading.get_ident
 _MAIN = threading.main_thread().ident
 _previous: Any = None
 _patient: list[Patience] = []
@@ -89,7 +89,7 @@ class Run:
     def begin(self) -> None:
         """Register the run of this thread."""
         self.stop, self.iteration = False, None
-        self.thread = thread = _thread()
+        self.thread = thread = _this_thread()
         self.background = thread in in_background
         self.stack.clear()
         if thread == _MAIN and _handler_of(_SIGINT) not in _SETTLED:
