@@ -274,8 +274,8 @@ class LocalEngine:
             self.shards = {self.plan.members[0]: Group(trainers, self._deadline)}
         for endpoint in self.plan.endpoints:
             self.shards[endpoint].change(trainers)
-        engine.detach(self)
         engine.attach(self, self.plan.logical)
+        engine.detach(self, but=self.plan.logical)  # servers may begin again now, and look for the training
         for connection in self.connections[before:]:
             connection.join(0, step)
             role = f"trainer:{connection.number}"

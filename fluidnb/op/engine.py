@@ -1,7 +1,7 @@
 """Engines, which carry values between trainers and parameter servers; operators look them up by logical endpoint."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -135,10 +135,10 @@ def attach(engine: Engine, endpoints: Iterable[str]) -> None:
         _engines.update((name, engine) for name in wanted)
 
 
-def detach(engine: Engine) -> None:
-    """Forget an engine; unknown ones are ignored."""
+def detach(engine: Engine, but: Collection[str] = ()) -> None:
+    """Forget an engine at all of its endpoints but these; unknown engines are ignored."""
     with _lock:
-        for name in [name for name, known in _engines.items() if known is engine]:
+        for name in [name for name, known in _engines.items() if known is engine and name not in but]:
             del _engines[name]
 
 

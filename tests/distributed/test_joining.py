@@ -16,6 +16,7 @@ from fluidnb.distributed import LocalEngine, RayEngine, split_batches
 from fluidnb.distributed.roles import TrainerRole
 from fluidnb.distributed.shard import Rejoin
 from fluidnb.errors import FluidError
+from fluidnb.op import engine
 from fluidnb.op.engine import detach
 from tests.distributed.networks import (
     batches,
@@ -78,6 +79,19 @@ def test_the_numbers_are_those_of_one_process(divide: Any, network: Any, optimiz
     np.testing.assert_allclose(losses, expected_losses, rtol=2e-5)
     for name, value in expected.items():
         np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+def test_servers_find_the_training_at_any_time_while_trainers_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    feeds = batches(built(word2vec, sgd)[0], 6, rows=12)
+    lost: list[bool] = []
+
+    def watched(*args: Any, **kwargs: Any) -> None:
+        detach(*args, **kwargs)
+        lost.append("ps:0" not in engine._engines)
+
+    monkeypatch.setattr(engine, "detach", watched)
+    trained(divided, word2vec, sgd, feeds, {1: 3, 3: 1})
+    assert lost == [False, False, True]  # with each change, and when the training has ended
 
 
 def test_trainers_that_join_have_the_running_averages_of_the_first() -> None:
