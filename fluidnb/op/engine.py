@@ -1,5 +1,6 @@
 """Engines, which carry values between trainers and parameter servers; operators look them up by logical endpoint."""
 
+import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -92,6 +93,8 @@ _lock = threading.Lock()
 _thread = threading.local()
 #: Identifiers of the threads that run a role that Ctrl-C does not stop; a set, since every run looks here.
 in_background: set[int] = set()
+if hasattr(os, "register_at_fork"):  # a thread of the child may get the identifier of one that is not there
+    os.register_at_fork(after_in_child=in_background.clear)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def test_every_layer_is_offered() -> None:
 
 
 def test_every_optimizer_is_offered() -> None:
-    """What the files of optimizer/ define is in fluid.optimizer, with its short name, in the builder and the lesson."""
+    """Each optimizer of the folder is in fluid.optimizer under both names, in the builder and in the lesson."""
     for path in (ROOT / "fluidnb" / "optimizer").glob("*.py"):
         for node in ast.parse(path.read_text()).body:
             if not isinstance(node, ast.ClassDef) or not node.name.endswith("Optimizer"):

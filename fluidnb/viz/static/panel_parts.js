@@ -12,7 +12,7 @@ function onClicks(element, once, twice) {
     event.stopPropagation();
     return true;
   };
-  element.onclick = once;
+  element.onclick = (event) => event.detail > 1 || once(); // a second click that began elsewhere is not for this row
   element.onmousedown = (event) => {
     if (event.detail !== 1) return;
     addEventListener("mousedown", (next) => stop(next) && (addEventListener("click", stop, settings), twice()), settings);

@@ -84,7 +84,9 @@ def test_an_index_from_the_end() -> None:
 
 
 def test_a_loop_that_never_begins() -> None:
-    both(sums(-1))
+    fetch = sums(-1)
+    both(fetch)
+    assert [value.item() for value in results(fetch)[0]] == [0, 0]
 
 
 def random_loop(seed: int) -> list[Any]:
@@ -153,12 +155,21 @@ def test_gradients_of_a_loop() -> None:
         layers.increment(i)
         layers.less_than(i, n, cond=more)
     loss = layers.mean(h)
-    both([loss, *fluid.gradients(loss, x)])
+    fetch = [loss, *fluid.gradients(loss, x)]
+    both(fetch)
+    value, slope, numbers = X.astype("float64"), np.ones(40), X.astype("float64")
+    for _ in range(5):
+        after = np.tanh(value * numbers)
+        value, slope = after, (1 - after**2) * (slope * numbers + value)
+    for got, wanted in zip(results(fetch)[-1], (value.mean(), slope / 40), strict=True):
+        np.testing.assert_allclose(got, np.reshape(wanted, got.shape), 1e-4, 1e-6)
 
 
 def test_what_follows_a_loop_sees_its_values() -> None:
     total, i = sums(40)
-    both([layers.scale(total, 2.0), layers.cast(i, "float32")])
+    fetch = [layers.scale(total, 2.0), layers.cast(i, "float32")]
+    both(fetch)
+    assert [value.item() for value in results(fetch)[0]] == pytest.approx([2 * X.sum(), 40], abs=1e-4)
 
 
 @pytest.mark.parametrize("first", [True, False])
