@@ -1,5 +1,6 @@
 """Views of memory by strides, each proven to stay inside the memory that it is a view of."""
 
+import ctypes
 from collections.abc import Sequence
 from math import prod
 from typing import Any, TypeAlias
@@ -113,8 +114,49 @@ def moved(array: Array, owner: Array, buffer: Array, start: int) -> Array:
     if array.size == 0:  # a slice of an empty array may begin behind its memory, which numpy refuses
         return np.ndarray(array.shape, array.dtype)
     if array is not owner:
-        start += array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        start += offset_of(array, owner)
     return np.ndarray(array.shape, array.dtype, buffer, start, array.strides)
+
+
+def part(owner: Array, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Array:
+    """An array over a part of the memory of another: `view_of` in a fifth of the time, without words about errors.
+
+    Args:
+        offset, strides: in bytes; sizes and strides are those of an array that exists, or between those of two.
+
+    Example:
+        >>> part(np.arange(6, dtype="int32"), (2, 2), np.dtype("int32"), 4, (8, 4)).tolist()
+        [[1, 2], [3, 4]]
+    """
+    if offset < 0:  # numpy checks the rest
+        raise OpValueError("An array would begin before its buffer.", expected="a byte from 0 on", received=offset)
+    return np.ndarray(shape, dtype, owner, offset, strides)
+
+
+def offset_of(array: Array, owner: Array) -> int:
+    """Bytes from the beginning of an owner's memory to an array in it.
+
+    Example:
+        >>> x = np.zeros((2, 3), "int32")
+        >>> offset_of(x[1, 1:], x)
+        16
+    """
+    if array is owner:
+        return 0
+    return int(array.__array_interface__["data"][0] - owner.__array_interface__["data"][0])
+
+
+def as_base(array: Array) -> Any:
+    """The bytes of a contiguous array as a buffer: an array over it counts as the owner of its memory, see `root`.
+
+    Example:
+        >>> x = np.frombuffer(as_base(np.zeros(8, "uint8")), "int32")
+        >>> root(x[1:]) is x
+        True
+    """
+    found = (ctypes.c_char * array.nbytes).from_address(array.__array_interface__["data"][0])
+    found.base = array  # type: ignore[attr-defined]  # kept alive, and found by `fluidnb.memory.owner`
+    return found
 
 
 def root(array: Any) -> Any:

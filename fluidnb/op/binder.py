@@ -72,6 +72,8 @@ class Binder(Context):
 
     Attributes:
         calls: the emitted calls.
+        decisions: function, arguments and result of each `decide`.
+        lods_read: how often its kernel has read LoDs.
         kernel_place: kind of the place that the kernel computes on, ``cpu`` or ``cuda``.
         overwrites: buffers that existed before and are written.
         control: the `Control` that the kernel of a control operator returned.
@@ -79,9 +81,9 @@ class Binder(Context):
     """
 
     __slots__ = (
-        "_inputs", "_outputs", "_post", "_same", "_target", "attrs", "calls", "control", "definition",
+        "_inputs", "_outputs", "_post", "_same", "_target", "attrs", "calls", "control", "decisions", "definition",
         "inputs", "kernel_place", "memory", "op",
-        "outputs", "overwrites", "runtime", "scope", "transforms", "uses_rng",
+        "lods_read", "outputs", "overwrites", "runtime", "scope", "transforms", "uses_rng",
     )  # fmt: skip
 
     def __init__(self, op: OpView, memory: Memory, scope: Any) -> None:
@@ -89,6 +91,8 @@ class Binder(Context):
         self.inputs, self.outputs, self.attrs = op.inputs, op.outputs, op.desc.attrs
         self.runtime = True
         self.calls: list[Call] = []
+        self.decisions: list[tuple[Any, tuple[Any, ...], bool]] = []
+        self.lods_read = 0
         self._post: list[Call] = []
         self._same: list[Array] = []  # arrays of one element that go in and out
         self._target: Any = None
@@ -125,6 +129,7 @@ class Binder(Context):
         return self._outputs.get(slot, []) if row is None else [v for v, _ in row]
 
     def lods(self, slot: str) -> list[Lod]:
+        self.lods_read += 1
         return [lod for _, lod in self._inputs.get(slot, ())]
 
     def is_rows(self, slot: str) -> bool:
@@ -266,7 +271,8 @@ class Binder(Context):
         (copy if isinstance(array, np.ndarray) else copy_between("cpu", self.kernel_place))(numbers, array)
         return array
 
-    def const(self, value: Any, dtype: Any) -> Array:
+    @staticmethod
+    def const(value: Any, dtype: Any) -> Array:
         """A constant of one element: a read-only 0-d array, cached."""
         key = (value, type(value), np.dtype(dtype))
         constant = _consts.get(key)
@@ -285,6 +291,15 @@ class Binder(Context):
         return Stream(name, self.memory.clock, seed, kind, self.op.number)
 
     # ---- emitting
+
+    def decide(self, test: Any, *args: Any) -> bool:
+        """The result of a test by which a kernel emits other calls for a range of sizes than below and above it.
+
+        A binding for other sizes is then not taken over from those around it without the same test.
+        """
+        result = bool(test(*args))
+        self.decisions.append((test, args, result))
+        return result
 
     def __call__(self, function: Any, *args: Any, **kw: Any) -> None:
         """Emits one call.
@@ -315,6 +330,7 @@ class Binder(Context):
         if choice.cast or kernel.layout not in ("ANY_LAYOUT", "NCHW") or kernel.place != self.memory.place_kind:
             if not definition.control:
                 self._adapt(kernel.layout, choice.cast, kernel.place, dtype)
+        self.lods_read = 0  # a shape rule passes them on
         result = kernel.function(self)
         if definition.control:
             self.control = result

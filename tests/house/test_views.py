@@ -19,10 +19,9 @@ UNPROVEN = {
 #: Where they may be used: allocators, arrays over a pool's block, the CUDA emulator and its backend, cuBLAS, addresses
 #: that are read and never followed.
 ALLOWED = {
-    "fluidnb/memory/views.py": {"as_strided", "ndarray", "__array_interface__"},
+    "fluidnb/memory/views.py": {"as_strided", "from_address", "ndarray", "__array_interface__"},
     "fluidnb/memory/block.py": {"__array_interface__"},
     "fluidnb/memory/system_allocator.py": {"from_buffer", "c_void_p", "py_object"},
-    "fluidnb/runtime/replay/buffer_placement.py": {"__array_interface__"},
     # Addresses of arrays that a segment's calls hold, and of numpy's own loops.
     "fluidnb/runtime/native/exact_functions.py": {"c_void_p"},
     "fluidnb/runtime/native/functions.py": {"c_void_p", "py_object"},

@@ -32,7 +32,7 @@ _MOST_IN_ALL, _FEW_SPECIALIZATIONS = 1 << 30, 2
 #: Lowered forms of a program, one for each set of feeds and fetches, that are kept.
 _MOST_FORMS = 128
 #: Shapes after which updates are bound apart from the rest; gradients then have separate memory.
-_MANY_SHAPES = 3
+_MANY_SHAPES = 2
 
 
 class LoweredOp:
@@ -267,7 +267,7 @@ class LoweredProgram:
         updates = (segment for segment, _ in self.updates.copy().values())
         bound = [*self.specializations.copy().values(), *updates]
         arenas: int = sum(one.bound.arena_bytes for one in bound)
-        return self.bytes + arenas
+        return self.bytes + arenas + (0 if self.templates is None else int(self.templates.nbytes))
 
     def evict(self) -> None:
         """Drop the least recently used specializations when they are many or large, or everything.
@@ -290,6 +290,7 @@ class LoweredProgram:
         self.pool: dict[Any, Any] = {}
         self.bodies: dict[Any, Any] = {}
         self.updates: dict[Any, Any] = {}
+        self.templates: Any = None  # of bindings for other sizes
         self.kept_alive: list[Any] = []
         self.segments = 0
         self.arrays: list[Any] = []

@@ -11,7 +11,7 @@ from fluidnb.memory import root
 from fluidnb.memory.arena import fullest, place
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.kernel_errors import failed
-from fluidnb.runtime.replay.joined_calls import extend, groups_of
+from fluidnb.runtime.replay.joined_calls import arrays_of, extend, groups_of
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -42,7 +42,7 @@ def placed(
     buffers, kind = bound.buffers, bound.kind
     # a variable that no call has written has memory on a device too
     lives = {} if kind is np.ndarray else dict.fromkeys(buffers, (0, len(calls)))
-    touched, owners, where = _uses(calls, bound)
+    touched, owners, where = _uses(calls, buffers, kind)
     lives.update(touched)
     groups = groups_of(calls, lives) if kind is np.ndarray else []
     extend(lives, calls, groups)
@@ -79,8 +79,22 @@ def no_lives() -> dict[int, Life]:
     return {}
 
 
+def lives_of(calls: list[Any], buffers: dict[int, tuple[Any, int]]) -> dict[int, Life]:
+    """The buffers of calls on the host that are in their places: identity of each array in one -> its buffer."""
+    touched = _uses(calls, buffers, np.ndarray)[0]
+    numbers = {key: number for number, key in enumerate(touched)}
+    found: dict[int, Life] = {}
+    for function, args, kw in calls:
+        for array in arrays_of([getattr(function, "__self__", None), args, *kw.values()]):
+            key = id(root(array))
+            if key in touched and id(array) not in found:
+                owner, size = buffers[key]
+                found[id(array)] = Life(*touched[key], memory.offset_of(array, owner), size, numbers[key])
+    return found
+
+
 def _uses(
-    calls: list[Any], bound: ReplayMemory
+    calls: list[Any], buffers: dict[int, tuple[Any, int]], kind: Any
 ) -> tuple[dict[int, tuple[int, int]], dict[int, int], dict[int, list[int] | None]]:
     """The uses of buffers by calls, found in one pass: binding spends a fifth of its time here.
 
@@ -89,7 +103,7 @@ def _uses(
         0 where it is in none; and for each call that touches buffers the numbers of the arguments that are arrays in
         them, None where arrays are elsewhere in the call.
     """
-    buffers, kind, ufunc = bound.buffers, bound.kind, np.ufunc
+    ufunc = np.ufunc
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     owners: dict[int, int] = {}
@@ -180,4 +194,4 @@ def _offset(x: Array, owner: Any) -> int:
     """Bytes from the beginning of an array's memory to the array."""
     if not isinstance(x, np.ndarray):
         return int(x.data.ptr - owner.ptr)
-    return 0 if owner is x else int(x.__array_interface__["data"][0] - owner.__array_interface__["data"][0])
+    return memory.offset_of(x, owner)

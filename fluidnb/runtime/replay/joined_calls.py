@@ -118,18 +118,19 @@ def joined(plain: Calls, calls: Sequence[Call], groups: Sequence[Sequence[int]])
 
 def _owners(call: Call) -> set[int]:
     """The identities of the owners of all arrays of a call."""
-    return {id(root(array)) for array in _arrays([getattr(call[0], "__self__", None), call[1], *call[2].values()])}
+    return {id(root(array)) for array in arrays_of([getattr(call[0], "__self__", None), call[1], *call[2].values()])}
 
 
 def _read_and_written(call: Call) -> tuple[set[int], set[int]]:
     """The identities of the owners of what a function of numpy reads, and of what it writes: its last argument."""
     *read, written = [*call[1], *call[2].values()]
-    return {id(root(array)) for array in _arrays(read)}, {id(root(array)) for array in _arrays([written])}
+    return {id(root(array)) for array in arrays_of(read)}, {id(root(array)) for array in arrays_of([written])}
 
 
-def _arrays(x: Any) -> Iterator[Array]:
+def arrays_of(x: Any) -> Iterator[Array]:
+    """The arrays in a value of a call, also in tuples and lists."""
     if isinstance(x, np.ndarray):
         yield x
     elif type(x) in (tuple, list):
         for y in x:
-            yield from _arrays(y)
+            yield from arrays_of(y)

@@ -1,6 +1,7 @@
 """Memory policy of the compiled run: buffers that last, and placeholders of those in the arena."""
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,12 +29,27 @@ def ordered(make: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: tupl
 _sketch = memory.Reserve()
 
 
+class Made(NamedTuple):
+    """A buffer that was allocated, whether it is a placeholder, and arguments of `ReplayMemory.alloc`."""
+
+    array: Array
+    placed: bool
+    name: str | None
+    outer: bool
+    order: Any
+    where: int
+
+
+class Unexpected(Exception):
+    """An operator was bound in another way than a template expects: its segment is bound from the beginning."""
+
+
 class ReplayMemory:
     """The memory policy of a specialization's binders; see `fluidnb.op.memory_policy.Memory`."""
 
     __slots__ = (
-        "arenas", "buffers", "clock", "handed_over", "kind", "lowered", "pin", "place", "place_kind", "run", "shared",
-        "sketch", "views",
+        "arenas", "buffers", "clock", "handed_over", "kind", "lowered", "made", "newly_shared", "pin", "place",
+        "place_kind", "plan", "record", "run", "shared", "sketch", "views",
     )  # fmt: skip
 
     def __init__(self, lowered: LoweredProgram) -> None:
@@ -55,6 +71,11 @@ class ReplayMemory:
         self.buffers: dict[int, tuple[Any, int]] = {}
         self.arenas: dict[int, Array] = {}  # by index of the block
         self.views: dict[Any, tuple[Scope, Any]] = {}
+        #: How the program's first segment is bound without kernels, or the record of how they bind it.
+        self.plan: Any = None
+        self.record: Any = None
+        self.made: list[Made] | None = None  # while it is recorded
+        self.newly_shared: list[Array] | None = None
 
     def fixed(self, name: str, outer: bool) -> bool:
         """Whether a variable keeps its memory: it is persistable, or several blocks see it."""
@@ -82,6 +103,14 @@ class ReplayMemory:
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
         """A buffer; one that is placed in the arena is a placeholder until then."""
+        array, placed = self._alloc(shape, dtype, name, outer, order, where)
+        if self.made is not None:
+            self.made.append(Made(array, placed, name, outer, order, where))
+        return array
+
+    def _alloc(
+        self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int
+    ) -> tuple[Array, bool]:
         lowered = self.lowered
         if (name in lowered.captured or name in self.handed_over) and name not in lowered.persistable:
             # seen by several blocks: the same buffer whatever this run's LoD, so that bound loop bodies stay good
@@ -90,18 +119,19 @@ class ReplayMemory:
             if buffer is None:
                 buffer = lowered.pool[key] = self.real(shape, dtype)
                 memory.tag(buffer, str(name))
-            return buffer
+            return buffer, False
         if name is not None and not outer:
             order = order_of(lowered.layout, name, shape)
         if not (self.pin or outer or name in lowered.pinned or name in lowered.persistable):
-            array = ordered(self.sketch, shape, dtype, order)
+            sketch = self.sketch if self.plan is None else partial(self.plan.memory, name)
+            array = ordered(sketch, shape, dtype, order)
             if array is not None:  # not every device has placeholders
                 owner = memory.root(array)
                 self.buffers[id(owner)] = owner, array.nbytes
-                return array
+                return array, True
         kept = ordered(self.real, shape, dtype, order)
         memory.tag(kept, name or "workspace")
-        return kept
+        return kept, False
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """A buffer of a kind of place."""
@@ -116,6 +146,8 @@ class ReplayMemory:
         """Record that several variables share an array's memory."""
         if isinstance(array, self.kind):
             self.shared.add(id(memory.root(array)))
+            if self.newly_shared is not None:
+                self.newly_shared.append(array)
 
     def may_alias(self, array: Array, name: str) -> bool:
         """Whether a variable may use an array's memory: a buffer of this segment, in the variable's memory order."""

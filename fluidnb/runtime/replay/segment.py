@@ -17,7 +17,7 @@ from fluidnb.runtime.native.segment_code import Calls, NativeCall, SegmentCode
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
 from fluidnb.runtime.replay.buffer_placement import Life, no_lives, placed
 from fluidnb.runtime.replay.joined_calls import joined
-from fluidnb.runtime.replay.replay_memory import ReplayMemory
+from fluidnb.runtime.replay.replay_memory import ReplayMemory, Unexpected
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext, Joined
 from fluidnb.values.selected_rows import SelectedRows
@@ -87,10 +87,12 @@ class Segment:
         bound = self.bound
         self.before = BindRollback(self.scope)
         try:
-            calls = self._bind(self.before)
+            calls = self._bind_ops(self.before)
             lives: Callable[[], dict[int, Life]] = no_lives
             groups: list[list[int]] = []
-            if bound.buffers:
+            if bound.plan is not None:
+                lives = bound.plan.end(calls)
+            elif bound.buffers:
                 calls, lives, groups = placed(calls, self.ops, bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
             if bound.place_kind == "cpu":
@@ -159,11 +161,33 @@ class Segment:
             lowered.updates[key] = segment, kept
         return segment
 
+    def _bind_ops(self, before: BindRollback) -> list[Any]:
+        """The calls of its operators, by a template or by their kernels."""
+        bound = self.bound
+        if bound.plan is not None:
+            bound.plan.begin()
+            try:
+                return self._bind(before)
+            except Unexpected:
+                before.restore(0)
+                bound.lowered.templates.drop(bound.plan)
+                self.ops.clear()
+                bound.shared.clear()
+                for name in self.scope.vars.keys() - bound.lowered.feeds:
+                    del self.scope.vars[name]
+        if bound.record is not None:
+            bound.record.begin()
+        calls = self._bind(before)
+        if bound.record is not None:
+            bound.lowered.templates.end(bound.record)
+        return calls
+
     def _bind(self, before: BindRollback) -> list[Any]:
         bound, ops, index, stop = self.bound, self.block.ops, self.start, self._stop()
         lowered = bound.lowered
         calls: list[Any] = []
         bound.buffers = {}
+        plan, record = bound.plan, bound.record
         while index < stop:
             op = ops[index]
             if op.guard is not None and not (self.past_guard and index == self.start):
@@ -171,15 +195,20 @@ class Segment:
                 on_host = bound.place_kind == "cpu"
                 self.guard = partial(op.guard, binder) if on_host else partial(evaluate, op.guard, binder)
                 break
-            before.note(op, len(calls))
-            fold = self._is_constant(op, lowered)
-            bound.pin = fold
-            binder = Binder(op, bound, self.scope)
             try:
+                if plan is not None and plan.emit(index, self.scope, calls, self.ops):
+                    index += 1
+                    continue
+                before.note(op, len(calls))
+                fold = self._is_constant(op, lowered)
+                bound.pin = fold
+                binder = Binder(op, bound, self.scope)
                 binder.bind()
                 fold = fold and not binder.uses_rng
                 for function, args, kw in binder.calls if fold else ():
                     function(*args, **kw)
+            except Unexpected:
+                raise
             except Exception as e:
                 raise failed(e, op, self.scope) from cause(e)
             finally:
@@ -194,6 +223,10 @@ class Segment:
                 emitted = binder.calls + (checks(binder) if lowered.check_nan else [])
                 calls += emitted
                 self.ops += [op] * len(emitted)
+            if plan is not None:
+                plan.check(index, self.scope)
+            elif record is not None:
+                record.add(op, binder, binder.calls, self.scope, fold)
             index += 1
             if binder.control is not None:
                 binder.control.executor = bound

@@ -57,6 +57,12 @@ class Specialization:
             self.local.var(name).value = LoDTensor(buffer, lod, lowered.place, name)
             self.feeds.append((buffer, name, lod, buffer.shape, buffer.dtype))
         self.root: Segment = root_segment(self.bound, lowered.blocks[0], self.local)
+        if lowered.has_many_shapes and lowered.place.kind == "cpu" and not lowered.check_nan:
+            from fluidnb.runtime.replay.size_templates import SizeTemplates  # most programs have few sizes
+
+            lowered.templates = lowered.templates or SizeTemplates()
+            same = (id(scope), *((name, array.ndim, array.dtype, len(lod)) for name, (array, lod) in values.items()))
+            lowered.templates.begin(self.bound, same, self.fed(), self.before)
         self.fetches: list[tuple[Any, Any]] | None = None
         self.last: Segment | None = None
         self.fetch_list: list[Any] = []  # of the last run
