@@ -32,7 +32,7 @@ _MOST_IN_ALL, _FEW_SPECIALIZATIONS = 1 << 30, 2
 #: Lowered forms of a program, one for each set of feeds and fetches, that are kept.
 _MOST_FORMS = 128
 #: Shapes after which updates are bound apart from the rest; gradients then have separate memory.
-_MANY_SHAPES = 2
+_MANY_SHAPES = 3
 
 
 class LoweredOp:

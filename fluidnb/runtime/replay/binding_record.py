@@ -50,6 +50,9 @@ class Record:
         sizes: all sizes of the feeds.
         same: what bindings have in common that are compared.
         outer: array and LoD of the variables of the user's scope.
+
+    Attributes:
+        joins: whether a call may take in others, which a template would not do.
     """
 
     def __init__(
@@ -58,10 +61,12 @@ class Record:
     ) -> None:  # fmt: skip
         self.bound, self.sizes, self.same, self.feeds, self.outer = bound, sizes, same, feeds, outer
         self.ops: list[OpRecord] = []
+        self.joins = False
 
     def begin(self) -> None:
         """Begin to record."""
         self.ops.clear()
+        self.joins = False
         self.bound.made, self.bound.newly_shared = [], []
 
     def add(self, op: LoweredOp, binder: Binder, calls: list[Call], scope: Scope, folded: bool) -> None:
@@ -81,6 +86,7 @@ class Record:
         self.ops.append(
             OpRecord(op, calls, bound.made, bound.newly_shared, binder.decisions, outputs, inputs, lods, whole, folded)
         )
+        self.joins = self.joins or any(hasattr(call[0], "takes_in") for call in calls)
         bound.made, bound.newly_shared = [], []
 
     def end(self) -> None:

@@ -287,7 +287,7 @@ class SizeTemplate:
     def _call(self, calls: Sequence[Call]) -> Any:
         values = self._values
         functions, args, keywords = zip(*calls, strict=True)
-        if len(set(map(len, args))) > 1 or len(set(map(tuple, keywords))) > 1 or hasattr(functions[0], "takes_in"):
+        if len(set(map(len, args))) > 1 or len(set(map(tuple, keywords))) > 1:
             raise Differs
         extreme = functions[0] is np.maximum or functions[0] is np.minimum
         slots = []

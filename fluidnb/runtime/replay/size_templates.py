@@ -58,6 +58,9 @@ class SizeTemplates:
     def end(self, record: Record) -> None:
         """Make a template of a binding and those before it, where they have the form of one."""
         record.end()
+        if record.joins:
+            self._failed = _FAILURES
+            return
         for i, template in enumerate(self.found):
             size = template.size(record.sizes, record.same)
             if size is not None:
