@@ -7,8 +7,7 @@ matrices. The transforms are sums. Results differ from those of direct products 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from math import prod
 from weakref import WeakValueDictionary
 
@@ -18,11 +17,11 @@ from fluidnb.memory import flags
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda.types import address_of
 from fluidnb_kernels.emit import reading
-from fluidnb_kernels.sliding import Axis, batch_inner, padded
+from fluidnb_kernels.sliding import Axis, batch_inner
 
 #: Channels and filters from which on it is quicker, and numbers of results: those for which the filter's transform in
 #: every run pays too, and those where it is kept.
-_CHANNELS, _RESULTS, _FEW_RESULTS = 32, 128, 32
+_CHANNELS, _RESULTS, _FEW_RESULTS = 32, 256, 32
 #: Bytes of transformed squares that are computed at once: about what a cache holds.
 _BYTES = 1 << 21
 _ROW = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
@@ -75,19 +74,18 @@ class _Part:
 def _filter_images(b: Binder, x: Array, filters: Array, out: Array, axes: Sequence[Axis]) -> None:
     """Emit the convolution with a filter that is transformed to [16, f, c]."""
     inner, n, (_, count, channels) = batch_inner(x) or batch_inner(out), len(x), filters.shape
-    whole, inside = padded(b, x, [replace(a, out=a.out + a.out % 2) for a in axes], 0, 0 if inner else None)
-    if inside is not None:
-        b(np.copyto, inside, x)
     # [c, n, rows, columns], or [c, rows, columns, n] where the batch is innermost in memory
-    source, target = (np.moveaxis(a, 0, -1) if inner else a.swapaxes(0, 1) for a in (whole, out))
+    source, target = (np.moveaxis(a, 0, -1) if inner else a.swapaxes(0, 1) for a in (x, out))
     at, (height, width) = (1 if inner else 2), [-(-a.out // 2) for a in axes]
     most = max(_BYTES, filters.nbytes // 4) // (16 * 4 * max(count, channels) * width * n)
     parts = -(-height // max(1, min(most, height)))
     step = -(-height // parts)
+    halves = _Part(b, (2, channels), 2 * height + 2, width + 1, n, inner).of(2 * height + 2)
+    _pad(b, source, halves, at, axes)
     rows_of, squares_of, products_of, sums_of, one_of = (
         _Part(b, leading, step, columns, n, inner)
         for leading, columns in (
-            ((4, channels), whole.shape[3]), ((4, 4, channels), width), ((4, 4, count), width), ((2, 4, count), width),
+            ((4, 2, channels), width + 1), ((4, 4, channels), width), ((4, 4, count), width), ((2, 4, count), width),
             ((count,), width),
         )
     )  # fmt: skip
@@ -96,21 +94,36 @@ def _filter_images(b: Binder, x: Array, filters: Array, out: Array, axes: Sequen
         rows, squares, products, sums, one = (
             part.of(last - first) for part in (rows_of, squares_of, products_of, sums_of, one_of)
         )
-        _differences(b, _taps(source, at, first, last), rows)
-        for part, square in zip(rows, squares, strict=True):
-            _differences(b, _taps(part, at + 1, 0, width), square)
+        taps = [halves[_at(at + 1, slice(2 * first + i, 2 * last + i - 1, 2))] for i in range(4)]
+        _differences(b, taps, rows)
+        for (even, odd), square in zip(rows, squares, strict=True):
+            before, behind = _at(at + 1, slice(width)), _at(at + 1, slice(1, None))
+            _differences(b, [even[before], odd[before], even[behind], odd[behind]], square)
         b(np.matmul, filters, squares.reshape(16, channels, -1), out=products.reshape(16, count, -1))
         for i, total in enumerate(sums):
             _sum(b, i, products, total, total)
-        for odd, total in enumerate(sums):
-            results = target[_at(at, slice(2 * first + odd, 2 * last, 2))]
+        for second, total in enumerate(sums):
+            results = target[_at(at, slice(2 * first + second, 2 * last, 2))]
             for i in (0, 1):
                 result = results[_at(at + 1, slice(i, None, 2))]
                 kept = tuple(map(slice, result.shape))  # an odd number of rows or columns ends in a square
                 _sum(b, i, [part[kept] for part in total], one[kept], result)
 
 
-def _differences(b: Binder, taps: Iterator[Array], out: Array) -> None:
+def _pad(b: Binder, source: Array, halves: Array, at: int, axes: Sequence[Axis]) -> None:
+    """Emit images with their padding, the even columns of it and the odd ones: so they follow each other in memory."""
+    rows, columns = axes
+    b(np.copyto, halves, b.const(0, np.float32))
+    source = source[_at(at, slice(halves.shape[at + 1] - rows.low))]
+    for odd, half in enumerate(halves):
+        first = (odd - columns.low) % 2
+        start = (columns.low + first) // 2
+        some = source[_at(at + 1, slice(first, first + 2 * (half.shape[at + 1] - start), 2))]
+        inside = slice(rows.low, rows.low + some.shape[at]), slice(start, start + some.shape[at + 1])
+        b(np.copyto, half[(*_at(at, inside[0]), inside[1])], some)
+
+
+def _differences(b: Binder, taps: Sequence[Array], out: Array) -> None:
     """Emit the four differences and sums of four neighbours."""
     one, two, three, four = taps
     b(np.subtract, one, three, out=out[0])
@@ -131,11 +144,6 @@ def _sum(b: Binder, which: int, parts: Sequence[Array], one: Array, out: Array) 
 
 def _at(axis: int, index: slice) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, index)
-
-
-def _taps(x: Array, axis: int, first: int, last: int) -> Iterator[Array]:
-    """The four neighbours along an axis of the squares from ``first`` to before ``last``."""
-    return (x[_at(axis, slice(2 * first + i, 2 * last + i - 1, 2))] for i in range(4))
 
 
 class _Transformed:
