@@ -22,7 +22,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import OutOfMemory
 from fluidnb.op import get_op
 from fluidnb.op.select import library_of
-from fluidnb_kernels.onednn import convolution, library
+from fluidnb_kernels.onednn import converted_parameters, library
 
 
 def by_both(fetches: list[Any], feed: dict[str, Any], **how: Any) -> tuple[list[Any], list[Any]]:
@@ -184,13 +184,13 @@ def test_filters_in_another_order_of_memory_are_told_apart() -> None:
 
 def test_runs_with_any_batch_size_share_a_converted_filter() -> None:
     gc.collect()
-    before = len(convolution._converted)
+    before = len(converted_parameters._converted)
     out = layers.conv2d(layers.data("x", [16, 9, 9]), 16, 3)
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
     for n in (1, 2, 3, 8):
         exe.run(feed={"x": small(n, 16, 9, 9)}, fetch_list=[out])
-    assert len(convolution._converted) == before + 1
+    assert len(converted_parameters._converted) == before + 1
 
 
 def test_threads_compute_side_by_side() -> None:

@@ -196,3 +196,13 @@ def _applied(kind: str, a: Any, b: Any) -> Any:
     if kind in _TWO:
         return _TWO[kind](a, b)
     return layers.relu6(a) if kind == "relu6" else layers.relu(a)
+
+
+def test_every_batch_size_has_its_steps() -> None:
+    out = layers.conv2d(layers.data("x", [8, 9, 9]), 16, 3, act="relu")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for n in (2, 3, 4, 9, 5, 7, 6, 8):
+        for _ in range(2):
+            exe.run(feed={"x": small(n, 8, 9, 9)}, fetch_list=[out])
+        assert joined(exe) == ["conv2d"], n

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.memory import flags
 from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, product, second_grad
 from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels import verbs
@@ -24,6 +25,11 @@ _ROWS, _MORE_ROWS, _LARGE, _ELEMENTS, _PRODUCTS = range(4, 65), range(4, 129), 5
 
 def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
     """Emit ``out = x @ y`` for matrices; an output in column order takes the transposed product."""
+    if flags.values["use_mkldnn"]:
+        from fluidnb_kernels.onednn import parameter_products  # few programs need it
+
+        if parameter_products.by_parameter(b, x, y, out):
+            return
     if not out.flags.c_contiguous:
         b(np.dot, y.T, x.T, out.T)
     elif b.decide(_is_slow, x, y, out):

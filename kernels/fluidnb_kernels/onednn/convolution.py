@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 
-from fluidnb.memory import flags, root
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.conv import host_products
 from fluidnb_kernels.emit import reading, writing, written
+from fluidnb_kernels.onednn.converted_parameters import converted
 from fluidnb_kernels.onednn.images import channels_last, dense, run, windows_of
 from fluidnb_kernels.onednn.library import (
     SOURCE,
@@ -23,9 +22,7 @@ from fluidnb_kernels.onednn.library import (
     Layout,
     Primitive,
     Step,
-    address,
     cached,
-    clear_caches,
     operand_of,
 )
 from fluidnb_kernels.onednn.steps import step_of
@@ -135,43 +132,6 @@ class Convolution(Call):
         return one, (source, filters, result, *operands, workspace)
 
 
-class _Converted:
-    """A filter in the order of oneDNN, converted when its digest differs from that of the last time.
-
-    A digest takes a fifth of the time of a conversion; two filters with one digest of 128 bits will not be met.
-
-    Attributes:
-        layout: that order.
-        buffers: the filter for oneDNN, and a workspace.
-    """
-
-    def __init__(self, b: Binder, conversion: Conversion, layout: Layout) -> None:
-        from xxhash import xxh3_128_digest  # all modules are imported also where the extra is not installed
-
-        self.layout, self._call, self._digest, self._digest_of = layout, conversion.call(), b"", xxh3_128_digest
-        self.buffers = b.keep((layout.size,), np.uint8), b.keep((max(conversion.workspace, 1),), np.uint8)
-
-    def once(self, w: Array, converted: Array, workspace: Array) -> None:
-        """Convert a filter that its program does not write; with FLAGS_constant_filters only the first time."""
-        if not (self._digest and flags.values["constant_filters"]):
-            self(w, converted, workspace)
-
-    def forget(self) -> None:
-        """Convert it at the next run: another program may have been given other values at the same address."""
-        self._digest = b""
-
-    def __call__(self, w: Array, converted: Array, workspace: Array) -> None:
-        digest = self._digest_of(w)
-        if digest != self._digest:
-            self._call(w, converted, workspace)
-            self._digest = digest
-
-
-#: Address and shape of a parameter -> what its filter was converted into, for runs with any batch size.
-_converted: WeakValueDictionary[tuple[int, Shape], _Converted] = WeakValueDictionary()
-clear_caches.append(_converted.clear)
-
-
 def _filter(b: Binder, product: Product, w: Array, shape: Shape) -> Array:
     """Emit a filter as the primitive wants it."""
     plain, conversion = reading(b, w, shape), product.conversion
@@ -180,27 +140,7 @@ def _filter(b: Binder, product: Product, w: Array, shape: Shape) -> Array:
         b(np.copyto, plain, strided)
     if conversion is None:
         return plain
-    layout = product.primitive.layout(WEIGHTS)
-    key = address(plain), shape
-    shared = _is_parameter(b, w) and root(plain) is root(w)  # a workspace has no address yet
-    kept = _converted.get(key) if shared else None
-    if kept is None or kept.layout != layout:
-        kept = _Converted(b, conversion, layout)
-        if shared:
-            _converted[key] = kept
-    kept.forget()
-    constant = w is b["Filter"] and b.memory.is_constant(b.inputs["Filter"][0])
-    b(kept.once if constant else kept, plain, *kept.buffers)
-    return kept.buffers[0]
-
-
-def _is_parameter(b: Binder, w: Array) -> bool:
-    """Whether an array is the value of a persistable filter, which stays at its address."""
-    block = b.op.desc.block
-    if w is not b["Filter"] or block is None:
-        return False
-    var = block.find_var_recursive(b.inputs["Filter"][0])
-    return var is not None and var.persistable()
+    return converted(b, "Filter", w, plain, shape, conversion, product.primitive.layout(WEIGHTS))
 
 
 def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], groups: int) -> None:
