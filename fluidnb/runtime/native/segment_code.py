@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fluidnb.runtime.native.native_loop import NativeLoop
+    from fluidnb.runtime.native.sized_code import Sample, SizedCode
     from fluidnb.runtime.native.statements import Statement
 
 #: Runs of a segment, and seconds in them, after which it is compiled in the background: about what a compiler takes.
 OFTEN, LONG = 16, 0.2
-#: Calls that one function makes: compilers take longer than in proportion for more.
+#: Calls that one function makes: compilers take longer than in proportion for more. A segment without more than twice
+#: as many is one function, which saves 0.1 us a run.
 MOST = 128
 #: Characters of functions that are compiled together.
 SIZE = 60_000
@@ -95,8 +97,8 @@ class SegmentCode:
     """
 
     __slots__ = (
-        "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "best", "joined", "loop", "native", "plain",
-        "waiting",
+        "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "_sized", "best", "joined", "loop", "native",
+        "plain", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +109,7 @@ class SegmentCode:
         self._calls = tuple(joined.calls)  # Ctrl-C replaces one in the list until it is handled
         self._lives, self._runs, self._condition, self._seconds = lives, 0, condition, 0.0
         self._built = False
+        self._sized: SizedCode | None = None
         self.loop: NativeLoop | None = None
         self.waiting = True
         self.native: list[NativeCall] = []
@@ -120,10 +123,22 @@ class SegmentCode:
             self.waiting = any_of(self.joined)
             self._build(whole=not self.waiting)
 
+    def use(self, sized: SizedCode, sample: Sample) -> None:
+        """Take native code that serves many sizes, or offer this binding to those that it is made of."""
+        if flags.values["native"] == "auto":
+            self._sized = sized
+            made = sized.calls(sample)
+            if made is None:
+                sized.offer(sample)
+            else:
+                self.best, self.native = made
+
     def count(self, seconds: float) -> None:
         """Count a run; after some, let it be compiled in the background."""
         self._runs += 1
         self._seconds += seconds
+        if self._sized is not None and self._sized.count(seconds, OFTEN, LONG) and not _state.broken:
+            _state.submit(self._sized)
         if self._runs >= OFTEN and self._seconds >= LONG and not _state.broken:
             self.waiting = False
             _state.submit(self)
@@ -161,16 +176,16 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
     from fluidnb.runtime.native.statements import statement_of
 
     statements = [statement_of(call, i) for i, call in enumerate(plain.calls)]
-    groups = _groups([s for s in statements if s is not None and s.kind != "pick"], plain)
+    groups = groups_of([s for s in statements if s is not None and s.kind != "pick"], plain)
     if not groups:
         return Compiled(plain, [], None)
     every = [statement for statement in statements if statement is not None]
     loop = None if condition is None or len(every) < len(statements) else CLoop(every, lives, condition)
     functions = [CFunction(group, lives) for group in groups]
     paths: dict[str, Path] = {}
-    for texts in _files([*(f.text for f in functions), *([loop.text] if loop else [])]):
+    for texts in files_of([*(f.text for f in functions), *([loop.text] if loop else [])]):
         paths.update(dict.fromkeys(texts, library(HEAD + "".join(texts))))
-    units = _units(plain.units, groups)
+    units = units_of(plain.units, [(group[0].call, group[-1].call) for group in groups])
     left = {i: call for i, call in enumerate(plain.calls) if call[0] is not nothing}
     for group, function in zip(groups, functions, strict=True):
         first, last = group[0].call, group[-1].call
@@ -191,7 +206,7 @@ def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> C
     return Compiled(whole, native, NativeLoop(paths[loop.text], loop, condition))
 
 
-def _files(texts: Sequence[str]) -> list[list[str]]:
+def files_of(texts: Sequence[str]) -> list[list[str]]:
     """Different texts of functions, as many together as a compiler takes a second for."""
     files: list[list[str]] = []
     for text in dict.fromkeys(texts):
@@ -202,27 +217,32 @@ def _files(texts: Sequence[str]) -> list[list[str]]:
     return files
 
 
-def _groups(statements: Sequence[Statement], plain: Calls) -> list[list[Statement]]:
+def groups_of(statements: Sequence[Statement], plain: Calls) -> list[list[Statement]]:
     """Statements of calls with nothing between, few enough for a compiler; calls of one operator stay together."""
     groups: list[list[Statement]] = []
     ops = plain.ops
+    most = MOST if len(statements) > 2 * MOST else 2 * MOST
     for statement in statements:
         call = statement.call
         if groups:
             last = groups[-1][-1].call
             if all(function is nothing for function, _ in plain.calls[last + 1 : call]):
                 size = len(groups[-1])
-                if size < MOST or (ops[call] is ops[last] and size < 4 * MOST):
+                if size < most or (ops[call] is ops[last] and size < 4 * MOST):
                     groups[-1].append(statement)
                     continue
         groups.append([statement])
     return groups
 
 
-def _units(before: list[Any], groups: Sequence[Sequence[Any]]) -> list[Any]:
-    """For each call its unit before, or the first of the units that a native call joins with it."""
+def units_of(before: list[Any], spans: Sequence[tuple[int, int]]) -> list[Any]:
+    """For each call its unit before, or the first of the units that a native call joins with it.
+
+    Args:
+        spans: the first and the last call that each native call stands for.
+    """
     units: list[Any] = []
-    joined = {i for group in groups for i in range(group[0].call + 1, group[-1].call + 1)}
+    joined = {i for first, last in spans for i in range(first + 1, last + 1)}
     for i, unit in enumerate(before):
         same = i > 0 and (unit is before[i - 1] or i in joined)
         units.append(units[-1] if same else unit)
@@ -238,14 +258,14 @@ class _State:
     def forget(self) -> None:
         """Begin anew: in a forked process, which has no such thread, or after a failure."""
         self.broken = False
-        self._jobs: queue.SimpleQueue[SegmentCode] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[SegmentCode | SizedCode] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._left = 0
         self._idle = threading.Condition(self._lock)
 
-    def submit(self, code: SegmentCode) -> None:
-        """Compile a segment in the background."""
+    def submit(self, code: SegmentCode | SizedCode) -> None:
+        """Compile a segment, or what bindings of many sizes share, in the background."""
         with self._lock:
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="compiler of native code", daemon=True)

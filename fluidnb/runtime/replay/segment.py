@@ -90,8 +90,9 @@ class Segment:
             calls = self._bind_ops(self.before)
             lives: Callable[[], dict[int, Life]] = no_lives
             groups: list[list[int]] = []
-            if bound.plan is not None:
-                lives = bound.plan.end(calls)
+            plan = bound.plan
+            if plan is not None:
+                lives = plan.end(calls)
             elif bound.buffers:
                 calls, lives, groups = placed(calls, self.ops, bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
@@ -99,6 +100,8 @@ class Segment:
                 condition = None if self.guard else self.condition
                 plain = Calls(self.calls, self.ops, self.ops)
                 self.code = SegmentCode(plain, joined(plain, calls, groups), lives, condition)
+                if plan is not None:
+                    self.code.use(plan.template.code, plan.sample(plain, lives))
                 if not bound.lowered.check_nan:
                     self.code.first()
                 replay = flat(self.code, bound, self.scope)

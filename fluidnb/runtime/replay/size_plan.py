@@ -12,6 +12,8 @@ from fluidnb.op.binder import Call
 from fluidnb.op.context import Lod
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.feed_fetch import Fed
+from fluidnb.runtime.native.segment_code import Calls
+from fluidnb.runtime.native.sized_code import Sample
 from fluidnb.runtime.replay.buffer_placement import Life, lives_of
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, Unexpected
 from fluidnb.runtime.replay.size_template import Buffer, OpTemplate, SizeTemplate
@@ -34,6 +36,8 @@ class SizePlan:
         self._owners: list[Any] = [()] * template.count  # numpy would take None as no buffer
         self._bytes = template.memory(bound.place)
         self._left: list[Buffer] = []  # of the operator that is bound again
+        self._first: list[int] = []
+        self._whole: list[bool] = []
         self._lods: list[Lod | None] = [(), *[None] * (template.lods - 1)]
         for name, slot, number, lod in template.feeds:
             array = self._table[slot] = feeds[name][0]
@@ -53,6 +57,8 @@ class SizePlan:
     def begin(self) -> None:
         """Begin with the first operator."""
         self.bound.newly_shared = []
+        self._first.clear()
+        self._whole.clear()
 
     def emit(self, k: int, scope: Scope, calls: list[Call], ops: list[LoweredOp]) -> bool:
         """Bind an operator without its kernel; False where that is not possible."""
@@ -60,6 +66,8 @@ class SizePlan:
             raise Unexpected
         one = self.template.ops[k]
         table, owners = self._table, self._owners
+        self._first.append(len(calls))
+        self._whole.append(False)
         for buffer in one.buffers:
             self._allocate(buffer, one.calls is not None)
         if one.calls is not None:
@@ -68,6 +76,7 @@ class SizePlan:
             self._left = [buffer for buffer in one.buffers if buffer.made.placed]
             self.bound.newly_shared = []
             return False
+        self._whole[-1] = True
         for function_slot, arguments, named in one.calls:
             kw = {name: table[slot] for name, slot in named.items()} if named else {}
             calls.append((table[function_slot], arguments(table), kw))
@@ -153,6 +162,15 @@ class SizePlan:
         buffers = bound.buffers
         self.drop()
         return partial(lives_of, calls, buffers)
+
+    def sample(self, calls: Calls, lives: Callable[[], dict[int, Life]]) -> Sample:
+        """The binding as native code for many sizes sees it."""
+        fixed = {number for _, number, _ in self.template.fixed}
+        owners = {
+            number: owner for number, owner in enumerate(self._owners)
+            if number not in self.template.offsets and number not in fixed and isinstance(owner, np.ndarray)
+        }  # fmt: skip
+        return Sample(self._size, calls, lives, [*self._first, len(calls.calls)], self._whole, owners)
 
     def drop(self) -> None:
         """End the binding."""

@@ -20,6 +20,7 @@ from fluidnb.memory.arena import place
 from fluidnb.op.binder import Call
 from fluidnb.op.context import Lod
 from fluidnb.runtime.compile.lowering import LoweredOp
+from fluidnb.runtime.native.sized_code import SizedCode
 from fluidnb.runtime.replay.binding_record import OpRecord, Record
 from fluidnb.runtime.replay.replay_memory import Made
 from fluidnb.runtime.replay.sized_values import Differs, Linear, Maker, SizedValues, View, linear
@@ -114,6 +115,7 @@ class SizeTemplate:
         self.offsets, self.nbytes = place(rows)
         self.arena: Array | None = None
         self.missed = 0
+        self.code = SizedCode(self.high)
         self.ends = [min(records, key=_size(self.at)), max(records, key=_size(self.at))]
 
     def size(self, sizes: tuple[int, ...], same: tuple[Any, ...]) -> int | None:
@@ -134,6 +136,7 @@ class SizeTemplate:
         if self.arena is None:
             self.arena = DeviceContext.get(device).empty((max(self.nbytes, 64),), _BYTE)
             memory.tag(self.arena, "arena for all sizes")
+            self.code.arena = self.arena
         return as_base(self.arena)
 
     # ---- comparing
