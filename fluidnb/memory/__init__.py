@@ -14,12 +14,13 @@ from fluidnb.memory.flags import define_flag, get_flags, set_flags
 from fluidnb.memory.pools import PlaceLike, alloc, arena_map, free, pool, register_allocator, stats, used
 from fluidnb.memory.stats import Chunk, Span, Stats, size_text
 from fluidnb.memory.system_allocator import CPUAllocator, SystemAllocator
-from fluidnb.memory.views import Reserve, as_base, moved, offset_of, part, root, strided, view_of
+from fluidnb.memory.views import Reserve, address, as_base, moved, offset_of, part, root, strided, view_of
 from fluidnb.memory.vlog import VLOG, init_glog, vlog_is_on
 
 __all__ = [
-    "VLOG", "Block", "BuddyAllocator", "CPUAllocator", "Chunk", "OutOfMemory", "PlaceLike", "Reserve", "Span", "Stats",
-    "SystemAllocator", "alloc", "arena_map", "as_base", "contains", "define_flag", "empty", "free", "get_flags",
-    "init_glog", "moved", "offset_of", "owner", "part", "poison", "pool", "raw", "register_allocator", "root",
-    "set_flags", "size_text", "stats", "strided", "tag", "used", "view_of", "vlog_is_on",
+    "VLOG", "Block", "BuddyAllocator", "CPUAllocator", "Chunk", "OutOfMemory", "PlaceLike", "Reserve", "Span",
+    "Stats", "SystemAllocator", "address", "alloc", "arena_map", "as_base", "contains", "define_flag", "empty",
+    "free", "get_flags", "init_glog", "moved", "offset_of", "owner", "part", "poison", "pool", "raw",
+    "register_allocator", "root", "set_flags", "size_text", "stats", "strided", "tag", "used", "view_of",
+    "vlog_is_on",
 ]  # fmt: skip

@@ -133,6 +133,17 @@ def part(owner: Array, shape: tuple[int, ...], dtype: Any, offset: int, strides:
     return np.ndarray(shape, dtype, owner, offset, strides)
 
 
+def address(array: Array) -> int:
+    """The address of an array's first element.
+
+    Example:
+        >>> x = np.zeros(4, "int32")
+        >>> address(x[1:]) - address(x)
+        4
+    """
+    return int(array.__array_interface__["data"][0])
+
+
 def offset_of(array: Array, owner: Array) -> int:
     """Bytes from the beginning of an owner's memory to an array in it.
 
@@ -143,7 +154,7 @@ def offset_of(array: Array, owner: Array) -> int:
     """
     if array is owner:
         return 0
-    return int(array.__array_interface__["data"][0] - owner.__array_interface__["data"][0])
+    return address(array) - address(owner)
 
 
 def as_base(array: Array) -> Any:
@@ -154,7 +165,7 @@ def as_base(array: Array) -> Any:
         >>> root(x[1:]) is x
         True
     """
-    found = (ctypes.c_char * array.nbytes).from_address(array.__array_interface__["data"][0])
+    found = (ctypes.c_char * array.nbytes).from_address(address(array))
     found.base = array  # type: ignore[attr-defined]  # kept alive, and found by `fluidnb.memory.owner`
     return found
 

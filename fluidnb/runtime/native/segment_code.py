@@ -124,7 +124,7 @@ class SegmentCode:
             self._build(whole=not self.waiting)
 
     def use(self, sized: SizedCode, sample: Sample) -> None:
-        """Take native code that serves many sizes, or offer this binding to those that it is made of."""
+        """Take native code that serves many sizes, or offer this binding for the comparison."""
         if flags.values["native"] == "auto":
             self._sized = sized
             made = sized.calls(sample)

@@ -4,8 +4,6 @@ The text of a function has no sizes. The numbers of its table are addresses, siz
 they are polynomials of the size, or places in the memory of a feed or of an output, which each binding has elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidnb.memory import root
+from fluidnb.memory import address, root
 from fluidnb.runtime.native.segment_code import Calls, NativeCall, groups_of, nothing, units_of
 
 #: Bindings that are compared, each for another size.
@@ -147,7 +145,7 @@ class SizedCode:
         left = {i: call for i, call in enumerate(plain.calls) if call[0] is not nothing}
         spans: list[tuple[int, int]] = []
         report = []
-        starts = {number: _start(array) for number, array in sample.owners.items()}
+        starts = {number: address(array) for number, array in sample.owners.items()}
         owners = tuple(sample.owners.values())
         for one in self.functions:
             begin = first[one.op] + one.call
@@ -155,7 +153,7 @@ class SizedCode:
                 continue
             table = one.table.copy()
             for index, owner, scratch, (a, b, c) in one.numbers:
-                start = starts[owner] if owner >= 0 else _start(one.scratch[scratch]) if scratch >= 0 else 0
+                start = starts[owner] if owner >= 0 else address(one.scratch[scratch]) if scratch >= 0 else 0
                 table[index] = (a * size + b) * size // 2 + c + start
             left[begin] = bound_call(one.path, one.name, table, [*one.kept, *one.scratch, owners])
             for i in range(begin + 1, begin + one.length):
@@ -211,13 +209,13 @@ class _Numbers:
 
     def __init__(self, samples: Sequence[Sample], functions: Sequence[Any], largest: int, arena: Any) -> None:
         self._sizes, self._functions = [sample.size for sample in samples], functions
-        self._arena = _start(arena), _start(arena) + arena.nbytes
-        self._owners = [[(_start(x), _start(x) + x.nbytes, n) for n, x in s.owners.items()] for s in samples]
+        self._arena = address(arena), address(arena) + arena.nbytes
+        self._owners = [[(address(x), address(x) + x.nbytes, n) for n, x in s.owners.items()] for s in samples]
         rows = [self._scratch(function, k) for k, function in enumerate(functions)]
         if len(set(map(len, rows))) > 1:
             raise Differs
         self.scratch = [np.empty(max(1, self._bytes(row, largest)), np.uint8) for row in zip(*rows, strict=True)]
-        self._spans = [[(_start(x), _start(x) + x.nbytes, n) for n, x in enumerate(row)] for row in rows]
+        self._spans = [[(address(x), address(x) + x.nbytes, n) for n, x in enumerate(row)] for row in rows]
         tables = [function.table for function in functions]
         if len(set(map(len, tables))) > 1:
             raise Differs
@@ -232,7 +230,7 @@ class _Numbers:
                     self.numbers.append(number)
         varying = {number.position for number in self.numbers}
         fixed = {value for index, value in enumerate(self.table) if index not in varying}
-        self.kept = [x for x in functions[0].kept if _start(x) in fixed]
+        self.kept = [x for x in functions[0].kept if address(x) in fixed]
 
     def _bytes(self, arrays: Sequence[Any], largest: int) -> int:
         sizes = [array.nbytes for array in arrays]
@@ -243,12 +241,12 @@ class _Numbers:
         found = {}
         for array in function.kept:
             owner = root(array)
-            if owner.dtype == np.uint8 and owner.base is None and self._owner(_start(owner), k) < 0:
+            if owner.dtype == np.uint8 and owner.base is None and self._owner(address(owner), k) < 0:
                 found[id(owner)] = owner
         return list(found.values())
 
-    def _owner(self, address: int, k: int) -> int:
-        return next((n for start, end, n in self._owners[k] if start <= address < end), -1)
+    def _owner(self, at: int, k: int) -> int:
+        return next((n for start, end, n in self._owners[k] if start <= at < end), -1)
 
     def _number(self, index: int, values: Sequence[int]) -> _Number | None:
         """A number of a table; None where it is the same for all sizes."""
@@ -267,11 +265,11 @@ class _Numbers:
             return None
         return _Number(index, -1, -1, polynomial(values, self._sizes))
 
-    def _check_same_constant(self, addresses: Sequence[int]) -> None:
+    def _check_same_constant(self, values: Sequence[int]) -> None:
         """Refuse addresses in memory that is not known, but for a number that each statement has anew."""
         found = []
-        for address, function in zip(addresses, self._functions, strict=True):
-            arrays = [x for x in function.kept if x.size == 1 and _start(x) == address]
+        for value, function in zip(values, self._functions, strict=True):
+            arrays = [x for x in function.kept if x.size == 1 and address(x) == value]
             if not arrays:
                 raise Differs
             found.append((arrays[0].dtype, arrays[0].tobytes()))
@@ -289,7 +287,3 @@ class _Numbers:
         starts = [next(start for start, _, n in row if n == number) for row in spans]
         offset = polynomial([value - start for value, start in zip(values, starts, strict=True)], self._sizes)
         return _Number(index, -1, number, offset) if scratch else _Number(index, number, -1, offset)
-
-
-def _start(array: Any) -> int:
-    return int(array.__array_interface__["data"][0])
