@@ -4,6 +4,8 @@ Threads that share the work of native code were tried: beside two threads of BLA
 0.99 to 1.11 times as long with them on two cores, for a worker of OpenBLAS waits for its next product without sleeping.
 """
 
+import threading
+from functools import cache
 from typing import Any
 
 from fluidnb.extras import command
@@ -39,3 +41,46 @@ def _limit() -> None:
         _before.pop().restore_original_limits()
     if number:
         _before.append(threadpool_limits(number))
+
+
+class _OneThread:
+    """BLAS in the calling thread alone while a program runs whose convolutions oneDNN computes.
+
+    oneDNN has other threads, and those of BLAS take the processors from them: they wait without sleeping. With
+    OpenBLAS threadpoolctl follows the first thread of a process that sets the number, usually the main one.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._runs = threading.Lock(), 0
+        self._before: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._runs += 1
+            if self._runs == 1:
+                self._before = [(library, library.get_num_threads()) for library in _libraries()]
+                for library, number in self._before:
+                    if number != 1:
+                        library.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._runs -= 1
+            if self._runs == 0:
+                for library, number in self._before:
+                    if number != 1:
+                        library.set_num_threads(number)
+
+
+#: A context in which BLAS has one thread; several runs may be in it.
+one_thread = _OneThread()
+
+
+@cache
+def _libraries() -> list[Any]:
+    """What sets the threads of the BLAS libraries of this process; empty without threadpoolctl."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return []
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -169,7 +169,7 @@ class Executor:
             and all(map(is_, fetch_list, hot.fetch_list))
             and hot.lowered.lock.acquire(False)  # before feeds are copied: another thread may run with its own
         ):
-            out = None
+            out, direct = None, hot.direct
             try:
                 for buffer, name, lod, shape, dtype in hot.feeds:
                     value = feed.get(name)
@@ -177,7 +177,7 @@ class Executor:
                         break
                     if value.dtype is not dtype and value.dtype != dtype:
                         break
-                    if self._on_host:
+                    if self._on_host and (direct is None or not direct.take(name, value)):
                         buffer[...] = value  # a third of what np.copyto takes for few elements
                 else:
                     rerun = self._rerun if self._on_host else self._rerun_on_device
@@ -206,6 +206,8 @@ class Executor:
             if isinstance(error, EOFException) and hot.epoch >= 0:  # every pass ends so: what is bound stays good
                 raise
             self._hot = None
+            if hot.direct is not None and feed is not None:
+                hot.direct.settle(feed)
             note(program, hot.scope, lowered, hot.fed(), number, error, bool(hot.root.calls), before)
             lowered.forget()
             if isinstance(error, OutOfMemory):

@@ -71,7 +71,7 @@ def batch_innermost(lowered: LoweredProgram) -> dict[str, Order]:
             if other not in rank_of and ranks.get(other, 0) in (0, rank_of[name]):
                 rank_of[other] = rank_of[name]
                 waiting.append(other)
-    last = any(_is_by_onednn(op, lowered) for op in ops)
+    last = has_onednn(lowered)
     return {name: (0, *range(2, rank), 1) if last else (*range(1, rank), 0) for name, rank in rank_of.items()}
 
 
@@ -95,6 +95,11 @@ def _ranks(lowered: LoweredProgram) -> dict[str, int]:
         for block in lowered.desc.blocks
         for name, var in block.vars.items()
     }
+
+
+def has_onednn(lowered: LoweredProgram) -> bool:
+    """Whether a convolution of the program will be computed by oneDNN."""
+    return any(_is_by_onednn(op, lowered) for block in lowered.blocks for op in block.ops)
 
 
 def _is_by_onednn(op: LoweredOp, lowered: LoweredProgram) -> bool:

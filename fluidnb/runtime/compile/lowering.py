@@ -18,7 +18,7 @@ from fluidnb.op.define import registry
 from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.runtime.compile.layout import batch_innermost
+from fluidnb.runtime.compile.layout import batch_innermost, has_onednn
 from fluidnb.runtime.compile.saved_iterations import SavedIterations, kept_names, loops, saved_names
 from fluidnb.runtime.interrupt import Run
 from fluidnb.utils.source_location import SourceLocation
@@ -208,6 +208,7 @@ class LoweredProgram:
         }
         self.random = _random_blocks(self.blocks)
         self.layout = batch_innermost(self) if place.kind == "cpu" else {}
+        self.has_onednn = place.kind == "cpu" and has_onednn(self)
         self.lock = threading.Lock()
         self.run = Run()  # of whatever is bound, since it runs under the lock
         self.clock = Clock(seed)

@@ -94,11 +94,12 @@ class SegmentCode:
         waiting: whether runs are still counted; calls that stand for many are taken apart after some only, since with
             sequences of other lengths they are others.
         native: the calls of native code among them.
+        settled: whether ``best`` stays as it is from now on.
     """
 
     __slots__ = (
         "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "_sized", "best", "joined", "loop", "native",
-        "plain", "waiting",
+        "plain", "settled", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -111,7 +112,7 @@ class SegmentCode:
         self._built = False
         self._sized: SizedCode | None = None
         self.loop: NativeLoop | None = None
-        self.waiting = True
+        self.waiting, self.settled = True, False
         self.native: list[NativeCall] = []
 
     def first(self) -> None:
@@ -155,6 +156,7 @@ class SegmentCode:
             calls, lives = taken_apart(calls, lives)
         try:
             self.best, self.native, self.loop = with_native(calls, lives, self._condition)
+            self.settled = whole
         except OSError as error:  # of the folder, or of the loader
             raise EnforceNotMet(
                 "Native code cannot be kept or cannot be loaded.", received=str(error),

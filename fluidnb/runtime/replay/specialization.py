@@ -6,10 +6,12 @@ from typing import Any
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op.define import registry
+from fluidnb.runtime.blas_threads import one_thread
 from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.feed_fetch import Fed
+from fluidnb.runtime.replay.direct_feeds import LARGE, DirectFeeds
 from fluidnb.runtime.replay.replay import root_segment, run_segments
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, ordered
 from fluidnb.runtime.replay.segment import Segment
@@ -27,6 +29,7 @@ class Specialization:
 
     Attributes:
         feeds: buffer, name, LoD, shape and dtype of each.
+        direct: its large feeds, where native code may read them from the user's arrays.
         fetches: (array, LoD) of the fetches when these are the same arrays in runs that end as the first, else None.
         last: the segment with which the first run ended.
         epoch: `fluidnb.values.invalidation` at the last check of its bindings.
@@ -34,7 +37,7 @@ class Specialization:
     """
 
     __slots__ = (
-        "before", "bound", "desc", "epoch", "feeds", "fetch_list", "fetches", "last", "local", "lowered",
+        "before", "bound", "desc", "direct", "epoch", "feeds", "fetch_list", "fetches", "last", "local", "lowered",
         "outside", "registry_version", "root", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
@@ -63,6 +66,7 @@ class Specialization:
             lowered.templates = lowered.templates or SizeTemplates()
             same = (id(scope), *((name, array.ndim, array.dtype, len(lod)) for name, (array, lod) in values.items()))
             lowered.templates.begin(self.bound, same, self.fed(), self.before)
+        self.direct: DirectFeeds | None = None
         self.fetches: list[tuple[Any, Any]] | None = None
         self.last: Segment | None = None
         self.fetch_list: list[Any] = []  # of the last run
@@ -83,7 +87,11 @@ class Specialization:
         token = mute()
         run.begin()
         try:
-            leaf = run_segments(self.root)
+            if lowered.has_onednn:
+                with one_thread:
+                    leaf = run_segments(self.root)
+            else:
+                leaf = run_segments(self.root)
         finally:
             unmute(token)
             run.end()
@@ -97,6 +105,8 @@ class Specialization:
 
     def fill(self, values: Mapping[str, Fed]) -> None:
         """Copy the feeds in."""
+        if self.direct is not None:
+            self.direct.put_back()
         DeviceContext.get(self.lowered.place).fill_all([(row[0], values[row[1]][0]) for row in self.feeds])
 
     def fed(self) -> dict[str, Fed]:
@@ -138,6 +148,14 @@ class Specialization:
         self.epoch = -1 if self.stale else epoch.value
         if _is_fixed(self.root) and all(type(v) is tuple for v in values):
             self.fetches = list(values)
+            self._find_large_feeds(values)
+
+    def _find_large_feeds(self, fetched: Sequence[tuple[Any, Any]]) -> None:
+        """Prepare for feeds that need no copy, where the program is one segment on the host."""
+        large = {name: buffer for buffer, name, *_ in self.feeds if buffer.nbytes >= LARGE}
+        ops = (op.definition for block in self.lowered.blocks for op in block.ops)
+        if large and self.root.guard is None and self.bound.place_kind == "cpu" and not any(d.host_only for d in ops):
+            self.direct = DirectFeeds(large, self.root, [array for array, _ in fetched])
 
     def is_good(self, scope: Scope) -> bool:
         """Whether its bindings still hold: the same registry, and the same buffers in the user's scope."""

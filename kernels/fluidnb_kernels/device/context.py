@@ -18,6 +18,7 @@ from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
 from fluidnb_kernels.device.groups import grouped
 from fluidnb_kernels.device.stream import ThreadStream
+from fluidnb_kernels.device.update_groups import together
 from fluidnb_kernels.rows.device_rows import add_on_device
 
 #: An address that no machine uses, aligned as memory of a pool is.
@@ -81,6 +82,8 @@ class CUDADeviceContext(DeviceContext):
         made: list[JoinedOps] = []
         if lives is not None:
             calls, ops, made = grouped(calls, ops, lives)
+            calls, ops, more = together(calls, ops, self.from_host)
+            made += more
         if flags.values["cuda_graphs"]:
             calls, ops = graph.joined(calls, ops)
         return Joined(graph.launches(calls), ops, made)

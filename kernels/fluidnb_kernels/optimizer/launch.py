@@ -24,11 +24,13 @@ def _kernels() -> Iterator[str]:
         for step in steps:
             for width in widths(dtype):
                 yield f"update<f::{step}, {t}, {width}>"
+                yield f"update_all<f::{step}, {t}, {width}>"
         for step in _SPARSE:
             yield f"update_rows<f::{step}, {t}>"
         yield from (f"dense_rows<{t}>", f"zero<{t}>")
         if dtype == wide_dtype(dtype):
             yield f"advance<{t}>"
+            yield f"advance_all<{t}>"
 
 
 CUDA = Source(__file__, "update.cu", _kernels)

@@ -66,6 +66,75 @@ __global__ void advance(const C* pow1, const C* pow2, C* next1, C* next2, double
   *next2 = *pow2 * C(beta2);
 }
 
+// Steps of many parameters in one launch: a row of a table has what `update` gets, and which blocks compute it.
+template <class T> struct parameter {
+  const T *p, *g, *s, *u, *v;
+  const wide_t<T> *rate, *pow1, *pow2;
+  T *p_out, *s_out, *u_out, *v_out;
+  double a, b, c, d, e;
+  long long n, first, blocks;
+};
+
+template <class F, class T, int N> __global__ void update_all(const parameter<T>* table, int count) {
+  typedef wide_t<T> C;
+  int low = 0, high = count - 1;  // the last row whose first block is this one or one before
+  while (low < high) {
+    int middle = (low + high + 1) / 2;
+    if (table[middle].first <= blockIdx.x) low = middle;
+    else high = middle - 1;
+  }
+  const parameter<T> of = table[low];
+  const given<C> k = prepared<F, C>(of.rate, of.pow1, of.pow2, of.a, of.b, of.c, of.d, of.e);
+  const long long start = (blockIdx.x - of.first) * blockDim.x + threadIdx.x, step = of.blocks * blockDim.x;
+  for (long long i = start; i < of.n / N; i += step) {
+    pack<T, N> ps = load<T, N>(of.p, i), gs = load<T, N>(of.g, i), ss, us, vs;
+    if constexpr (F::states > 0) ss = load<T, N>(of.s, i);
+    if constexpr (F::states > 1) us = load<T, N>(of.u, i);
+    if constexpr (F::states > 2) vs = load<T, N>(of.v, i);
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      element<C> x = {up<T>(ps.at[j]), up<T>(gs.at[j])};
+      if constexpr (F::states > 0) x.s = up<T>(ss.at[j]);
+      if constexpr (F::states > 1) x.u = up<T>(us.at[j]);
+      if constexpr (F::states > 2) x.v = up<T>(vs.at[j]);
+      F::step(x, k);
+      ps.at[j] = down<T>(x.p);
+      if constexpr (F::states > 0) ss.at[j] = down<T>(x.s);
+      if constexpr (F::states > 1) us.at[j] = down<T>(x.u);
+      if constexpr (F::states > 2) vs.at[j] = down<T>(x.v);
+    }
+    store<T, N>(of.p_out, i, ps);
+    if constexpr (F::states > 0) store<T, N>(of.s_out, i, ss);
+    if constexpr (F::states > 1) store<T, N>(of.u_out, i, us);
+    if constexpr (F::states > 2) store<T, N>(of.v_out, i, vs);
+  }
+  for (long long i = of.n / N * N + start; i < of.n; i += step) {
+    element<C> x = {up<T>(of.p[i]), up<T>(of.g[i])};
+    if constexpr (F::states > 0) x.s = up<T>(of.s[i]);
+    if constexpr (F::states > 1) x.u = up<T>(of.u[i]);
+    if constexpr (F::states > 2) x.v = up<T>(of.v[i]);
+    F::step(x, k);
+    of.p_out[i] = down<T>(x.p);
+    if constexpr (F::states > 0) of.s_out[i] = down<T>(x.s);
+    if constexpr (F::states > 1) of.u_out[i] = down<T>(x.u);
+    if constexpr (F::states > 2) of.v_out[i] = down<T>(x.v);
+  }
+}
+
+template <class C> struct powers {
+  const C *pow1, *pow2;
+  C *next1, *next2;
+  double beta1, beta2;
+};
+
+template <class C> __global__ void advance_all(const powers<C>* table, int count) {
+  EACH(i, 0, count) {
+    const powers<C> of = table[i];
+    *of.next1 = *of.pow1 * C(of.beta1);
+    *of.next2 = *of.pow2 * C(of.beta2);
+  }
+}
+
 template <class C> __device__ __forceinline__ C larger(C x, C y) { return x > y || x != x ? x : y; }
 template <class C> __device__ __forceinline__ C mixed(C old, C fresh, C stays) { return old * stays + fresh * (C(1) - stays); }
 
