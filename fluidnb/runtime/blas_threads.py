@@ -78,7 +78,7 @@ one_thread = _OneThread()
 
 @cache
 def _libraries() -> list[Any]:
-    """What sets the threads of the BLAS libraries of this process; empty without threadpoolctl."""
+    """The BLAS libraries of this process, for threadpoolctl; empty without that."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

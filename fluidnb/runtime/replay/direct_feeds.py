@@ -10,8 +10,6 @@ from fluidnb.runtime.replay.joined_calls import arrays_of
 from fluidnb.runtime.replay.segment import Segment
 
 Array = Any
-#: Bytes of a feed from which on it is worth it: a copy takes 5 us.
-LARGE = 1 << 16
 
 
 class DirectFeeds:

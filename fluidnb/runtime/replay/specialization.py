@@ -11,7 +11,6 @@ from fluidnb.runtime.compile.layout import order_of
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.feed_fetch import Fed
-from fluidnb.runtime.replay.direct_feeds import LARGE, DirectFeeds
 from fluidnb.runtime.replay.replay import root_segment, run_segments
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, ordered
 from fluidnb.runtime.replay.segment import Segment
@@ -22,6 +21,9 @@ from fluidnb.values.move_value import move_value
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
+
+#: Bytes of a feed from which on it is worth reading it where the user has it: its copy takes 5 us.
+_LARGE = 1 << 16
 
 
 class Specialization:
@@ -66,7 +68,7 @@ class Specialization:
             lowered.templates = lowered.templates or SizeTemplates()
             same = (id(scope), *((name, array.ndim, array.dtype, len(lod)) for name, (array, lod) in values.items()))
             lowered.templates.begin(self.bound, same, self.fed(), self.before)
-        self.direct: DirectFeeds | None = None
+        self.direct: Any = None
         self.fetches: list[tuple[Any, Any]] | None = None
         self.last: Segment | None = None
         self.fetch_list: list[Any] = []  # of the last run
@@ -152,9 +154,11 @@ class Specialization:
 
     def _find_large_feeds(self, fetched: Sequence[tuple[Any, Any]]) -> None:
         """Prepare for feeds that need no copy, where the program is one segment on the host."""
-        large = {name: buffer for buffer, name, *_ in self.feeds if buffer.nbytes >= LARGE}
+        large = {name: buffer for buffer, name, *_ in self.feeds if buffer.nbytes >= _LARGE}
         ops = (op.definition for block in self.lowered.blocks for op in block.ops)
         if large and self.root.guard is None and self.bound.place_kind == "cpu" and not any(d.host_only for d in ops):
+            from fluidnb.runtime.replay.direct_feeds import DirectFeeds  # few programs have such
+
             self.direct = DirectFeeds(large, self.root, [array for array, _ in fetched])
 
     def is_good(self, scope: Scope) -> bool:
