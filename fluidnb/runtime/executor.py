@@ -200,14 +200,18 @@ class Executor:
         lowered = hot.lowered
         number = next_run(lowered, program, hot.scope) if lowered.random else 0
         before = Checkpoint(lowered, hot.scope) if lowered.check_nan else None
+        direct = hot.direct
+        plain = return_numpy and hot.fetches is not None and self._on_host and declared.binding
         try:
+            if direct is not None:
+                direct.aim() if plain else direct.keep_results()
             values = hot.run(number)
         except BaseException as error:
             if isinstance(error, EOFException) and hot.epoch >= 0:  # every pass ends so: what is bound stays good
                 raise
             self._hot = None
-            if hot.direct is not None and feed is not None:
-                hot.direct.settle(feed)
+            if direct is not None and feed is not None:
+                direct.settle(feed)
             note(program, hot.scope, lowered, hot.fed(), number, error, bool(hot.root.calls), before)
             lowered.forget()
             if isinstance(error, OutOfMemory):
@@ -215,12 +219,13 @@ class Executor:
                 error.__traceback__ = None  # closures of its frames hold buffers; the error itself says where it was
                 hot.drop()
             raise
-        if return_numpy and hot.fetches is not None and self._on_host and declared.binding:
-            out = []
+        if plain or (return_numpy and hot.fetches is not None and self._on_host and declared.binding):
+            out: list[Any] = []
             for array, lod in values:
                 if lod:
                     return results(values, lowered, True)
-                out.append(array.copy())
+                own = None if direct is None else direct.result(len(out))
+                out.append(array.copy() if own is None else own)
         else:
             out = results(values, lowered, return_numpy)
         lowered.latest = out

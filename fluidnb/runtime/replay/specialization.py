@@ -22,7 +22,7 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
 
-#: Bytes of a feed from which on it is worth reading it where the user has it: its copy takes 5 us.
+#: Bytes of a feed or result from which on it is worth having native code use the user's array: a copy takes 5 us.
 _LARGE = 1 << 16
 
 
@@ -31,7 +31,7 @@ class Specialization:
 
     Attributes:
         feeds: buffer, name, LoD, shape and dtype of each.
-        direct: its large feeds, where native code may read them from the user's arrays.
+        direct: its large feeds and results, where native code may use the user's arrays.
         fetches: (array, LoD) of the fetches when these are the same arrays in runs that end as the first, else None.
         last: the segment with which the first run ended.
         epoch: `fluidnb.values.invalidation` at the last check of its bindings.
@@ -150,16 +150,23 @@ class Specialization:
         self.epoch = -1 if self.stale else epoch.value
         if _is_fixed(self.root) and all(type(v) is tuple for v in values):
             self.fetches = list(values)
-            self._find_large_feeds(values)
+            self._find_large_arrays(values)
 
-    def _find_large_feeds(self, fetched: Sequence[tuple[Any, Any]]) -> None:
-        """Prepare for feeds that need no copy, where the program is one segment on the host."""
-        large = {name: buffer for buffer, name, *_ in self.feeds if buffer.nbytes >= _LARGE}
-        ops = (op.definition for block in self.lowered.blocks for op in block.ops)
-        if large and self.root.guard is None and self.bound.place_kind == "cpu" and not any(d.host_only for d in ops):
-            from fluidnb.runtime.replay.direct_feeds import DirectFeeds  # few programs have such
+    def _find_large_arrays(self, fetched: Sequence[tuple[Any, Any]]) -> None:
+        """Prepare for feeds and results that need no copy, where the program is one segment on the host."""
+        lowered = self.lowered
+        feeds = {name: buffer for buffer, name, *_ in self.feeds if buffer.nbytes >= _LARGE}
+        results = [] if any(lod for _, lod in fetched) else enumerate(zip(lowered.fetches, fetched, strict=True))
+        own = {
+            number: array for number, (name, (array, _)) in results
+            if array.nbytes >= _LARGE and name in self.local.vars and array.nbytes == memory.root(array).nbytes
+        }  # fmt: skip
+        if not (feeds or own) or self.root.guard is not None or self.bound.place_kind != "cpu":
+            return
+        if not any(op.definition.host_only for block in lowered.blocks for op in block.ops):
+            from fluidnb.runtime.replay.direct_arrays import DirectArrays  # few programs have such
 
-            self.direct = DirectFeeds(large, self.root, [array for array, _ in fetched])
+            self.direct = DirectArrays(feeds, own, [array for array, _ in fetched], self.root)
 
     def is_good(self, scope: Scope) -> bool:
         """Whether its bindings still hold: the same registry, and the same buffers in the user's scope."""

@@ -1,4 +1,4 @@
-"""Large feeds that native code alone reads are read where the user has them."""
+"""Large feeds and results that native code alone touches are read and written where the user has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.memory import flags
 from fluidnb.runtime.interpreter.failed_run import last_failed
-from fluidnb.runtime.replay.direct_feeds import DirectFeeds
+from fluidnb.runtime.replay.direct_arrays import DirectArrays
 
 L = fluid.layers
 #: Enough elements for a feed that counts as large.
@@ -21,13 +21,13 @@ SIZE = 1 << 15
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
     """Feeds of the runs, and whether each was read in its place."""
     rows: list[tuple[str, bool]] = []
-    take = DirectFeeds.take
+    take = DirectArrays.take
 
-    def noted(self: DirectFeeds, name: str, value: Any) -> bool:
+    def noted(self: DirectArrays, name: str, value: Any) -> bool:
         rows.append((name, take(self, name, value)))
         return rows[-1][1]
 
-    monkeypatch.setattr(DirectFeeds, "take", noted)
+    monkeypatch.setattr(DirectArrays, "take", noted)
     return rows
 
 
@@ -133,3 +133,80 @@ def test_a_run_that_fails_leaves_the_feed_for_the_debugger() -> None:
     failed = last_failed()
     assert failed is not None
     np.testing.assert_array_equal(failed.values["x"][0], bad)
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Results of the runs that could be, and whether each was written in its place."""
+    rows: list[bool] = []
+    result = DirectArrays.result
+
+    def noted(self: DirectArrays, number: int) -> Any:
+        found = result(self, number)
+        rows.append(found is not None)
+        return found
+
+    monkeypatch.setattr(DirectArrays, "result", noted)
+    return rows
+
+
+def test_results_belong_to_the_user(given: list[bool]) -> None:
+    exe, fetch = chain("h", "out")
+    kept: list[Any] = []
+    for seed in range(12):
+        feed = {"x": numbers(seed), "y": numbers(seed + 50)}
+        h, out = exe.run(feed=feed, fetch_list=fetch)
+        np.testing.assert_array_equal(out, expected(**feed))
+        if seed % 3 == 0:
+            kept.append((h[5:], out.reshape(2, -1), feed))  # views
+        elif seed % 3 == 1:
+            kept.append((memoryview(h)[5:], out, feed))
+        else:
+            out[...] = h[...] = np.nan
+    for h, out, feed in kept:
+        np.testing.assert_array_equal(np.asarray(out).reshape(-1), expected(**feed))
+        np.testing.assert_array_equal(h, np.tanh(feed["x"] * feed["y"])[5:])
+    assert all(given[-20:])
+
+
+def test_memory_of_results_that_are_dropped_is_used_again(given: list[bool]) -> None:
+    exe, fetch = chain()
+    feed = {"x": numbers(1), "y": numbers(2)}
+    places = set()
+    for _ in range(20):
+        (out,) = exe.run(feed=feed, fetch_list=fetch)
+        places.add(out.__array_interface__["data"][0])
+        del out
+    assert len(places) <= 4
+
+
+def test_other_results_are_copies(given: list[bool]) -> None:
+    flags.values["native"] = "require"
+    x = L.data("x", [SIZE], append_batch_size=False)
+    w = L.create_parameter([SIZE], "float32", name="w")
+    twice = L.tanh(L.elementwise_add(x, w))
+    L.assign(L.elementwise_add(w, L.scale(x, 0.5)), w)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    feed = {"x": numbers(3)}
+    before = np.array(fluid.global_scope().find_var("w").get_tensor())
+    for _ in range(5):
+        one, other, param = exe.run(feed=feed, fetch_list=[twice, twice, "w"])
+        np.testing.assert_array_equal(one, np.tanh(feed["x"] + before))
+        np.testing.assert_array_equal(other, one)
+        before = before + feed["x"] * np.float32(0.5)
+        np.testing.assert_array_equal(param, before)
+        np.testing.assert_array_equal(np.array(fluid.global_scope().find_var("w").get_tensor()), before)
+        one[...] = param[...] = 7
+    assert not any(given)
+    (tensor,) = exe.run(feed=feed, fetch_list=["w"], return_numpy=False)
+    np.testing.assert_array_equal(np.array(tensor), before + feed["x"] * np.float32(0.5))
+
+
+def test_tensors_after_arrays(given: list[bool]) -> None:
+    exe, fetch = chain()
+    for seed in range(8):
+        feed = {"x": numbers(seed), "y": numbers(seed + 50)}
+        (got,) = exe.run(feed=feed, fetch_list=fetch, return_numpy=seed % 2 == 0)
+        np.testing.assert_array_equal(np.array(got), expected(**feed))
+    assert any(given)
