@@ -31,14 +31,18 @@ class DirectArrays:
         self, feeds: Mapping[str, Array], fetches: Mapping[int, Array], shown: Iterable[Array], segment: Segment
     ) -> None:
         fetched, fed = [id(root(array)) for array in shown], {id(root(buffer)) for buffer in feeds.values()}
-        once = {k: x for k, x in fetches.items() if fetched.count(id(root(x))) == 1 and id(root(x)) not in fed}
-        self._buffers: dict[str | int, Array] = {**once}
-        self._buffers.update({name: x for name, x in feeds.items() if id(root(x)) not in fetched})
+        self._buffers: dict[str | int, Array] = {}
+        self._kept: dict[int, list[Array]] = {}
+        for name, buffer in feeds.items():
+            if id(root(buffer)) not in fetched:
+                self._buffers[name] = buffer
+        for number, buffer in fetches.items():
+            if fetched.count(id(root(buffer))) == 1 and id(root(buffer)) not in fed:
+                self._buffers[number], self._kept[number] = buffer, []
         self._segment = segment
         self._of: Any = None  # the calls whose tables are known
         self._words: dict[str | int, list[tuple[Any, int, int]]] = {}  # table, position, offset from the buffer
         self._moved: set[str | int] = set()
-        self._kept: dict[int, list[Array]] = {k: [] for k in once}
         self._results: dict[int, Array] = {}
 
     def take(self, name: str, value: Array) -> bool:
