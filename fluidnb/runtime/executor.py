@@ -201,9 +201,9 @@ class Executor:
         number = next_run(lowered, program, hot.scope) if lowered.random else 0
         before = Checkpoint(lowered, hot.scope) if lowered.check_nan else None
         direct = hot.direct
-        plain = return_numpy and hot.fetches is not None and self._on_host and declared.binding
         try:
             if direct is not None:
+                plain = return_numpy and hot.fetches is not None and self._on_host and declared.binding
                 direct.aim() if plain else direct.keep_results()
             values = hot.run(number)
         except BaseException as error:
@@ -219,7 +219,7 @@ class Executor:
                 error.__traceback__ = None  # closures of its frames hold buffers; the error itself says where it was
                 hot.drop()
             raise
-        if plain or (return_numpy and hot.fetches is not None and self._on_host and declared.binding):
+        if return_numpy and hot.fetches is not None and self._on_host and declared.binding:
             out: list[Any] = []
             for array, lod in values:
                 if lod:

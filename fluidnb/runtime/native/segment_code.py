@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 #: Runs of a segment, and seconds in them, after which it is compiled in the background: about what a compiler takes.
 OFTEN, LONG = 16, 0.2
-#: Calls that one function makes: compilers take longer than in proportion for more. A segment without more than twice
-#: as many is one function, which saves 0.1 us a run.
+#: Calls that one function makes: compilers take longer than in proportion for more.
 MOST = 128
 #: Characters of functions that are compiled together.
 SIZE = 60_000
@@ -223,14 +222,13 @@ def groups_of(statements: Sequence[Statement], plain: Calls) -> list[list[Statem
     """Statements of calls with nothing between, few enough for a compiler; calls of one operator stay together."""
     groups: list[list[Statement]] = []
     ops = plain.ops
-    most = MOST if len(statements) > 2 * MOST else 2 * MOST
     for statement in statements:
         call = statement.call
         if groups:
             last = groups[-1][-1].call
             if all(function is nothing for function, _ in plain.calls[last + 1 : call]):
                 size = len(groups[-1])
-                if size < most or (ops[call] is ops[last] and size < 4 * MOST):
+                if size < MOST or (ops[call] is ops[last] and size < 4 * MOST):
                     groups[-1].append(statement)
                     continue
         groups.append([statement])
