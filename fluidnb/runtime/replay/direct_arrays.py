@@ -61,8 +61,7 @@ class DirectArrays:
         for number, kept in self._kept.items():
             if number not in self._words:
                 continue
-            # 3: the list, the variable and the argument
-            free = next((array for array in kept if sys.getrefcount(array) == 3), None)
+            free = next((kept[i] for i in range(len(kept)) if _references(kept, i) == _ALONE), None)
             if free is None:
                 free = np.empty_like(self._buffers[number])
                 kept[:] = [*kept[1 - _KEPT :], free]
@@ -139,6 +138,15 @@ class DirectArrays:
                 for key, (start, size) in spans.items():
                     if start <= word < start + size:
                         self._words[key].append((table, position, word - start))
+
+
+def _references(arrays: list[Array], i: int) -> int:
+    array = arrays[i]
+    return sys.getrefcount(array)
+
+
+#: The count for an array that nobody has but the list; versions of Python count variables differently.
+_ALONE = _references([np.empty(0)], 0)
 
 
 def _drop(left: dict[int, str | int], arrays: Iterable[Array]) -> None:
