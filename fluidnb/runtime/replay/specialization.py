@@ -155,15 +155,15 @@ class Specialization:
     def _find_large_arrays(self, fetched: Sequence[tuple[Any, Any]]) -> None:
         """Prepare for feeds and results that need no copy, where the program is one segment on the host."""
         lowered = self.lowered
+        if self.bound.place_kind != "cpu" or self.root.guard is not None:
+            return
         feeds = {name: buffer for buffer, name, *_ in self.feeds if buffer.nbytes >= _LARGE}
         results = [] if any(lod for _, lod in fetched) else enumerate(zip(lowered.fetches, fetched, strict=True))
         own = {
             number: array for number, (name, (array, _)) in results
             if array.nbytes >= _LARGE and name in self.local.vars and array.nbytes == memory.root(array).nbytes
         }  # fmt: skip
-        if not (feeds or own) or self.root.guard is not None or self.bound.place_kind != "cpu":
-            return
-        if not any(op.definition.host_only for block in lowered.blocks for op in block.ops):
+        if (feeds or own) and not any(op.definition.host_only for block in lowered.blocks for op in block.ops):
             from fluidnb.runtime.replay.direct_arrays import DirectArrays  # few programs have such
 
             self.direct = DirectArrays(feeds, own, [array for array, _ in fetched], self.root)
