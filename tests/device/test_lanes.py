@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -122,6 +123,7 @@ def test_memory_that_one_has_given_back_is_not_written_before_it_has_done_its_wo
 def test_a_turn_that_is_under_way_is_waited_for_again(cuda: fluid.CUDAPlace) -> None:
     """Work that arrives while a thread waits is part of the same turn."""
     context, waited, over = DeviceContext.get(cuda), threading.Event(), threading.Event()
+    gc.collect()
     with context.turn():
         kept, zeros = context.empty((4,), "float32"), np.zeros(4, "float32")
         seen: list[bool] = []
