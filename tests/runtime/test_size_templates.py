@@ -17,11 +17,12 @@ from fluidnb.op.binder import Binder
 from fluidnb.op.define import remove_op
 from fluidnb.program import Program
 from fluidnb.runtime import Executor, Scope
+from fluidnb.runtime.native.sized_code import Differs
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.replay import size_templates
 from fluidnb.runtime.replay.size_template import SizeTemplate
 from fluidnb.runtime.replay.size_templates import SizeTemplates
-from fluidnb.runtime.replay.sized_values import Differs, linear
+from fluidnb.runtime.replay.sized_values import linear
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.math import matmul
 from tests.ops.goldens import cases
@@ -34,20 +35,6 @@ CASES = {case.id: case for case in cases()}
 def fresh() -> Iterator[None]:
     with fluid.fresh():
         yield
-
-
-@pytest.fixture
-def bound(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """A counter of bindings by kernels: type of operator -> how many operators of it were bound."""
-    counts: Counter[str] = Counter()
-    bind = Binder.bind
-
-    def counted(self: Binder) -> Any:
-        counts[self.definition.type] += 1
-        return bind(self)
-
-    monkeypatch.setattr(Binder, "bind", counted)
-    return counts
 
 
 @pytest.fixture

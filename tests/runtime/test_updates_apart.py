@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import FluidError
-from fluidnb.op.binder import Binder
 from fluidnb.runtime.compile import lowering
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.program_state import program_state
@@ -31,20 +29,6 @@ def test_the_same_bits(network: str, optimizer: str, monkeypatch: pytest.MonkeyP
     apart = results(network, optimizer, fluid.CPUPlace())
     monkeypatch.setattr(lowering, "_MANY_SHAPES", 1 << 30)
     assert apart == results(network, optimizer, fluid.CPUPlace())
-
-
-@pytest.fixture
-def bound(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """A counter of bindings: type of operator -> how many operators of it were bound."""
-    counts: Counter[str] = Counter()
-    bind = Binder.bind
-
-    def counted(self: Binder) -> Any:
-        counts[self.definition.type] += 1
-        return bind(self)
-
-    monkeypatch.setattr(Binder, "bind", counted)
-    return counts
 
 
 def lowered() -> LoweredProgram:

@@ -51,7 +51,7 @@ class Polynomial(NamedTuple):
 
 
 class Differs(Exception):
-    """Functions for several sizes are not the same but for such numbers."""
+    """A value is no such function of the size as it would have to be."""
 
 
 class _Number(NamedTuple):
@@ -210,6 +210,7 @@ class _Numbers:
     def __init__(self, samples: Sequence[Sample], functions: Sequence[Any], largest: int, arena: Any) -> None:
         self._sizes, self._functions = [sample.size for sample in samples], functions
         self._arena = address(arena), address(arena) + arena.nbytes
+        self._addresses = [{address(x) for x in function.kept} for function in functions]
         self._owners = [[(address(x), address(x) + x.nbytes, n) for n, x in s.owners.items()] for s in samples]
         rows = [self._scratch(function, k) for k, function in enumerate(functions)]
         if len(set(map(len, rows))) > 1:
@@ -260,7 +261,8 @@ class _Numbers:
         }
         if spans != {-1}:
             return self._inside(index, values, spans, self._spans, scratch=True)
-        if max(values) >= 1 << 32 and not all(self._arena[0] <= v <= self._arena[1] for v in values):
+        places = [value in known for value, known in zip(values, self._addresses, strict=True)]
+        if any(places) and not all(self._arena[0] <= v <= self._arena[1] for v in values):
             self._check_same_constant(values)
             return None
         return _Number(index, -1, -1, polynomial(values, self._sizes))

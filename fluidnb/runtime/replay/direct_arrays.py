@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from fluidnb.runtime.replay.joined_calls import arrays_of
 from fluidnb.runtime.replay.segment import Segment
 
 Array = Any
+#: Types of arguments that have no arrays but themselves; a method's module or function is among them.
+_PLAIN = np.ndarray, np.generic, np.dtype, np.ufunc, int, float, complex, str, bytes, slice, type, ModuleType
 #: Results of one variable that are kept to be used again when the user has dropped them.
 _KEPT = 2
 
@@ -116,7 +119,8 @@ class DirectArrays:
 
         self.put_back()
         self._of, self._words = code.best, {}
-        if not code.native or self._segment.updates is not None:
+        shown = (each for function, args in code.joined.calls for each in (getattr(function, "__self__", None), *args))
+        if not code.native or self._segment.updates is not None or not all(map(_is_plain, shown)):
             return
         left = {id(root(x)): key for key, x in self._buffers.items() if x.flags.c_contiguous}
         for function, args in code.joined.calls:  # in place of an input that nobody else needs, an output may be there
@@ -147,6 +151,13 @@ def _references(arrays: list[Array], i: int) -> int:
 
 #: The count for an array that nobody has but the list; versions of Python count variables differently.
 _ALONE = _references([np.empty(0)], 0)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether an argument shows all arrays that it has: a block or a tensor may have others."""
+    if type(x) in (tuple, list):
+        return all(map(_is_plain, x))
+    return x is None or x is Ellipsis or isinstance(x, _PLAIN)
 
 
 def _drop(left: dict[int, str | int], arrays: Iterable[Array]) -> None:

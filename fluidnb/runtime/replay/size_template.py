@@ -20,10 +20,10 @@ from fluidnb.memory.arena import place
 from fluidnb.op.binder import Call
 from fluidnb.op.context import Lod
 from fluidnb.runtime.compile.lowering import LoweredOp
-from fluidnb.runtime.native.sized_code import SizedCode
+from fluidnb.runtime.native.sized_code import Differs, SizedCode
 from fluidnb.runtime.replay.binding_record import OpRecord, Record
 from fluidnb.runtime.replay.replay_memory import Made
-from fluidnb.runtime.replay.sized_values import Differs, Linear, Maker, SizedValues, View, linear
+from fluidnb.runtime.replay.sized_values import Linear, Maker, SizedValues, View, linear
 from fluidnb.values.device_context import DeviceContext
 
 Array = Any

@@ -5,11 +5,11 @@ from typing import Any
 
 from fluidnb import memory
 from fluidnb.runtime.feed_fetch import Fed
+from fluidnb.runtime.native.sized_code import Differs
 from fluidnb.runtime.replay.binding_record import Record
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, Unexpected
 from fluidnb.runtime.replay.size_plan import SizePlan
 from fluidnb.runtime.replay.size_template import SizeTemplate
-from fluidnb.runtime.replay.sized_values import Differs
 
 #: Templates of a program, and bindings that were compared in vain, after which no more are.
 _MOST, _FAILURES = 4, 8

@@ -13,6 +13,7 @@ from fluidnb.memory import offset_of, root
 from fluidnb.op import Binder
 from fluidnb.op.rng import Stream
 from fluidnb.op.ufunc_rewrites import scalar_row
+from fluidnb.runtime.native.sized_code import Differs
 
 Array = Any
 #: Makes a value of the size and of the values before it.
@@ -21,10 +22,6 @@ Maker = Callable[[int, list[Any]], Any]
 _PLAIN = int, float, complex, bool, str, bytes, np.dtype, np.generic
 #: What makes two streams of random numbers the same.
 _STREAM = operator.attrgetter("name", "clock", "seed", "kind", "number")
-
-
-class Differs(Exception):
-    """A value does not grow linearly with the size."""
 
 
 class Linear(NamedTuple):
@@ -39,7 +36,7 @@ class Linear(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A whole number that is a part of the bytes of an owner of memory: a size of a flat view."""
+    """A whole number that is a multiple or a part of the elements of another array: a size of a flat view."""
 
     shape: tuple[Linear, ...]
     part: Fraction

@@ -18,55 +18,8 @@ template <class F, class C> __device__ __forceinline__ given<C> prepared(
   return k;
 }
 
-template <class F, class T, int N>
-__global__ void update(const T* p, const T* g, const T* s, const T* u, const T* v, const wide_t<T>* rate,
-                       const wide_t<T>* pow1, const wide_t<T>* pow2, T* p_out, T* s_out, T* u_out, T* v_out, double a,
-                       double b, double c, double d, double e, long long n) {
-  typedef wide_t<T> C;
-  const given<C> k = prepared<F, C>(rate, pow1, pow2, a, b, c, d, e);
-  EACH(i, 0, n / N) {
-    pack<T, N> ps = load<T, N>(p, i), gs = load<T, N>(g, i), ss, us, vs;
-    if constexpr (F::states > 0) ss = load<T, N>(s, i);
-    if constexpr (F::states > 1) us = load<T, N>(u, i);
-    if constexpr (F::states > 2) vs = load<T, N>(v, i);
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      element<C> x = {up<T>(ps.at[j]), up<T>(gs.at[j])};
-      if constexpr (F::states > 0) x.s = up<T>(ss.at[j]);
-      if constexpr (F::states > 1) x.u = up<T>(us.at[j]);
-      if constexpr (F::states > 2) x.v = up<T>(vs.at[j]);
-      F::step(x, k);
-      ps.at[j] = down<T>(x.p);
-      if constexpr (F::states > 0) ss.at[j] = down<T>(x.s);
-      if constexpr (F::states > 1) us.at[j] = down<T>(x.u);
-      if constexpr (F::states > 2) vs.at[j] = down<T>(x.v);
-    }
-    store<T, N>(p_out, i, ps);
-    if constexpr (F::states > 0) store<T, N>(s_out, i, ss);
-    if constexpr (F::states > 1) store<T, N>(u_out, i, us);
-    if constexpr (F::states > 2) store<T, N>(v_out, i, vs);
-  }
-  EACH(i, n / N * N, n) {
-    element<C> x = {up<T>(p[i]), up<T>(g[i])};
-    if constexpr (F::states > 0) x.s = up<T>(s[i]);
-    if constexpr (F::states > 1) x.u = up<T>(u[i]);
-    if constexpr (F::states > 2) x.v = up<T>(v[i]);
-    F::step(x, k);
-    p_out[i] = down<T>(x.p);
-    if constexpr (F::states > 0) s_out[i] = down<T>(x.s);
-    if constexpr (F::states > 1) u_out[i] = down<T>(x.u);
-    if constexpr (F::states > 2) v_out[i] = down<T>(x.v);
-  }
-}
-
-// The powers of beta1 and beta2 for the next step: a separate launch, since they may be updated in place.
-template <class C>
-__global__ void advance(const C* pow1, const C* pow2, C* next1, C* next2, double beta1, double beta2) {
-  *next1 = *pow1 * C(beta1);
-  *next2 = *pow2 * C(beta2);
-}
-
-// Steps of many parameters in one launch: a row of a table has what `update` gets, and which blocks compute it.
+// A parameter, its gradient and its state, before and after the step. Where many are one launch, these are the rows of a
+// table, and `blocks` blocks from `first` on compute a row.
 template <class T> struct parameter {
   const T *p, *g, *s, *u, *v;
   const wide_t<T> *rate, *pow1, *pow2;
@@ -75,17 +28,10 @@ template <class T> struct parameter {
   long long n, first, blocks;
 };
 
-template <class F, class T, int N> __global__ void update_all(const parameter<T>* table, int count) {
+template <class F, class T, int N>
+__device__ __forceinline__ void steps(const parameter<T>& of, long long start, long long step) {
   typedef wide_t<T> C;
-  int low = 0, high = count - 1;  // the last row whose first block is this one or one before
-  while (low < high) {
-    int middle = (low + high + 1) / 2;
-    if (table[middle].first <= blockIdx.x) low = middle;
-    else high = middle - 1;
-  }
-  const parameter<T> of = table[low];
   const given<C> k = prepared<F, C>(of.rate, of.pow1, of.pow2, of.a, of.b, of.c, of.d, of.e);
-  const long long start = (blockIdx.x - of.first) * blockDim.x + threadIdx.x, step = of.blocks * blockDim.x;
   for (long long i = start; i < of.n / N; i += step) {
     pack<T, N> ps = load<T, N>(of.p, i), gs = load<T, N>(of.g, i), ss, us, vs;
     if constexpr (F::states > 0) ss = load<T, N>(of.s, i);
@@ -119,6 +65,32 @@ template <class F, class T, int N> __global__ void update_all(const parameter<T>
     if constexpr (F::states > 1) of.u_out[i] = down<T>(x.u);
     if constexpr (F::states > 2) of.v_out[i] = down<T>(x.v);
   }
+}
+
+template <class F, class T, int N>
+__global__ void update(const T* p, const T* g, const T* s, const T* u, const T* v, const wide_t<T>* rate,
+                       const wide_t<T>* pow1, const wide_t<T>* pow2, T* p_out, T* s_out, T* u_out, T* v_out, double a,
+                       double b, double c, double d, double e, long long n) {
+  const parameter<T> of = {p, g, s, u, v, rate, pow1, pow2, p_out, s_out, u_out, v_out, a, b, c, d, e, n, 0, 0};
+  steps<F, T, N>(of, first_of_grid(), grid_step());
+}
+
+template <class F, class T, int N> __global__ void update_all(const parameter<T>* table, int count) {
+  int low = 0, high = count - 1;  // the last row whose first block is this one or one before
+  while (low < high) {
+    int middle = (low + high + 1) / 2;
+    if (table[middle].first <= blockIdx.x) low = middle;
+    else high = middle - 1;
+  }
+  const parameter<T> of = table[low];
+  steps<F, T, N>(of, (blockIdx.x - of.first) * blockDim.x + threadIdx.x, of.blocks * blockDim.x);
+}
+
+// The powers of beta1 and beta2 for the next step: a separate launch, since they may be updated in place.
+template <class C>
+__global__ void advance(const C* pow1, const C* pow2, C* next1, C* next2, double beta1, double beta2) {
+  *next1 = *pow1 * C(beta1);
+  *next2 = *pow2 * C(beta2);
 }
 
 template <class C> struct powers {

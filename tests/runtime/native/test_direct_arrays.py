@@ -9,6 +9,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.memory import flags
+from fluidnb.op import Binder, op
+from fluidnb.op.define import remove_op
 from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.runtime.replay.direct_arrays import DirectArrays
 
@@ -210,3 +212,32 @@ def test_tensors_after_arrays(given: list[bool]) -> None:
         (got,) = exe.run(feed=feed, fetch_list=fetch, return_numpy=seed % 2 == 0)
         np.testing.assert_array_equal(np.array(got), expected(**feed))
     assert any(given)
+
+
+class _Hidden:
+    """An object that has an array which its call does not show."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+def test_an_array_inside_another_object_is_copied(taken: list[Any]) -> None:
+    @op("reads_hidden", inputs={"X": "float"}, outputs={"Out": "the same"})
+    def reads_hidden(b: Binder) -> None:
+        """A copy."""
+        out = b.set("Out", b["X"].shape, b["X"].dtype)
+        b(lambda hidden, target: np.copyto(target, hidden.array), _Hidden(b["X"]), out)
+
+    try:
+        exe, (out,) = chain()
+        block = fluid.default_main_program().global_block()
+        copy = block.create_var(name="copy", dtype="float32", shape=[SIZE])
+        block.append_op(type="reads_hidden", inputs={"X": block.var("x")}, outputs={"Out": copy})
+        for seed in range(5):
+            feed = {"x": numbers(seed), "y": numbers(seed + 50)}
+            one, other = exe.run(feed=feed, fetch_list=[out, copy])
+            np.testing.assert_array_equal(one, expected(**feed))
+            np.testing.assert_array_equal(other, feed["x"])
+        assert taken and not any(direct for _, direct in taken)
+    finally:
+        remove_op("reads_hidden")
