@@ -17,9 +17,10 @@ from fluidnb.backward.recompute import recompute
 from fluidnb.backward.walk import Part, Walk
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, typed
 from fluidnb.op import GRAD, check_desc, get_op
-from fluidnb.program import Block, Parameter, Variable, origin
+from fluidnb.program import Block, Parameter, Variable, layer_calls, origin
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import OpDesc
+from fluidnb.utils.garbage import collector_paused
 from fluidnb.utils.source_location import warn
 from fluidnb.values import dtypes
 
@@ -72,7 +73,9 @@ def append_backward(
     chosen = None if parameter_list is None else names_of(parameter_list, "parameter_list")
     no_grad = names_of(no_grad_set, "no_grad_set")
     origin.saw_list(block.program)
-    with all_or_nothing(block.program):
+    # Callbacks are the user's and may edit anything, for which it takes a copy of the program.
+    undo = all_or_nothing(block.program) if callbacks else layer_calls.all_or_nothing()
+    with collector_paused(), undo:
         walk = Walk(block.desc, Wanted(block.desc, no_grad, chosen or (), None), free_name(block.desc))
         seed = _fill(walk, loss, 1.0)
         seed.set_attr("op_role", int(OpRole.Backward | OpRole.Loss))
@@ -262,7 +265,7 @@ def _pairs(block: Block, walk: Walk, chosen: Collection[str] | None) -> list[tup
                 continue
             writer = writers[name]
             before = writer.attrs.get("op_role_var", [])
-            writer.set_attr("op_role_var", [parameter.name, name, *before])
+            writer.set_names("op_role_var", [parameter.name, name, *before])
     missing = sorted(set(chosen or ()) - {p.name for p, _ in pairs})
     if missing:
         warn(f"The loss does not depend on {', '.join(missing)}: no gradient.")

@@ -104,5 +104,8 @@ def _declare(block: Block, name: str, variable: str) -> None:
     like = block.desc.find_var_recursive(variable)
     assert like is not None
     kind = like.type()
+    if kind == VarType.LOD_TENSOR:
+        block._like(name, like)
+        return
     lod_level = None if kind == VarType.SELECTED_ROWS else like.lod_level()
     block._declared(name, kind, like.shape(), like.dtype(), lod_level, False)

@@ -304,7 +304,7 @@ def _feed_shapes(
     for name, sizes in given.items():
         var = program.desc.blocks[0].vars.get(name)
         if var is None:
-            known = [n for n, v in program.desc.blocks[0].vars.items() if v.pb.need_check_feed or v.view is not None]
+            known = [n for n, v in program.desc.blocks[0].vars.items() if v.need_check_feed() or v.view is not None]
             raise NotFound(
                 f"The program has no variable {name}.", expected="a variable that is fed", received=name,
                 hint=near(name, known),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from fluidnb.errors import OpValueError
 from fluidnb.op.context import EMPTY, GRAD
-from fluidnb.op.define import OpDef, get_op
+from fluidnb.op.define import OpDef, get_op, registry
 from fluidnb.proto.desc import OpDesc
+from fluidnb.proto.op_desc import Attributes
 
 #: ``maker(desc, definition, no_grad)`` gives the raw gradient operators of ``desc``.
 GradMaker = Callable[[OpDesc, OpDef, Collection[str]], list[OpDesc]]
@@ -112,6 +113,9 @@ def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:
 
 #: Attributes that a gradient operator does not take from its forward operator.
 _OF_ONE = {"op_role", "op_role_var", "op_callstack", "op_namescope", "op_device"}
+#: Types of a gradient operator and of its forward operator, and bytes of the attributes of this one -> those of that.
+_attributes: dict[tuple[str, str, int, bytes], Attributes | None] = {}
+_MOST = 4096
 
 
 def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str, list[str]]) -> OpDesc:
@@ -121,13 +125,22 @@ def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str
         >>> grad_desc("scale", OpDesc("scale", attrs={"scale": 2.0}), {}, {}).attr("scale")
         2.0
     """
+    shared = desc.shared
+    key = None if shared is None else (type, desc.optype, registry.version, shared.data)
+    if key is not None and key in _attributes:
+        return OpDesc.made(type, ins, outs, _attributes[key])
     attrs = {name: value for name, value in desc.attrs.items() if name not in _OF_ONE}
     types = {name: kind for name, kind in desc.attr_types.items() if name in attrs}
     definition = get_op(desc.optype)
     for name, spec in definition.attrs.items():
         if name not in attrs and isinstance(spec.default, int | float | str | list):
             attrs[name], types[name] = spec.default, spec.number
-    return OpDesc(type, ins, outs, attrs, types)
+    made = OpDesc(type, ins, outs, attrs, types)
+    if key is not None and (made.shared is not None or not attrs):
+        if len(_attributes) >= _MOST:
+            _attributes.clear()
+        _attributes[key] = made.shared
+    return made
 
 
 def has_grad(type: str) -> bool:

@@ -33,6 +33,11 @@ _TYPES = {
 }
 
 
+#: The type of an output that no block declares, until its operator says more.
+_OUTPUT = VarDesc("output")
+_OUTPUT.set_dtype(VarType.FP32)
+
+
 def describe(
     block: Block, type: str | None, inputs: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None,
     attrs: Mapping[str, Any] | None, index: int | None = None,
@@ -124,7 +129,7 @@ def _names(op: str, slot: str, value: Any) -> list[str]:
         if isinstance(item, Variable):
             if not is_live(item):
                 gone(f"variable {item.name}", item, f"used in slot {slot} of {op}")
-            out.append(item.desc.pb.name)
+            out.append(item.desc.name())
         elif isinstance(item, str):
             out.append(item)
         elif isinstance(item, bytes):
@@ -167,8 +172,7 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
                 continue
             var = home.find_var_recursive(name)
             if var is None:
-                var = home.var(name)
-                var.set_dtype(VarType.FP32)
+                var = home.add_var(VarDesc.like(name, _OUTPUT._type_bytes()))
                 declared.append(name)
             else:
                 saved.append((var, var.pb.SerializePartialToString()))
@@ -190,10 +194,7 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
         for name in declared:
             home.remove_var(name)
         for var, before in saved:
-            if var.pb.SerializePartialToString() != before:
-                var.pb.Clear()
-                var.pb.MergeFromString(before)
-                var.saved = None
+            var.restore(before)
         program.version = version
         raise
     naming_notes(home, desc, declared)

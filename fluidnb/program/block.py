@@ -217,6 +217,18 @@ class Block:
             naming.note_made(desc)
         return Variable.over(self, desc)
 
+    def _like(self, name: str, like: VarDesc) -> Variable:
+        """Declare a variable of the type, dtype, sizes and LoD level of another one, under a name that is free."""
+        if name in self.desc.vars:
+            return self._declared(name, like.type(), like.shape(), like.dtype(), like.lod_level(), False)
+        origin.writing(self.program)
+        if origin.recorder is not None:
+            origin.recorder.looked_up(self.desc, name, None)
+        desc = VarDesc.like(name, like._type_bytes())
+        desc.set_persistable(False)
+        naming.note_made(self.desc.add_var(desc))
+        return Variable.over(self, desc)
+
     def create_global_var(self, *args: Any, **kwargs: Any) -> Variable:
         """Declare a variable in the global block; arguments as `create_var`."""
         return self.program.global_block().create_var(*args, **kwargs)
@@ -265,7 +277,9 @@ class Block:
 
     def all_parameters(self) -> list[Parameter]:
         """The parameters that this block declares."""
-        return [v for v in self.vars.values() if isinstance(v, Parameter)]
+        origin.saw_list(self.program)
+        views = [Variable.over(self, desc) for desc in self.desc.vars.values() if desc.is_parameter()]
+        return [view for view in views if isinstance(view, Parameter)]
 
     def iter_parameters(self) -> Iterable[Parameter]:
         """The parameters that this block declares, one by one."""

@@ -57,8 +57,7 @@ def variable(
     key = kind, number, None if sizes is None else tuple(sizes), lod_level
     known = _types.get(key)
     if known is not None:
-        desc = VarDesc(name)
-        desc._set_type_bytes(known)
+        desc = VarDesc.like(name, known)
     else:
         desc = VarDesc(name, kind)
         if kind in _WITH_ELEMENTS:

@@ -212,7 +212,7 @@ def _made(this: LayerCall, result: object) -> list[Variable | None]:
     found: list[Variable | None] = []
     for one in result if isinstance(result, (list, tuple)) else (result,):
         desc = getattr(one, "desc", None)  # a Variable's; its class is in a module that imports this one
-        made = isinstance(desc, VarDesc) and desc.pb.name in this.generated
+        made = isinstance(desc, VarDesc) and desc.name() in this.generated
         found.append(cast("Variable", one) if made else None)
     return found
 

@@ -29,7 +29,7 @@ def block_lives(block: BlockDesc | None) -> bool:
 def var_lives(desc: VarDesc) -> bool:
     """Whether a variable is in a block of its program."""
     block = desc.block
-    return block is not None and block.vars.get(desc.pb.name) is desc and block_lives(block)
+    return block is not None and block.vars.get(desc.name()) is desc and block_lives(block)
 
 
 def op_lives(desc: OpDesc) -> bool:

@@ -200,6 +200,9 @@ class BlockDesc:
 
         A gradient block sees the variables of its forward block before those around it: so do the scopes when it runs.
         """
+        own = self.vars.get(name)  # type: ignore[call-overload]
+        if own is not None:  # nearly every time
+            return own
         text: str = text_of(name)
         own = self.vars.get(text)
         if own is not None:
@@ -251,7 +254,7 @@ class BlockDesc:
         if new == old:
             return var
         seeing = self._check_rename(old, new)
-        var.pb.name, var.saved = new, None
+        var._rename(new)
         later: list[tuple[str, VarDesc]] = []
         while (last := self.vars.popitem())[0] != old:
             later.append(last)

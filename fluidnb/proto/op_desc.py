@@ -43,6 +43,8 @@ class Attributes(NamedTuple):
 
 #: What was asked for, as bytes -> what was written.
 _remembered: dict[bytes, Attributes] = {}
+#: The bytes of attributes, and of those that were added -> all of them.
+_extended: dict[tuple[bytes, bytes], Attributes] = {}
 
 
 class OpDesc:
@@ -101,6 +103,20 @@ class OpDesc:
             self._write_attrs(attrs, types or {})
 
     @classmethod
+    def made(
+        cls, optype: str, ins: dict[str, list[str]], outs: dict[str, list[str]], attributes: Attributes | None
+    ) -> OpDesc:
+        """A new operation of names that other operations have, and of attributes that another one has."""
+        self = cls.__new__(cls)
+        self._pb = self.block = self.view = self.saved = self.shared = None
+        self._type = optype
+        self._ins, self._outs = dict(sorted(ins.items())), dict(sorted(outs.items()))
+        self._attrs, self._kinds = {}, {}
+        if attributes is not None:
+            self._share(attributes)
+        return self
+
+    @classmethod
     def over(cls, pb: pb2.OpDesc, block: BlockDesc | None = None) -> OpDesc:
         """An OpDesc over a message, which it owns from now on."""
         self = cls.__new__(cls)
@@ -121,6 +137,9 @@ class OpDesc:
                     container.add(parameter=slot, arguments=names)
             if self.shared is not None:
                 pb.MergeFromString(self.shared.data)
+            else:
+                for name, value in (self._attrs or {}).items():
+                    encode(pb.attrs.add(), name, self._kinds[name], value)
             self._pb = pb  # whole: another thread may ask at the same time
         return self._pb
 
@@ -316,6 +335,21 @@ class OpDesc:
 
     _set_attr = set_attr
 
+    def set_names(self, name: str, names: list[str]) -> None:
+        """Writes an attribute that holds names of variables, which are texts for sure.
+
+        Hardly two operations have the same, so that the message is left for its first use.
+        """
+        attrs = self.attrs
+        if self._pb is not None:
+            self.set_attr(name, names, pb2.STRINGS)
+        elif name in attrs:
+            attrs[name] = names
+        else:
+            put_in_dict(attrs, next((i for i, known in enumerate(attrs) if known > name), len(attrs)), name, names)
+        self._kinds[name], self.shared = pb2.STRINGS, None
+        self._edited()
+
     def _encode(self, entry: pb2.OpDesc.Attr, name: str, value: Any, kind: int | None) -> tuple[int, Any]:
         if kind is None and name in self._kinds:
             try:
@@ -393,10 +427,20 @@ class OpDesc:
         if not attrs:
             return
         if self.shared is not None or self._attrs == {}:  # as it was made, so sorted by name
-            if self._pb is not None:
-                self._pb.ClearField("attrs")
-            self.shared = None
-            self._write_attrs({**self.attrs, **attrs}, {**self._kinds, **types})
+            key = _key(attrs, types)
+            place = None if key is None or self.shared is None else (self.shared.data, key)
+            known = None if place is None else _extended.get(place)
+            if known is not None:
+                self._share(known)
+            else:
+                if self._pb is not None:
+                    self._pb.ClearField("attrs")
+                self.shared = None
+                self._write_attrs({**self.attrs, **attrs}, {**self._kinds, **types})
+                if place is not None and self.shared is not None:
+                    if len(_extended) >= _SETS:
+                        _extended.clear()
+                    _extended[place] = self.shared
             self._edited()
         else:
             for name, value in attrs.items():
@@ -414,10 +458,8 @@ class OpDesc:
 
     def _write_attrs(self, attrs: Mapping[str, Any], types: Mapping[str, int]) -> None:
         """Writes the attributes of a new operation, sorted by name."""
-        try:
-            # distinguishes True, 1 and 1.0, and -0.0 from 0.0; refuses all but plain values, so blocks and arrays too
-            key = marshal.dumps((attrs, types), 2)  # type: ignore[arg-type]
-        except ValueError:
+        key = _key(attrs, types)
+        if key is None:
             self._encode_all(attrs, types)
             return
         known = _remembered.get(key)
@@ -512,6 +554,14 @@ class OpDesc:
     def parse_from_string(cls, data: bytes) -> OpDesc:
         """An operation from the bytes of its message."""
         return cls.over(parse(pb2.OpDesc, data, "op_desc"))
+
+
+def _key(attrs: Mapping[str, Any], types: Mapping[str, int]) -> bytes | None:
+    """Attributes as bytes, which distinguish True, 1 and 1.0, and -0.0 from 0.0; None for other than plain values."""
+    try:
+        return marshal.dumps((attrs, types), 2)  # type: ignore[arg-type]
+    except ValueError:  # blocks and arrays
+        return None
 
 
 def _own_lists(attrs: dict[str, Any], lists: Iterable[str]) -> dict[str, Any]:

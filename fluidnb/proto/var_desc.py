@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto import framework_pb2 as pb2
@@ -23,6 +23,42 @@ _ARRAY, _READER = pb2.VarType.LOD_TENSOR_ARRAY, pb2.VarType.READER
 Data = Literal["", "declared", "inferred"]
 
 
+#: How many sets of elements are remembered.
+_MOST_ELEMENTS = 4096
+
+
+class Elements(NamedTuple):
+    """Type, dtype, sizes and LoD level of a LOD_TENSOR as they were written once, for the next variable with the same.
+
+    Most variables of a program share theirs; a message for each of them was an eighth of the time that building takes.
+    """
+
+    data: bytes  # a VarType message
+    dims: tuple[int, ...]
+    dtype: int
+    level: int
+
+
+#: VarType message -> what it says; None for one that is no LOD_TENSOR.
+_elements: dict[bytes, Elements | None] = {}
+
+
+def _elements_of(data: bytes) -> Elements | None:
+    """What the bytes of a VarType message say; None for one that is no LOD_TENSOR."""
+    if data in _elements:
+        return _elements[data]
+    message = pb2.VarType()
+    message.MergeFromString(data)
+    found = None
+    if message.type == _LOD_TENSOR:
+        tensor = message.lod_tensor.tensor
+        found = Elements(data, tuple(tensor.dims), tensor.data_type, message.lod_tensor.lod_level)
+    if len(_elements) >= _MOST_ELEMENTS:
+        _elements.clear()
+    _elements[data] = found
+    return found
+
+
 class VarDesc:
     """The declaration of a variable.
 
@@ -38,12 +74,23 @@ class VarDesc:
         VarDesc(x: LOD_TENSOR FP32[-1, 13])
     """
 
-    __slots__ = ("__weakref__", "_data", "block", "pb", "saved", "view")
+    __slots__ = (
+        "__weakref__", "_data", "_elements", "_is_parameter", "_name", "_pb", "_persistable", "_stop_gradient", "block",
+        "saved", "view",
+    )  # fmt: skip
 
     #: The numbers of types and dtypes, where Fluid has them.
     VarType = pb2.VarType
 
-    pb: pb2.VarDesc
+    _name: str
+    _pb: pb2.VarDesc | None
+    #: Type, dtype, sizes and LoD level; None where only the message says them.
+    _elements: Elements | None
+    # Marks, None where not set, while there is no message.
+    _persistable: bool | None
+    _stop_gradient: bool | None
+    _is_parameter: bool | None
+
     #: The block that declares the variable, None while none does.
     block: BlockDesc | None
     #: The Variable over it, created on demand.
@@ -52,18 +99,50 @@ class VarDesc:
     saved: Any
 
     def __init__(self, name: str, type: int = _LOD_TENSOR) -> None:
-        self.pb = pb2.VarDesc()
-        self.block = self.view = self.saved = None
-        self._data: Data = ""
-        self.pb.name = var_name(name)
-        self.pb.type.type = _type(type)  # type: ignore[assignment]
+        self._start(var_name(name), pb2.VarType(type=_type(type)).SerializePartialToString())  # type: ignore[arg-type]
 
     @classmethod
     def over(cls, pb: pb2.VarDesc, block: BlockDesc | None = None) -> VarDesc:
         """A VarDesc over a message, which it owns from now on."""
         self = cls.__new__(cls)
-        self.pb, self.block, self.view, self.saved, self._data = pb, block, None, None, ""
+        self._pb, self._name, self.block, self._data = pb, pb.name, block, ""
+        self.view = self.saved = self._elements = None
+        self._persistable = self._stop_gradient = self._is_parameter = None
         return self
+
+    @classmethod
+    def like(cls, name: str, data: bytes) -> VarDesc:
+        """A new variable with the bytes of another one's type."""
+        self = cls.__new__(cls)
+        self._start(name, data)
+        return self
+
+    def _start(self, name: str, data: bytes) -> None:
+        self._name, self._data, self._elements = name, "", _elements_of(data)
+        self._pb = self.block = self.view = self.saved = None
+        self._persistable = self._stop_gradient = self._is_parameter = None
+        if self._elements is None:
+            self._pb = pb2.VarDesc(name=name, type=pb2.VarType.FromString(data))
+
+    @property
+    def pb(self) -> pb2.VarDesc:
+        """The message, made at the first use: building and running a program does not need it. To read only."""
+        if self._pb is None:
+            assert self._elements is not None
+            pb = pb2.VarDesc(
+                name=self._name, persistable=self._persistable, stop_gradient=self._stop_gradient,
+                is_parameter=self._is_parameter,
+            )  # fmt: skip
+            pb.type.MergeFromString(self._elements.data)
+            self._pb = pb  # whole: another thread may ask at the same time
+        return self._pb
+
+    def restore(self, data: bytes) -> None:
+        """Makes it what it was when its message gave these bytes."""
+        if self.pb.SerializePartialToString() != data:
+            self.pb.Clear()
+            self.pb.MergeFromString(data)
+            self._name, self._elements, self.saved = self.pb.name, None, None
 
     def __repr__(self) -> str:
         text = f"VarDesc({self.name()}: {pb2.VarType.Type.Name(self.pb.type.type)}"
@@ -74,24 +153,29 @@ class VarDesc:
 
     def name(self) -> str:
         """Its name."""
-        return self.pb.name
+        return self._name
 
     def set_name(self, name: str) -> None:
         """Renames it; in a block, the operations that read and write it follow."""
         if self.block is None:
-            self.pb.name = var_name(name)
-            self.saved = None
-        elif name != self.pb.name:
-            self.block.rename_var(self.pb.name, name)
+            self._rename(var_name(name))
+        elif name != self._name:
+            self.block.rename_var(self._name, name)
+
+    def _rename(self, name: str) -> None:
+        """Changes the name, here alone."""
+        self._name, self.saved = name, None
+        if self._pb is not None:
+            self._pb.name = name
 
     def type(self) -> int:
         """Its type: the number of LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, ..."""
-        return self.pb.type.type
+        return self.pb.type.type if self._elements is None else _LOD_TENSOR
 
     def set_type(self, type: int) -> None:
         """Changes its type; dtype, shape and LoD level are kept where the new type has them."""
         type = _type(type)
-        if type == self.pb.type.type:
+        if type == self.type():
             return
         old = self._tensors()
         tensor = pb2.VarType.TensorDesc()
@@ -109,30 +193,40 @@ class VarDesc:
 
     def _type_bytes(self) -> bytes:
         """Type, dtype, sizes and LoD levels, as in the message."""
-        data: bytes = self.pb.type.SerializePartialToString()
-        return data
+        if self._elements is None:
+            data: bytes = self.pb.type.SerializePartialToString()
+            self._elements = _elements_of(data)
+            return data
+        return self._elements.data
 
     def _set_type_bytes(self, data: bytes) -> None:
         """Sets type, dtype, sizes and LoD levels at once."""
-        self.pb.type.Clear()
-        self.pb.type.MergeFromString(data)
-        self._edited()
+        if self._pb is not None:
+            self._pb.type.Clear()
+            self._pb.type.MergeFromString(data)
+        elif _elements_of(data) is None:  # a message says what is no LOD_TENSOR
+            self.pb.type.Clear()
+            self.pb.type.MergeFromString(data)
+        self._elements = _elements_of(data)
+        self._marked()
 
     # Its value.
 
     def shape(self) -> list[int]:
         """Its sizes, -1 where unknown before a run; empty for a scalar, and before they are set."""
+        if self._elements is not None:
+            return list(self._elements.dims)
         return self._tensor("shape").dims[:]  # five times as fast as list()
 
     def set_shape(self, shape: Sequence[int]) -> None:
         """Sets its sizes, -1 for unknown."""
-        dims = _dims(self.pb.name, shape)
+        dims = _dims(self._name, shape)
         self._tensor("shape").dims[:] = dims
         self._edited()
 
     def dtype(self) -> int:
         """The VarType number of its elements, for example FP32; 0 (BOOL) before it is set."""
-        return self._tensor("dtype").data_type
+        return self._tensor("dtype").data_type if self._elements is None else self._elements.dtype
 
     def set_dtype(self, dtype: int) -> None:
         """Sets the VarType number of its elements."""
@@ -141,13 +235,15 @@ class VarDesc:
 
     def lod_level(self) -> int:
         """The number of LoD levels."""
+        if self._elements is not None:
+            return self._elements.level
         level: int = self._one(self._leveled(), "LoD level").lod_level
         return level
 
     def set_lod_level(self, level: int) -> None:
         """Sets the number of LoD levels."""
-        if _integer(self.pb.name, "LoD level", level) < 0:
-            raise OpValueError(f'The LoD level of "{self.pb.name}" cannot be negative.', received=level)
+        if _integer(self._name, "LoD level", level) < 0:
+            raise OpValueError(f'The LoD level of "{self._name}" cannot be negative.', received=level)
         self._one(self._leveled(), "LoD level").lod_level = operator.index(level)
         self._edited()
 
@@ -159,7 +255,7 @@ class VarDesc:
 
     def set_shapes(self, shapes: Iterable[Sequence[int]]) -> None:
         """Sets the shapes of the tensors of a reader."""
-        all_dims = [_dims(self.pb.name, shape) for shape in shapes]
+        all_dims = [_dims(self._name, shape) for shape in shapes]
         for tensor, dims in zip(self._sized(len(all_dims)), all_dims, strict=True):
             tensor.tensor.dims[:] = dims
         self._edited()
@@ -181,7 +277,7 @@ class VarDesc:
 
     def set_lod_levels(self, levels: Iterable[int]) -> None:
         """Sets the LoD levels of the tensors of a reader."""
-        numbers = [_integer(self.pb.name, "LoD level", level) for level in levels]
+        numbers = [_integer(self._name, "LoD level", level) for level in levels]
         for tensor, level in zip(self._sized(len(numbers)), numbers, strict=True):
             tensor.lod_level = level
         self._edited()
@@ -190,54 +286,63 @@ class VarDesc:
 
     def persistable(self) -> bool:
         """Whether it outlives a run, as parameters do."""
-        return self.pb.persistable
+        return bool(self._persistable) if self._pb is None else self._pb.persistable
 
     def set_persistable(self, persistable: bool) -> None:
         """Sets whether it outlives a run."""
-        self.pb.persistable = bool(persistable)
-        self._edited()
+        if self._pb is None:
+            self._persistable = bool(persistable)
+        else:
+            self._pb.persistable = bool(persistable)
+        self._marked()
 
     def stop_gradient(self) -> bool:
         """Whether gradients end here."""
-        return self.pb.stop_gradient
+        return bool(self._stop_gradient) if self._pb is None else self._pb.stop_gradient
 
     def set_stop_gradient(self, stop: bool) -> None:
         """Sets whether gradients end here."""
-        self.pb.stop_gradient = bool(stop)
-        self._edited()
+        if self._pb is None:
+            self._stop_gradient = bool(stop)
+        else:
+            self._pb.stop_gradient = bool(stop)
+        self._marked()
 
     def is_data(self) -> bool:
         """Whether a run feeds it. Not in the bytes: Paddle would compare feeds with its sizes."""
-        return self._data != "" or self.pb.need_check_feed
+        return self._data != "" or self.need_check_feed()
 
     def has_checked_sizes(self) -> bool:
         """Whether feeds are compared with its sizes: not in a parsed program without Paddle's own mark."""
-        return self._data == "declared" or self.pb.need_check_feed
+        return self._data == "declared" or self.need_check_feed()
 
     def set_is_data(self, is_data: bool) -> None:
         """Sets whether a run feeds it; False clears `need_check_feed` too."""
         self._data = "declared" if is_data else ""
         if not is_data:
             self.pb.need_check_feed = False
-        self._edited()
+        self._marked()
 
     def need_check_feed(self) -> bool:
         """Paddle's own mark, in the bytes: whether a feed is compared with its shape and dtype."""
-        return self.pb.need_check_feed
+        return self._pb is not None and self._pb.need_check_feed
 
     def set_need_check_feed(self, check: bool) -> None:
         """Sets Paddle's own mark, in the bytes: whether a feed is compared with its shape and dtype."""
         self.pb.need_check_feed = bool(check)
-        self._edited()
+        self._marked()
 
     def is_parameter(self) -> bool:
         """Whether it is a parameter."""
-        return self.pb.is_parameter
+        return bool(self._is_parameter) if self._pb is None else self._pb.is_parameter
 
     def set_is_parameter(self, is_parameter: bool) -> None:
         """Sets whether it is a parameter."""
-        self.pb.is_parameter = bool(is_parameter)
-        self._edited()
+        if self._pb is None:
+            self._is_parameter = bool(is_parameter)
+        else:
+            self._pb.is_parameter = bool(is_parameter)
+        self._marked()
 
     # As a whole.
 
@@ -252,7 +357,7 @@ class VarDesc:
     def serialize_to_string(self) -> bytes:
         """The bytes of the message."""
         if not self.pb.IsInitialized():
-            raise uninitialized(self.pb, f'variable "{self.pb.name}"')
+            raise uninitialized(self.pb, f'variable "{self._name}"')
         return self.pb.SerializeToString()
 
     @classmethod
@@ -283,13 +388,13 @@ class VarDesc:
     def _one(self, tensors: Any, what: str) -> Any:
         if len(tensors) != 1:
             kind = pb2.VarType.Type.Name(self.pb.type.type)
-            raise OpValueError(f'Variable "{self.pb.name}" is a {kind}, which has no {what}.')
+            raise OpValueError(f'Variable "{self._name}" is a {kind}, which has no {what}.')
         return tensors[0]
 
     def _sized(self, count: int) -> Any:
         """The tensors of a reader, made as many as ``count``."""
         if self.pb.type.type != _READER:
-            raise OpValueError(f'Variable "{self.pb.name}" is no READER.')
+            raise OpValueError(f'Variable "{self._name}" is no READER.')
         tensors = self.pb.type.reader.lod_tensor
         while len(tensors) < count:
             tensors.add().tensor.SetInParent()
@@ -297,6 +402,12 @@ class VarDesc:
         return tensors
 
     def _edited(self) -> None:
+        """After a change of the message's type."""
+        self._elements = None
+        self._marked()
+
+    def _marked(self) -> None:
+        """After another change."""
         self.saved = None
         if self.block is not None:
             self.block.program.version += 1
