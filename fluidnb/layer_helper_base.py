@@ -9,7 +9,7 @@ from typing import Any, cast
 from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpTypeError, OpValueError, near
 from fluidnb.initializer import Initializer, check_initializer, default_bias_initializer, default_weight_initializer
-from fluidnb.param_attr import ParamAttr, ParamAttrLike, WeightNormParamAttr
+from fluidnb.param_attr import ParamAttr, ParamAttrLike, WeightNormParamAttr, described_by
 from fluidnb.program import Block, Operator, Parameter, Program, Variable, hooks, unique_name
 from fluidnb.program import layer_calls as naming
 from fluidnb.program.defaults import default_main_program, default_startup_program
@@ -81,12 +81,12 @@ class LayerHelperBase:
     @property
     def param_attr(self) -> ParamAttr | None:
         """The layer's ``param_attr``; None for no parameter."""
-        return ParamAttr.to_attr(self.kwargs.get("param_attr"))
+        return described_by(self.kwargs.get("param_attr"))
 
     @property
     def bias_attr(self) -> ParamAttr | None:
         """The layer's ``bias_attr``; None for no bias."""
-        return ParamAttr.to_attr(self.kwargs.get("bias_attr"))
+        return described_by(self.kwargs.get("bias_attr"))
 
     def create_parameter(
         self, attr: ParamAttrLike = None, shape: Sequence[int] | None = None, dtype: Any = "float32",
@@ -109,7 +109,7 @@ class LayerHelperBase:
         """
         if attr is None:
             attr = self.bias_attr if is_bias else self._current_attr or self.param_attr
-        described = ParamAttr.to_attr(attr)
+        described = described_by(attr)
         if described is None:
             raise OpValueError(
                 f"{self.layer_type} cannot do without this parameter.",
@@ -118,7 +118,7 @@ class LayerHelperBase:
         if not shape:
             raise OpValueError("Parameter must set shape and dtype", received=f"shape {shape!r}")
         if described.name is None:
-            described.name = unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
+            described.name = unique_name.fresh(f"{self.name}.{'b' if is_bias else 'w'}")
         initializer = default_initializer if described.initializer is None else described.initializer
         if initializer is not None:
             check_initializer(initializer)
@@ -126,12 +126,12 @@ class LayerHelperBase:
             initializer = default_bias_initializer() if is_bias else default_weight_initializer()
         if isinstance(described, WeightNormParamAttr):
             return self._normalized(described, shape, dtype, initializer)
-        kwargs = described.to_kwargs()
-        startup, name = self.startup_program.global_block(), described.name
+        facts = described.to_kwargs()
+        startup, name = self.startup_program.global_block(), facts.pop("name")
         with naming.all_or_nothing():
-            parameter = self.main_program.global_block().create_parameter(shape=list(shape), dtype=dtype, **kwargs)
-            if not startup.has_var(name):
-                initializer(startup.create_parameter(shape=list(shape), dtype=dtype, **kwargs), startup)
+            parameter = self.main_program.global_block()._parameter_of_layer(name, shape, dtype, facts)
+            if startup._declared_var(name) is None:
+                initializer(startup._parameter_of_layer(name, shape, dtype, facts), startup)
         return parameter
 
     def _normalized(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any, first: Any) -> Parameter:

@@ -84,25 +84,7 @@ class ParamAttr(Checked):
             >>> ParamAttr.to_attr("w").name
             'w'
         """
-        if arg is False:
-            return None
-        if arg is None or arg is True:
-            return ParamAttr()
-        if isinstance(arg, ParamAttr):
-            copy = ParamAttr.__new__(type(arg))
-            vars(copy).update(vars(arg))
-            return copy
-        if isinstance(arg, str):
-            return ParamAttr(name=arg)
-        if isinstance(arg, Initializer):
-            return ParamAttr(initializer=arg)
-        if isinstance(arg, WeightDecayRegularizer):
-            return ParamAttr(regularizer=arg)
-        raise OpTypeError(
-            "This does not describe a parameter.",
-            expected="ParamAttr, a name, an initializer, a regularizer, None, True or False", received=typed(arg),
-            hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
-        )  # fmt: skip
+        return described_by(arg)
 
     @staticmethod
     def to_attrs(arg: ParamAttrLike | Sequence[ParamAttrLike], length: Count) -> list[ParamAttr | None]:
@@ -120,13 +102,12 @@ class ParamAttr(Checked):
             2
         """
         if not isinstance(arg, list | tuple):
-            attr = ParamAttr.to_attr(cast(ParamAttrLike, arg))
-            return [attr and ParamAttr.to_attr(attr) for _ in range(length)]
+            return [described_by(arg) for _ in range(length)]
         if len(arg) != length:
             raise OpValueError(
                 "parameter number mismatch", expected=f"{length} descriptions, one for each input", received=len(arg)
             )
-        return [ParamAttr.to_attr(a) for a in arg]
+        return [described_by(a) for a in arg]
 
     def to_kwargs(self) -> dict[str, Any]:
         """The arguments for ``Block.create_parameter``.
@@ -175,6 +156,34 @@ class WeightNormParamAttr(ParamAttr):
 
 
 _PLAIN = vars(ParamAttr())
+
+
+def described_by(arg: Any) -> ParamAttr | None:
+    """As `ParamAttr.to_attr`, which is called for each parameter; its check would cost as much again."""
+    if arg is False:
+        return None
+    if arg is None or arg is True:
+        return _of_facts(ParamAttr, _PLAIN)
+    if isinstance(arg, ParamAttr):
+        return _of_facts(type(arg), vars(arg))
+    if isinstance(arg, str):
+        return ParamAttr(name=arg)
+    if isinstance(arg, Initializer):
+        return ParamAttr(initializer=arg)
+    if isinstance(arg, WeightDecayRegularizer):
+        return ParamAttr(regularizer=arg)
+    raise OpTypeError(
+        "This does not describe a parameter.",
+        expected="ParamAttr, a name, an initializer, a regularizer, None, True or False", received=typed(arg),
+        hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
+    )  # fmt: skip
+
+
+def _of_facts(kind: type[ParamAttr], facts: dict[str, Any]) -> ParamAttr:
+    """A new description with the same attributes."""
+    attr = kind.__new__(kind)
+    vars(attr).update(facts)
+    return attr
 
 
 def _differs(value: object, plain: object) -> bool:

@@ -47,7 +47,7 @@ class Initializer(Checked):
         attrs = {"shape": list(var.shape), "dtype": int(var.dtype), **attrs}
         if attrs.get("seed") == 0:
             attrs["seed"] = _of_32_bits(block.program.random_seed)
-        return block.append_op(type=op_type, outputs={"Out": [var]}, attrs=attrs)
+        return block._appended(op_type, None, {"Out": [var]}, attrs)
 
     def operator(self, shape: tuple[int, ...], dtype: Any = "float32") -> tuple[str, dict[str, Any]]:
         """The operator's type and its attributes beside shape and dtype.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fluidnb.errors import FluidError, NotFound, Operand, OpTypeError, OpValueError, near
 from fluidnb.op import check_desc, get_op, has_op, infer_compile
+from fluidnb.op.define import registry
 from fluidnb.program import layer_calls as naming
 from fluidnb.program import origin, repeated_ops
 from fluidnb.program import unique_name as names
@@ -15,6 +17,8 @@ from fluidnb.program.stale_handles import block_lives, gone, is_live
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.proto.op_desc import type_name
+from fluidnb.proto.var_desc import var_name
 from fluidnb.utils.source_location import SourceLocation, capture
 from fluidnb.values import dtypes
 from fluidnb.values import strict_feeds as declarations
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from fluidnb.program.block import Block
     from fluidnb.program.operator import Operator
 
+#: Where an operator goes, for messages: block, type, index.
+_At: TypeAlias = "tuple[Block, str | None, int | None]"
 #: The types of the attributes that every operator gets.
 _TYPES = {
     "op_role": AttrType.INT,
@@ -48,47 +54,58 @@ def describe(
         inputs: slot -> variable, name, or a list of these; None is the same as left out.
         index: its place in the block, for messages; None for the end.
     """
+    at = block, type, index
     if not type:
         raise OpValueError(
             "`type` to initialized an Operator can not be None.", where=capture(2), expected="an operator type",
             received=repr(type), hint='for example append_op("relu", {"X": x}, {"Out": y}).',
         )  # fmt: skip
     values: dict[str, Any] = {}
-    op = f"op {len(block.desc.ops) if index is None else index} ({type}) in block {block.idx}"
     if attrs is not None:
         if not _is_named(attrs):
             raise OpTypeError(
-                "'attrs' should be a dict.", op=op, where=capture(2), expected="attribute -> value",
+                "'attrs' should be a dict.", op=_text(*at), where=capture(2), expected="attribute -> value",
                 received=f"{attrs!r} ({attrs.__class__.__name__})", hint='for example {"scale": 2.0}.',
             )  # fmt: skip
-        values.update((name, value) for name, value in attrs.items() if value is not None)
+        for name, value in attrs.items():
+            if value is not None:
+                values[name] = value
     generated(block, values)
-    ins, outs = _slots(op, "inputs", inputs), _slots(op, "outputs", outputs)
-    _refuse_foreign(block, type, op, inputs)
-    return OpDesc(type, ins, outs, values, _types(type, values))
+    ins, outs = _slots(at, "inputs", inputs), _slots(at, "outputs", outputs)
+    if inputs:
+        _refuse_foreign(at, inputs)
+    desc = OpDesc.made(type_name(type), ins, outs, None)
+    desc._write_attrs(values, {**_TYPES, **wide} if (wide := _wide(type, registry.version)) else _TYPES)
+    return desc
 
 
-def _refuse_foreign(block: Block, type: str, op: str, inputs: Mapping[str, Any] | None) -> None:
+def _text(block: Block, type: str | None, index: int | None) -> str:
+    """The operator, for messages."""
+    return f"op {len(block.desc.ops) if index is None else index} ({type}) in block {block.idx}"
+
+
+def _refuse_foreign(at: _At, inputs: Mapping[str, Any]) -> None:
     """Refuse a variable of another program whose name this one does not have."""
-    free = _free(type)
-    for slot, value in (inputs or {}).items():
-        for item in () if slot in free else value if isinstance(value, list | tuple) else (value,):
-            if not isinstance(item, Variable) or item.block.program is block.program:
+    block, type, _ = at
+    program = block.program
+    for slot, value in inputs.items():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if not isinstance(item, Variable) or item.block.program is program or slot in _free(str(type)):
                 continue
             if block.desc.find_var_recursive(item.name) is None:
                 raise NotFound(
-                    f"{item.name} belongs to {item.block.program.short()}, the operator to {block.program.short()}.",
-                    op=op, slots=[(slot, *item._operand()[1:])], where=capture(3),
-                    expected=f"a variable of {block.program.short()}", received="a variable of another program",
+                    f"{item.name} belongs to {item.block.program.short()}, the operator to {program.short()}.",
+                    op=_text(*at), slots=[(slot, *item._operand()[1:])], where=capture(3),
+                    expected=f"a variable of {program.short()}", received="a variable of another program",
                     hint=f"call the layer inside that program's fluid.program_guard, or make {item.name} in this one.",
                 )  # fmt: skip
 
 
-def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
-    """Attribute types that a Python value does not determine: a float is 32 bits unless declared as 64."""
+@lru_cache(maxsize=4096)
+def _wide(type: str, version: int) -> Mapping[str, int]:
+    """The attributes of an operator that are declared as 64-bit floats: other floats are written with 32 bits."""
     known = get_op(type).attrs if has_op(type) else {}
-    wide = {n: known[n].number for n in attrs if n in known and known[n].kind.startswith("float64")}
-    return {**_TYPES, **wide} if wide else _TYPES
+    return {name: spec.number for name, spec in known.items() if spec.kind.startswith("float64")}
 
 
 def generated(block: Block, attrs: dict[str, Any]) -> None:
@@ -112,31 +129,38 @@ def _is_named(given: Any) -> bool:
     return True
 
 
-def _slots(op: str, side: str, slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
+def _slots(at: _At, side: str, slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
     if slots is None:
         return {}
     if not _is_named(slots):
         raise OpTypeError(
-            f"'{side}' should be a dict.", op=op, where=capture(3), expected="slot -> variable or list of them",
+            f"'{side}' should be a dict.", op=_text(*at), where=capture(3), expected="slot -> variable or list of them",
             received=f"{slots!r} ({slots.__class__.__name__})"[:200], hint='for example {"X": x}.',
         )  # fmt: skip
-    return {slot: _names(op, slot, value) for slot, value in slots.items() if value is not None}
+    found: dict[str, list[str]] = {}
+    for slot, value in slots.items():
+        if value is not None:
+            if type(slot) is not str or not slot.isascii():
+                slot = type_name(slot, "name of a slot")
+            found[slot] = _names(at, slot, value)
+    return found
 
 
-def _names(op: str, slot: str, value: Any) -> list[str]:
+def _names(at: _At, slot: str, value: Any) -> list[str]:
     out = []
     for item in value if isinstance(value, list | tuple) else (value,):
         if isinstance(item, Variable):
             if not is_live(item):
-                gone(f"variable {item.name}", item, f"used in slot {slot} of {op}")
+                gone(f"variable {item.name}", item, f"used in slot {slot} of {_text(*at)}")
             out.append(item.desc.name())
-        elif isinstance(item, str):
-            out.append(item)
-        elif isinstance(item, bytes):
-            out.append(item.decode())
+        elif isinstance(item, str | bytes):
+            name = var_name(item)
+            if not name.isascii():
+                name.encode()  # raises where no file can hold it
+            out.append(name)
         else:
             raise OpTypeError(
-                f"Slot {slot} takes variables.", op=op, where=capture(4),
+                f"Slot {slot} takes variables.", op=_text(*at), where=capture(4),
                 expected="a Variable, a name, or a list of these",
                 received=f"{item!r} ({item.__class__.__name__})"[:200],
                 hint="layers.assign or layers.fill_constant turns numbers into a variable.",
@@ -144,8 +168,10 @@ def _names(op: str, slot: str, value: Any) -> list[str]:
     return out
 
 
-def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | None, checked: bool = True) -> None:
-    """Check an operator, infer its outputs, and put it into a block; an error changes nothing.
+def put(
+    block: Block, desc: OpDesc, index: int | None, where: SourceLocation | None, checked: bool = True
+) -> list[VarDesc]:  # fmt: skip
+    """Check an operator, infer its outputs, which it gives, and put it into a block; an error changes nothing.
 
     Unknown attributes are refused unless ``checked`` is False, as for gradients of loaded programs.
     """
@@ -175,7 +201,7 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
                 var = home.add_var(VarDesc.like(name, _OUTPUT._type_bytes()))
                 declared.append(name)
             else:
-                saved.append((var, var.pb.SerializePartialToString()))
+                saved.append((var, var._type_bytes()))  # all that shape rules write
             written.append(var)
         if known is None:
             infer_compile(definition, desc, home, where)
@@ -194,18 +220,17 @@ def put(block: Block, desc: OpDesc, index: int | None, where: SourceLocation | N
         for name in declared:
             home.remove_var(name)
         for var, before in saved:
-            var.restore(before)
+            if var._type_bytes() != before:
+                var._set_type_bytes(before)
         program.version = version
         raise
-    naming_notes(home, desc, declared)
-
-
-def naming_notes(home: BlockDesc, desc: OpDesc, declared: Sequence[str]) -> None:
-    """Report the created variables and operator to the running layer call."""
-    if naming.call is not None:
-        for name in declared:
-            naming.note_made(home.vars[name])
-        naming.note_made(desc)
+    call = naming.call
+    if call is not None:  # what the running layer call created
+        if declared:
+            call.created += [home.vars[name] for name in declared]
+        call.created.append(desc)
+        call.starts.setdefault(home, len(home.ops) - 1)
+    return written
 
 
 def _free(type: str) -> Collection[str]:
@@ -251,10 +276,8 @@ def operands(home: BlockDesc, desc: OpDesc) -> list[Operand]:
     return out
 
 
-def written_by(operator: Operator) -> None:
+def note_writer(operator: Operator, written: Sequence[VarDesc]) -> None:
     """Record an operator as the last writer of its outputs."""
-    home = operator.block.desc
-    for name in operator.desc.output_arg_names():
-        var = home.find_var_recursive(name)
-        if var is not None and var.view is not None:
+    for var in written:
+        if var.view is not None:
             var.view.__dict__["_op"] = operator

@@ -145,6 +145,10 @@ class Block:
 
     def find_var(self, name: VarName) -> Variable | None:
         """The variable of this block with a name, or None."""
+        return self._declared_var(name)
+
+    def _declared_var(self, name: str) -> Variable | None:
+        """As `find_var`, for a name that is checked."""
         return self._found(name, self.desc.vars.get(name))
 
     def find_var_recursive(self, name: VarName) -> Variable | None:
@@ -261,12 +265,7 @@ class Block:
         known = top.desc.vars.get(name) if isinstance(name, str) else None
         old = None if known is None else Variable.over(top, known)
         with naming.all_or_nothing():
-            parameter = Parameter(top, *args, **kwargs)
-            if isinstance(old, Parameter):
-                parameter.desc.view = parameter = old
-            elif old is None:
-                naming.note_made(parameter.desc)
-            naming.note_parameter(parameter)
+            parameter = _noted(Parameter(top, *args, **kwargs), old)
             if initializer is not None and not any(
                 parameter.name in op.output_arg_names() for op in (self.desc.ops if old is not None else ())
             ):
@@ -274,6 +273,14 @@ class Block:
             if init_attr is not None:
                 initialize(parameter, init_attr)
         return parameter
+
+    def _parameter_of_layer(
+        self, name: str, shape: Sequence[int], dtype: Any, described: Mapping[str, Any]
+    ) -> Parameter:
+        """As `create_parameter`, for a layer, which has checked the arguments; this is the global block."""
+        known = self.desc.vars.get(name)
+        old = None if known is None else Variable.over(self, known)
+        return _noted(Parameter.of_layer(self, name, shape, dtype, described), old)
 
     def all_parameters(self) -> list[Parameter]:
         """The parameters that this block declares."""
@@ -353,6 +360,10 @@ class Block:
             >>> op = block.append_op("relu", {"X": x}, {"Out": "y"}); block.var("y").shape
             (-1, 13)
         """
+        return self._appended(type, inputs, outputs, attrs)
+
+    def _appended(self, type: str | None, inputs: Any, outputs: Any, attrs: Any) -> Operator:
+        """As `append_op`, for a type that is a text."""
         return Operator._appended(self, type, inputs, outputs, attrs)
 
     append_operator = append_op
@@ -408,9 +419,9 @@ class Block:
         attrs: dict[str, Any] = {}
         append.generated(self, attrs)
         desc._add_attrs({name: value for name, value in attrs.items() if not desc.has_attr(name)})
-        append.put(self, desc, index, where, strict)
+        written = append.put(self, desc, index, where, strict)
         operator = Operator.over(self, desc, where)
-        append.written_by(operator)
+        append.note_writer(operator, written)
         return operator
 
     def remove_op(self, index: int, end: int | None = None) -> None:
@@ -519,6 +530,16 @@ def _runtime(hook: Callable[..., Any] | None) -> Callable[..., Any]:
     if hook is None:
         raise NotBuiltYet("a block runs once fluidnb.runtime is imported.", where=capture(2))
     return hook
+
+
+def _noted(parameter: Parameter, old: Variable | None) -> Parameter:
+    """A parameter that was just declared, or the one that its description had before; the running layer has it."""
+    if isinstance(old, Parameter):
+        parameter.desc.view = parameter = old
+    elif old is None:
+        naming.note_made(parameter.desc)
+    naming.note_parameter(parameter)
+    return parameter
 
 
 def _program_over(desc: BlockDesc) -> Program:

@@ -195,7 +195,11 @@ def layer_name(layer_type: str) -> str:
 
 def note_parameter(parameter: Parameter) -> None:
     """Add a parameter of the main program to the layer call that runs; no effect outside layers."""
-    if call is not None and not any(p.name == parameter.name for p in call.parameters):
+    if call is not None:
+        name = parameter.desc.name()
+        for known in call.parameters:
+            if known.desc.name() == name:
+                return
         call.parameters.append(parameter)
 
 

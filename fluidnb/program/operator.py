@@ -61,14 +61,15 @@ class Operator:
         else:
             self.desc = desc
             self.desc.view = self
-            append.written_by(self)
+            found = [block.desc.find_var_recursive(name) for name in desc.output_arg_names()]
+            append.note_writer(self, [var for var in found if var is not None])
 
     def _append(self, type: str | None, inputs: Any, outputs: Any, attrs: Any) -> None:
         """Make the description, and put it at the end of the block."""
         self.desc = append.describe(self.block, type, inputs, outputs, attrs)
-        append.put(self.block, self.desc, None, self.where)
+        written = append.put(self.block, self.desc, None, self.where)
         self.desc.view = self
-        append.written_by(self)
+        append.note_writer(self, written)
 
     @classmethod
     def _appended(cls, block: Block, type: str | None, inputs: Any, outputs: Any, attrs: Any) -> Operator:

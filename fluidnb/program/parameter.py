@@ -11,9 +11,11 @@ from fluidnb.op import get_op
 from fluidnb.program import declare_var as declare
 from fluidnb.program.variable import Variable
 from fluidnb.utils.source_location import capture
+from fluidnb.values.dtypes import VarType
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
+    from fluidnb.proto.desc import VarDesc
 
 
 class Parameter(Variable):
@@ -61,12 +63,35 @@ class Parameter(Variable):
     ) -> None:  # fmt: skip
         declare.check_parameter(name, shape, dtype)
         super().__init__(block.program.global_block(), name=name, shape=shape, dtype=dtype, persistable=True, **kwargs)
+        self._describe(trainable, optimize_attr, regularizer, gradient_clip_attr, do_model_average)
+
+    def _describe(
+        self, trainable: bool, optimize_attr: dict[str, Any] | None, regularizer: Any, gradient_clip_attr: Any,
+        do_model_average: bool | None,
+    ) -> None:  # fmt: skip
         self.desc.set_is_parameter(True)
-        self.__dict__.update(
-            trainable=trainable, optimize_attr=optimize_attr or {"learning_rate": 1.0}, regularizer=regularizer,
-            gradient_clip_attr=gradient_clip_attr, do_model_average=do_model_average,
-        )  # fmt: skip
+        facts = self.__dict__
+        facts["trainable"], facts["regularizer"], facts["gradient_clip_attr"] = trainable, regularizer, gradient_clip_attr
+        facts["optimize_attr"], facts["do_model_average"] = optimize_attr or {"learning_rate": 1.0}, do_model_average
         self.desc.saved = None
+
+    @classmethod
+    def of_layer(cls, block: Block, name: str, shape: Sequence[int], dtype: Any, described: Mapping[str, Any]) -> Parameter:
+        """As the class itself, for a layer, which has checked the arguments.
+
+        Args:
+            block: the global block.
+            described: the arguments from ``trainable`` to ``do_model_average``.
+        """
+        declare.check_parameter(name, shape, dtype)
+        self = cls.__new__(cls)
+        self._view(block, declare.variable(block.desc, VarType.LOD_TENSOR, name, shape, dtype, None, True, False, False))
+        self._describe(**described)
+        return self
+
+    def _view(self, block: Block, desc: VarDesc) -> None:
+        super()._view(block, desc)
+        self.__dict__.update(self._defaults())
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

@@ -46,8 +46,12 @@ def ensure_live(variable: Variable, use: str = "used") -> None:
 
 def is_live(variable: Variable) -> bool:
     """Whether a variable is still part of its program, and the program of its cell."""
-    made_by = variable.block.program.origin
-    return (made_by is None or not made_by.fate) and var_lives(variable.desc)
+    made_by, desc = variable.block.program.origin, variable.desc
+    block = desc.block
+    if block is None or block.vars.get(desc._name) is not desc or made_by is not None and made_by.fate:
+        return False
+    blocks = None if block.program is None else block.program.blocks
+    return blocks is not None and (bool(blocks) and blocks[0] is block or block_lives(block))
 
 
 def gone(what: str, view: Variable | Operator | Block, use: str = "used") -> None:

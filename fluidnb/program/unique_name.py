@@ -158,4 +158,4 @@ def name_scope(prefix: str | None = None) -> Iterator[None]:
 
 def full_name_scope() -> str:
     """The path of the current name scopes, with a slash at both ends."""
-    return "/" + "".join(s + "/" for s in _scopes)
+    return "/" if not _scopes else f"/{'/'.join(_scopes)}/"

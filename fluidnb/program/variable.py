@@ -15,7 +15,7 @@ from fluidnb.program import hooks, indexing, origin
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program.constants import grad_var_name
 from fluidnb.program.layer_calls import layer
-from fluidnb.program.stale_handles import ensure_live, is_live
+from fluidnb.program.stale_handles import gone, is_live
 from fluidnb.proto.desc import VarDesc
 from fluidnb.utils.escapes import visible_line
 from fluidnb.utils.representations import repr_html
@@ -151,9 +151,9 @@ class Variable:
         return desc.view  # type: ignore[no-any-return]
 
     def _view(self, block: Block, desc: VarDesc) -> None:
-        self.__dict__.update(
-            block=block, desc=desc, origin=origin.current(), error_clip=None, _op=None, _params=None, **self._defaults()
-        )
+        facts = self.__dict__
+        facts["block"], facts["desc"], facts["origin"] = block, desc, origin.current()
+        facts["error_clip"] = facts["_op"] = facts["_params"] = None
         desc.view, desc.saved = self, None
 
     @staticmethod
@@ -171,8 +171,12 @@ class Variable:
 
     def _seen(self) -> VarDesc:
         """The description, noted as read by the cell that runs; refuses a handle that was replaced."""
-        ensure_live(self, "read")
-        return self._noted()
+        if not is_live(self):
+            gone(f"variable {self.name}", self, "read")
+        desc = self.desc
+        if origin.recorder is not None and desc.block is not None:
+            origin.recorder.looked_up(desc.block, desc._name, desc)
+        return desc
 
     def _noted(self) -> VarDesc:
         """The description, recorded as read by the running cell; allowed for a replaced handle too."""

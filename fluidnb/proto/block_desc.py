@@ -200,7 +200,7 @@ class BlockDesc:
 
         A gradient block sees the variables of its forward block before those around it: so do the scopes when it runs.
         """
-        own = self.vars.get(name)  # type: ignore[call-overload]
+        own = self.vars.get(name)  # type: ignore[arg-type]
         if own is not None:  # nearly every time
             return own
         text: str = text_of(name)

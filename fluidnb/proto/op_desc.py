@@ -110,7 +110,8 @@ class OpDesc:
         self = cls.__new__(cls)
         self._pb = self.block = self.view = self.saved = self.shared = None
         self._type = optype
-        self._ins, self._outs = dict(sorted(ins.items())), dict(sorted(outs.items()))
+        self._ins = ins if len(ins) < 2 else dict(sorted(ins.items()))
+        self._outs = outs if len(outs) < 2 else dict(sorted(outs.items()))
         self._attrs, self._kinds = {}, {}
         if attributes is not None:
             self._share(attributes)
@@ -272,7 +273,17 @@ class OpDesc:
     @property
     def attrs(self) -> dict[str, Any]:
         """Attribute -> value: blocks are their index, floats are rounded to 32 bits. To read only."""
-        if self._attrs is None:
+        if self._attrs is not None:
+            return self._attrs
+        if self.shared is not None and not self.shared.lists:
+            return self.shared.values
+        return self._own_attrs()
+
+    def _own_attrs(self) -> dict[str, Any]:
+        """The attributes in a dict that no other operation has."""
+        if self._attrs is None and self.shared is not None:
+            self._attrs, self._kinds = _own_lists(dict(self.shared.values), self.shared.lists), dict(self.shared.kinds)
+        elif self._attrs is None:
             self._kinds = {entry.name: entry.type for entry in self.pb.attrs}
             self._attrs = {entry.name: decode(entry) for entry in self.pb.attrs}
         return self._attrs
@@ -280,7 +291,9 @@ class OpDesc:
     @property
     def attr_types(self) -> dict[str, int]:
         """Attribute -> AttrType number. To read only."""
-        return self._kinds if self._attrs is not None else {entry.name: entry.type for entry in self.pb.attrs}
+        if self._attrs is not None:
+            return self._kinds
+        return {entry.name: entry.type for entry in self.pb.attrs} if self.shared is None else self.shared.kinds
 
     def has_attr(self, name: str) -> bool:
         """Whether the attribute is written down."""
@@ -305,7 +318,7 @@ class OpDesc:
         """The AttrType number of an attribute."""
         if name not in self.attrs:
             raise self._no_attr(name)
-        return self._kinds[name]
+        return self.attr_types[name]
 
     def set_attr(self, name: str, value: Any, type: int | None = None) -> None:
         """Writes an attribute.
@@ -318,7 +331,7 @@ class OpDesc:
             3.0
         """
         entry = pb2.OpDesc.Attr()
-        attrs = self.attrs
+        attrs = self._own_attrs()
         try:
             kind, kept = self._encode(entry, name, value, type)
         except FluidError as error:
@@ -340,7 +353,7 @@ class OpDesc:
 
         Hardly two operations have the same, so that the message is left for its first use.
         """
-        attrs = self.attrs
+        attrs = self._own_attrs()
         if self._pb is not None:
             self.set_attr(name, names, pb2.STRINGS)
         elif name in attrs:
@@ -362,9 +375,10 @@ class OpDesc:
 
     def remove_attr(self, name: str) -> None:
         """Removes an attribute; an unknown one is ignored."""
-        if name in self.attrs:
+        attrs = self._own_attrs()
+        if name in attrs:
             drop_entry(self.pb.attrs, "name", name)
-            del self.attrs[name], self._kinds[name]
+            del attrs[name], self._kinds[name]
             self.shared = None
             self._edited()
 
@@ -435,12 +449,13 @@ class OpDesc:
             else:
                 if self._pb is not None:
                     self._pb.ClearField("attrs")
-                self.shared = None
-                self._write_attrs({**self.attrs, **attrs}, {**self._kinds, **types})
-                if place is not None and self.shared is not None:
+                attrs, types = {**self.attrs, **attrs}, {**self.attr_types, **types}
+                self.shared, self._attrs = None, {}
+                written = self._write_attrs(attrs, types)
+                if place is not None and written is not None:
                     if len(_extended) >= _SETS:
                         _extended.clear()
-                    _extended[place] = self.shared
+                    _extended[place] = written
             self._edited()
         else:
             for name, value in attrs.items():
@@ -448,29 +463,24 @@ class OpDesc:
 
     def _share(self, attributes: Attributes) -> None:
         """Takes the attributes of another operation in place of those that it has."""
-        if self.shared is None or self.shared.data != attributes.data:
-            if self._pb is not None:
-                self._pb.ClearField("attrs")
-                self._pb.MergeFromString(attributes.data)
-            self._attrs = _own_lists(dict(attributes.values), attributes.lists)
-            self._kinds = dict(attributes.kinds)
-        self.shared = attributes
+        if self._pb is not None and (self.shared is None or self.shared.data != attributes.data):
+            self._pb.ClearField("attrs")
+            self._pb.MergeFromString(attributes.data)
+        self._attrs, self._kinds, self.shared = None, {}, attributes
 
-    def _write_attrs(self, attrs: Mapping[str, Any], types: Mapping[str, int]) -> None:
-        """Writes the attributes of a new operation, sorted by name."""
+    def _write_attrs(self, attrs: Mapping[str, Any], types: Mapping[str, int]) -> Attributes | None:
+        """Writes the attributes of a new operation, sorted by name; gives them where others may have the same."""
         key = _key(attrs, types)
-        if key is None:
-            self._encode_all(attrs, types)
-            return
-        known = _remembered.get(key)
+        known = None if key is None else _remembered.get(key)
         if known is not None:
             self._share(known)
-            return
+            return known
         self._encode_all(attrs, types)
-        if len(key) <= _BYTES:
+        if key is not None and len(key) <= _BYTES:
             if len(_remembered) >= _SETS:
                 _remembered.clear()
             self.shared = _remembered[key] = Attributes.of(self)
+        return self.shared
 
     def _encode_all(self, attrs: Mapping[str, Any], types: Mapping[str, int]) -> None:
         values, kinds, add = {}, {}, self.pb.attrs.add

@@ -19,6 +19,9 @@ _modules: dict[str, bool] = {}
 _files: set[str] = set()
 #: Code that ``%time`` and its like run for a line of the user's; the line is further out.
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
+#: File, line, function and cell -> the location: a layer has several operators, and a loop many layers.
+_places: dict[tuple[str, int, str, str | None], "SourceLocation"] = {}
+_MOST = 4096
 #: Cell file name (as the interpreter knows it) -> the name under which users know the cell.
 cell_names: dict[str, str] = {}
 
@@ -75,7 +78,13 @@ def capture(depth: int = 1) -> SourceLocation | None:
         return None
     code = frame.f_code
     file = code.co_filename
-    return SourceLocation(file, frame.f_lineno, code.co_name, cell_names.get(file) or _cell(file))
+    key = file, frame.f_lineno, code.co_name, cell_names.get(file)
+    place = _places.get(key)
+    if place is None:
+        if len(_places) >= _MOST:
+            _places.clear()
+        place = _places[key] = SourceLocation(*key[:3], key[3] or _cell(file))
+    return place
 
 
 def _cell(file: str) -> str | None:
