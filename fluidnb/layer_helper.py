@@ -94,7 +94,7 @@ class LayerHelper(LayerHelperBase):
             dtype: its dtype; None takes that of the layer's ``input``.
             stop_gradient: whether gradients end here.
         """
-        return self.block._temporary(self.name, self.input_dtype() if dtype is None else dtype, stop_gradient)
+        return self._temporary(self.input_dtype() if dtype is None else dtype, stop_gradient)
 
     create_variable_for_type_inference = create_tmp_variable
 
@@ -113,12 +113,7 @@ class LayerHelper(LayerHelperBase):
         if attr is None:
             return input_var
         bias = self.create_parameter(attr, input_var.shape[dim_start:dim_end], input_var.dtype, is_bias=True)
-        out = self.create_tmp_variable(input_var.dtype)
-        self.append_op(
-            type="elementwise_add", inputs={"X": [input_var], "Y": [bias]}, outputs={"Out": [out]},
-            attrs={"axis": dim_start},
-        )  # fmt: skip
-        return out
+        return self._result("elementwise_add", {"X": [input_var], "Y": [bias]}, input_var, {"axis": dim_start})
 
     def append_activation(self, input_var: Variable) -> Variable:
         """Apply the layer's ``act``, if it has one.
@@ -144,16 +139,20 @@ class LayerHelper(LayerHelperBase):
                 or f"for example act={known[0]!r}; an activation is an operator with one input X and an output Out.",
                 argument="act",
             )  # fmt: skip
-        out = self.create_tmp_variable(input_var.dtype)
-        self.append_op(type=act_type, inputs={"X": [input_var]}, outputs={"Out": [out]}, attrs=attrs)
-        return out
+        return self._result(act_type, {"X": [input_var]}, input_var, attrs)
 
     def append_sum(self, variables: Sequence[Variable]) -> Variable:
         """The sum of several variables of one shape; one alone is returned as it is."""
         if len(variables) == 1:
             return variables[0]
-        out = self.create_tmp_variable(variables[0].dtype)
-        self.append_op(type="sum", inputs={"X": list(variables)}, outputs={"Out": [out]})
+        return self._result("sum", {"X": list(variables)}, variables[0], {})
+
+    def _result(
+        self, type: str, inputs: Mapping[str, list[Variable]], like: Variable, attrs: Mapping[str, Any]
+    ) -> Variable:  # fmt: skip
+        """The output ``Out`` of a new operator, with the dtype of a variable."""
+        out = self._temporary(like.dtype)
+        self.block._appended(type, inputs, {"Out": [out]}, attrs)
         return out
 
     def is_instance(self, param_name: str, cls: type) -> None:

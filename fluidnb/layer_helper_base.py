@@ -68,6 +68,10 @@ class LayerHelperBase:
         """The block that the layer adds to."""
         return self.main_program.current_block()
 
+    def _temporary(self, dtype: Any, stop_gradient: bool = False) -> Variable:
+        """A variable for an operator's output."""
+        return self.block._temporary(self.name, dtype, stop_gradient)
+
     def append_op(
         self,
         type: str,
@@ -76,7 +80,7 @@ class LayerHelperBase:
         attrs: Any = None,
     ) -> Operator:
         """Append an operator to the current block; arguments as for ``Block.append_op``."""
-        return Operator._appended(self.block, type, inputs, outputs, attrs)
+        return self.block._appended(type, inputs, outputs, attrs)
 
     @property
     def param_attr(self) -> ParamAttr | None:

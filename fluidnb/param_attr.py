@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidnb.arguments import Checked, Count, Rule
 from fluidnb.errors import OpTypeError, OpValueError, typed

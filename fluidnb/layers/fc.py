@@ -62,24 +62,25 @@ def fc(
         )  # fmt: skip
     products: list[Variable] = []
     for x, attr in helper.iter_inputs_and_params():
-        if len(x.shape) < 2:
+        shape = x.shape
+        if len(shape) < 2:
             raise OpValueError(
-                f"fc needs an input of rank 2 or more, and {x.name} is {list(x.shape)}.",
-                slots=operands([x]), expected="[batch, features] or more axes", received=list(x.shape),
+                f"fc needs an input of rank 2 or more, and {x.name} is {list(shape)}.",
+                slots=operands([x]), expected="[batch, features] or more axes", received=list(shape),
                 hint=f"layers.data adds the batch unless append_batch_size=False; layers.reshape({x.name}, "
-                f"[1, {x.shape[0] if x.shape else 1}]) makes a batch of one row.",
+                f"[1, {shape[0] if shape else 1}]) makes a batch of one row.",
             )  # fmt: skip
-        if not 0 < num_flatten_dims < len(x.shape):
+        if not 0 < num_flatten_dims < len(shape):
             raise OpValueError(
                 f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.", slots=operands([x]),
-                expected=f"num_flatten_dims from 1 to {len(x.shape) - 1}", received=num_flatten_dims,
+                expected=f"num_flatten_dims from 1 to {len(shape) - 1}", received=num_flatten_dims,
                 hint="axis 0 is the batch; the axes from num_flatten_dims on become the weight's rows.",
             )  # fmt: skip
-        width = product(x.shape[num_flatten_dims:])
+        width = product(shape[num_flatten_dims:])
         if width < 0:
             raise OpValueError(
                 f"fc needs to know every size of {x.name} that it flattens.",
-                slots=operands([x]), expected=f"known sizes from axis {num_flatten_dims} on", received=list(x.shape),
+                slots=operands([x]), expected=f"known sizes from axis {num_flatten_dims} on", received=list(shape),
                 hint="the weight has one row for each input feature; give the sizes to layers.data or layers.reshape.",
             )  # fmt: skip
         weight = helper.create_parameter(attr if attr is not None else False, [width, int(size)], dtype)

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fluidnb.errors import OpTypeError, typed
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import input_spec
-from fluidnb.program import Operator, Variable
+from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.program.defaults import default_main_program
 
@@ -48,7 +48,7 @@ def one_op(
         else:
             name = naming.layer_name(op_type) if name is None else name
             out = block._temporary(name, dtype, stop_gradient)
-    Operator._appended(block, op_type, lists, {slot: [out]}, _without_none(attrs))
+    block._appended(op_type, lists, {slot: [out]}, attrs)
     return out if act is None else LayerHelper(op_type, name=name, act=act).append_activation(out)
 
 
@@ -66,11 +66,11 @@ def several(
     helper = helper or LayerHelper(op_type, name=name)
     lists = _lists(op_type, inputs)
     results = {
-        slot: each if isinstance(each, Variable) else helper.create_tmp_variable(each, slot in constant)
+        slot: each if isinstance(each, Variable) else helper._temporary(each, slot in constant)
         for slot, each in outputs.items()
     }
     written = {slot: [variable] for slot, variable in results.items()}
-    helper.append_op(type=op_type, inputs=lists, outputs=written, attrs=_without_none(attrs))
+    helper.block._appended(op_type, lists, written, attrs)
     return list(results.values())
 
 
@@ -90,10 +90,6 @@ def as_input(value: object) -> Variable | None:
 def as_attr(value: object) -> object:
     """An argument that may be a variable, for the attribute that takes it otherwise."""
     return None if isinstance(value, Variable) else list(value) if isinstance(value, list | tuple) else value
-
-
-def _without_none(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (attrs or {}).items() if value is not None}
 
 
 def check_variable(value: object, argument: str, layer: str) -> None:

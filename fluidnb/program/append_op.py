@@ -75,7 +75,8 @@ def describe(
     if inputs:
         _refuse_foreign(at, inputs)
     desc = OpDesc.made(type_name(type), ins, outs, None)
-    desc._write_attrs(values, {**_TYPES, **wide} if (wide := _wide(type, registry.version)) else _TYPES)
+    wide = _wide(type, registry.version)
+    desc._write_attrs(values, {**_TYPES, **wide} if wide else _TYPES)
     return desc
 
 
@@ -280,4 +281,4 @@ def note_writer(operator: Operator, written: Sequence[VarDesc]) -> None:
     """Record an operator as the last writer of its outputs."""
     for var in written:
         if var.view is not None:
-            var.view.__dict__["_op"] = operator
+            var.view._note_writer(operator)

@@ -21,7 +21,6 @@ from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.utils.representations import repr_html
 from fluidnb.utils.source_location import capture
-from fluidnb.values.dtypes import VarType
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
@@ -200,8 +199,9 @@ class Block:
 
     def _temporary(self, prefix: str, dtype: Any, stop_gradient: bool) -> Variable:
         """A variable for an operator's output, under the next free name."""
-        name = self._free_name(f"{prefix}.tmp")
-        return self._declared(name, VarType.LOD_TENSOR, None, dtype, None, None, stop_gradient)
+        desc = declare.temporary(self.desc, self._free_name(f"{prefix}.tmp"), dtype, stop_gradient)
+        naming.note_made(desc)
+        return Variable.over(self, desc)
 
     def _free_name(self, key: str) -> str:
         """The next generated name that this block does not see yet: users may have given one to a variable."""

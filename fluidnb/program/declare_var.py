@@ -78,6 +78,22 @@ def variable(
     return desc
 
 
+def temporary(block: BlockDesc, name: str, dtype: Any, stop_gradient: bool) -> VarDesc:
+    """The description of a tensor that an operator of a layer writes, under a name that is free."""
+    origin.writing(cast("Program", block.program.view))
+    if origin.recorder is not None:
+        origin.recorder.looked_up(block, name, None)
+    number = dtype if dtype.__class__ is VarType else dtypes.var_type(dtype)
+    known = _types.get((VarType.LOD_TENSOR, number, None, None))
+    if known is None:
+        return variable(block, VarType.LOD_TENSOR, name, None, number, None, None, stop_gradient, False)
+    desc = VarDesc.like(name, known)
+    desc.set_persistable(False)
+    if stop_gradient:
+        desc.set_stop_gradient(True)
+    return block.add_var(desc)
+
+
 def _sizes(name: str, shape: Sequence[int]) -> list[int]:
     try:
         return [s if s.__class__ is int else int(s.__index__()) for s in shape]

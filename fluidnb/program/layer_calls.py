@@ -225,8 +225,7 @@ def _own(this: LayerCall, result: object, before: int) -> None:
     """Record in the results which parameters their layer created."""
     for variable in _made(this, result):
         if variable is not None:
-            variable.__dict__["_params"] = this.parameters[before:]
-            variable.desc.saved = None
+            variable._note_params(this.parameters[before:])
 
 
 def _call_results(this: LayerCall, result: object) -> None:

@@ -9,7 +9,7 @@ from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.op import get_op
 from fluidnb.program import declare_var as declare
-from fluidnb.program.variable import Variable
+from fluidnb.program.variable import Variable, _set
 from fluidnb.utils.source_location import capture
 from fluidnb.values.dtypes import VarType
 
@@ -70,9 +70,11 @@ class Parameter(Variable):
         do_model_average: bool | None,
     ) -> None:  # fmt: skip
         self.desc.set_is_parameter(True)
-        facts = self.__dict__
-        facts["trainable"], facts["regularizer"], facts["gradient_clip_attr"] = trainable, regularizer, gradient_clip_attr
-        facts["optimize_attr"], facts["do_model_average"] = optimize_attr or {"learning_rate": 1.0}, do_model_average
+        _set(self, "trainable", trainable)
+        _set(self, "optimize_attr", optimize_attr or {"learning_rate": 1.0})
+        _set(self, "regularizer", regularizer)
+        _set(self, "gradient_clip_attr", gradient_clip_attr)
+        _set(self, "do_model_average", do_model_average)
         self.desc.saved = None
 
     @classmethod
@@ -91,7 +93,8 @@ class Parameter(Variable):
 
     def _view(self, block: Block, desc: VarDesc) -> None:
         super()._view(block, desc)
-        self.__dict__.update(self._defaults())
+        for name, value in self._defaults().items():
+            _set(self, name, value)
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

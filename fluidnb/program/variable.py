@@ -68,6 +68,10 @@ _LAYERS_OF_NUMPY = {
 }  # fmt: skip
 
 
+#: Sets an attribute of a view without noting an edit.
+_set = object.__setattr__
+
+
 def _operator(op_type: str, reverse: bool = False) -> Callable[[Any, Any], Variable]:
     """The method of an operator of Python, which appends one; ``reverse``: the variable is on the right."""
 
@@ -134,7 +138,7 @@ class Variable:
     ) -> None:
         desc = declare.variable(block.desc, type, name, shape, dtype, lod_level, persistable, stop_gradient, is_data)
         self._view(block, desc)
-        self.__dict__["error_clip"] = error_clip
+        _set(self, "error_clip", error_clip)
         desc.saved = None
 
     @classmethod
@@ -151,10 +155,23 @@ class Variable:
         return desc.view  # type: ignore[no-any-return]
 
     def _view(self, block: Block, desc: VarDesc) -> None:
-        facts = self.__dict__
-        facts["block"], facts["desc"], facts["origin"] = block, desc, origin.current()
-        facts["error_clip"] = facts["_op"] = facts["_params"] = None
+        # Not by the dict, which Python makes when somebody asks for it.
+        _set(self, "block", block)
+        _set(self, "desc", desc)
+        _set(self, "origin", origin.current())
+        _set(self, "error_clip", None)
+        _set(self, "_op", None)
+        _set(self, "_params", None)
         desc.view, desc.saved = self, None
+
+    def _note_writer(self, operator: Operator | None) -> None:
+        """Remember the last operator that writes it."""
+        _set(self, "_op", operator)
+
+    def _note_params(self, parameters: list[Parameter]) -> None:
+        """Remember the parameters of its layer."""
+        _set(self, "_params", parameters)
+        self.desc.saved = None
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
@@ -266,7 +283,7 @@ class Variable:
         op = self._op
         if op is None or op.desc.block is None or self.name not in op.output_arg_names:
             op = next((o for o in reversed(self.block.ops) if self.name in o.desc.output_arg_names()), None)
-            self.__dict__["_op"] = op
+            self._note_writer(op)
         return op
 
     @property
