@@ -37,14 +37,15 @@ class Initializer(Checked):
         Returns:
             The operator.
         """
-        found: Any = self.operator(tuple(var.shape), var.dtype)
-        if not (isinstance(found, tuple | list) and len(found) == 2 and isinstance(found[1], Mapping)):
+        shape, dtype = var.shape, var.dtype
+        found: Any = self.operator(shape, dtype)
+        if not (isinstance(found, tuple | list) and len(found) == 2 and isinstance(found[1], dict | Mapping)):
             raise OpTypeError(
                 f"operator() of {type(self).__name__} returned something else.", received=typed(found),
                 expected="the type of an operator and a dict of its attributes",
             )  # fmt: skip
         op_type, attrs = found
-        attrs = {"shape": list(var.shape), "dtype": int(var.dtype), **attrs}
+        attrs = {"shape": list(shape), "dtype": int(dtype), **attrs}
         if attrs.get("seed") == 0:
             attrs["seed"] = _of_32_bits(block.program.random_seed)
         return block._appended(op_type, None, {"Out": [var]}, attrs)

@@ -197,7 +197,7 @@ def put(
         for name in desc.output_arg_names():
             if name == EMPTY_VAR_NAME:
                 continue
-            var = home.find_var_recursive(name)
+            var = home.vars.get(name) or home.find_var_recursive(name)
             if var is None:
                 var = home.add_var(VarDesc.like(name, _OUTPUT._type_bytes()))
                 declared.append(name)

@@ -47,13 +47,13 @@ class Parameter(Variable):
         *Variable._DETAILS, "trainable", "optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average",
     )  # fmt: skip
 
-    trainable: bool
+    trainable: bool = True
     optimize_attr: dict[str, Any]
-    regularizer: Any
-    gradient_clip_attr: Any
-    do_model_average: bool | None
-    initialize_op_attrs: dict[str, Any] | None
-    optimize_op_attrs: dict[str, Any] | None
+    regularizer: Any = None
+    gradient_clip_attr: Any = None
+    do_model_average: bool | None = None
+    initialize_op_attrs: dict[str, Any] | None = None
+    optimize_op_attrs: dict[str, Any] | None = None
 
     @checked
     def __init__(
@@ -70,15 +70,22 @@ class Parameter(Variable):
         do_model_average: bool | None,
     ) -> None:  # fmt: skip
         self.desc.set_is_parameter(True)
-        _set(self, "trainable", trainable)
-        _set(self, "optimize_attr", optimize_attr or {"learning_rate": 1.0})
-        _set(self, "regularizer", regularizer)
-        _set(self, "gradient_clip_attr", gradient_clip_attr)
-        _set(self, "do_model_average", do_model_average)
+        if optimize_attr:
+            _set(self, "optimize_attr", optimize_attr)
+        if trainable is not True:
+            _set(self, "trainable", trainable)
+        if regularizer is not None:
+            _set(self, "regularizer", regularizer)
+        if gradient_clip_attr is not None:
+            _set(self, "gradient_clip_attr", gradient_clip_attr)
+        if do_model_average is not None:
+            _set(self, "do_model_average", do_model_average)
         self.desc.saved = None
 
     @classmethod
-    def of_layer(cls, block: Block, name: str, shape: Sequence[int], dtype: Any, described: Mapping[str, Any]) -> Parameter:
+    def of_layer(
+        cls, block: Block, name: str, shape: Sequence[int], dtype: Any, described: Mapping[str, Any]
+    ) -> Parameter:
         """As the class itself, for a layer, which has checked the arguments.
 
         Args:
@@ -87,26 +94,18 @@ class Parameter(Variable):
         """
         declare.check_parameter(name, shape, dtype)
         self = cls.__new__(cls)
-        self._view(block, declare.variable(block.desc, VarType.LOD_TENSOR, name, shape, dtype, None, True, False, False))
+        kind = VarType.LOD_TENSOR
+        self._view(block, declare.variable(block.desc, kind, name, shape, dtype, None, True, False, False))
         self._describe(**described)
         return self
 
     def _view(self, block: Block, desc: VarDesc) -> None:
         super()._view(block, desc)
-        for name, value in self._defaults().items():
-            _set(self, name, value)
+        _set(self, "optimize_attr", {"learning_rate": 1.0})
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
-        return {
-            "trainable": True,
-            "optimize_attr": {"learning_rate": 1.0},
-            "regularizer": None,
-            "gradient_clip_attr": None,
-            "do_model_average": None,
-            "initialize_op_attrs": None,
-            "optimize_op_attrs": None,
-        }
+        return {"optimize_attr": {"learning_rate": 1.0}}
 
     @property
     def persistable(self) -> bool:

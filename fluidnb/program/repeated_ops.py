@@ -41,6 +41,7 @@ def form(definition: OpDef, desc: OpDesc, home: BlockDesc, checked: bool) -> Has
     parts: list[object] = [
         definition.type, registry.version, declarations.binding, version, checked, attributes.data,
     ]  # fmt: skip
+    declared = home.vars
     seen: dict[str, int] = {}  # which variables are one matters, their names do not
     for slots in (desc.ins, desc.outs):
         for slot, names in slots.items():
@@ -50,7 +51,7 @@ def form(definition: OpDef, desc: OpDesc, home: BlockDesc, checked: bool) -> Has
                     parts.append(seen[name])  # a number, which no other mark may be equal to
                     continue
                 seen[name] = len(seen)
-                var = home.find_var_recursive(name)
+                var = declared.get(name) or home.find_var_recursive(name)
                 if var is not None:
                     parts.append(var._type_bytes())
                 elif slots is desc.outs:

@@ -164,7 +164,6 @@ def set_view(desc: VarDesc, facts: dict[str, Any] | None) -> None:
     view = desc.view
     kept = {name: view.__dict__[name] for name in ("block", "desc", "origin")}
     view.__dict__.clear()
-    fresh = {**kept, "error_clip": None, "_params": None, **view._defaults()}
-    view.__dict__.update({**fresh, **(facts or {}), "_op": None})
+    view.__dict__.update({**kept, **view._defaults(), **(facts or {})})
     if desc.saved is not None:
         desc.saved = desc.saved[0], view_facts(desc) if facts is None else facts

@@ -119,8 +119,10 @@ class Variable:
     block: Block
     desc: VarDesc
     origin: origin.Origin | None
-    _op: Operator | None
-    _params: list[Parameter] | None
+    # None of the class: most variables have no others, and every variable comes here.
+    error_clip: Any = None
+    _op: Operator | None = None
+    _params: list[Parameter] | None = None
 
     @checked
     def __init__(
@@ -138,7 +140,8 @@ class Variable:
     ) -> None:
         desc = declare.variable(block.desc, type, name, shape, dtype, lod_level, persistable, stop_gradient, is_data)
         self._view(block, desc)
-        _set(self, "error_clip", error_clip)
+        if error_clip is not None:
+            _set(self, "error_clip", error_clip)
         desc.saved = None
 
     @classmethod
@@ -159,9 +162,6 @@ class Variable:
         _set(self, "block", block)
         _set(self, "desc", desc)
         _set(self, "origin", origin.current())
-        _set(self, "error_clip", None)
-        _set(self, "_op", None)
-        _set(self, "_params", None)
         desc.view, desc.saved = self, None
 
     def _note_writer(self, operator: Operator | None) -> None:
