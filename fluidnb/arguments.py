@@ -339,7 +339,10 @@ class Signature:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             form = (len(args), *kwargs) if kwargs else len(args)
-            by_position, by_name = plans.get(form) or self._plan(form, args, kwargs)
+            try:
+                by_position, by_name = plans[form]
+            except KeyError:
+                by_position, by_name = self._plan(form, args, kwargs)
             for name, at, exact, convert in by_position:
                 value = args[at]
                 if type(value) not in exact:

@@ -7,7 +7,7 @@ from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError, OpValueError, near, typed
 from fluidnb.layer_helper_base import LayerHelperBase
 from fluidnb.op import get_op, has_op
-from fluidnb.param_attr import ParamAttr
+from fluidnb.param_attr import ParamAttr, descriptions
 from fluidnb.program import Variable
 from fluidnb.values import dtypes
 
@@ -37,6 +37,9 @@ class LayerHelper(LayerHelperBase):
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         """An argument that may be one variable or several, as a list."""
+        return self._inputs(input_param_name)
+
+    def _inputs(self, input_param_name: str) -> list[Variable]:
         argument = self.kwargs.get(input_param_name)
         variables: list[Any] = list(argument) if isinstance(argument, list | tuple) else [argument]
         for v in variables:
@@ -57,7 +60,7 @@ class LayerHelper(LayerHelperBase):
 
     def input_dtype(self, input_param_name: str = "input") -> Any:
         """The dtype that all variables of an argument share."""
-        inputs = self.multiple_input(input_param_name)
+        inputs = self._inputs(input_param_name)
         if not inputs:
             raise OpTypeError(
                 f"{input_param_name} of {self.layer_type} must have at least one Variable.",
@@ -74,15 +77,15 @@ class LayerHelper(LayerHelperBase):
 
     def multiple_param_attr(self, length: int) -> list[ParamAttr | None]:
         """The ``param_attr`` of the layer, expanded to several parameters."""
-        return ParamAttr.to_attrs(self.kwargs.get("param_attr"), length)
+        return descriptions(self.kwargs.get("param_attr"), length)
 
     def iter_inputs_and_params(self, input_param_name: str = "input") -> Iterator[tuple[Variable, ParamAttr | None]]:
         """Every input with the description of its parameter.
 
         Inside the loop ``create_parameter`` without ``attr`` uses that description.
         """
-        inputs = self.multiple_input(input_param_name)
-        for v, attr in zip(inputs, self.multiple_param_attr(len(inputs)), strict=True):
+        inputs = self._inputs(input_param_name)
+        for v, attr in zip(inputs, descriptions(self.kwargs.get("param_attr"), len(inputs)), strict=True):
             self._current_attr = attr
             yield v, attr
         self._current_attr = None
@@ -151,8 +154,9 @@ class LayerHelper(LayerHelperBase):
         self, type: str, inputs: Mapping[str, list[Variable]], like: Variable, attrs: Mapping[str, Any]
     ) -> Variable:  # fmt: skip
         """The output ``Out`` of a new operator, with the dtype of a variable."""
-        out = self._temporary(like.dtype)
-        self.block._appended(type, inputs, {"Out": [out]}, attrs)
+        block = self.block
+        out = block._temporary(self.name, like.dtype, False)
+        block._appended(type, inputs, {"Out": [out]}, attrs)
         return out
 
     def is_instance(self, param_name: str, cls: type) -> None:

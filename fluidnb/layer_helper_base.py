@@ -29,12 +29,12 @@ class LayerHelperBase:
             kwargs = {**layer_type, **kwargs}
             layer_type = sys._getframe(2).f_code.co_name  # 1 is the check of the arguments
         for role in ("main_program", "startup_program"):
-            if not isinstance(kwargs.get(role), Program | None):
+            if kwargs.get(role) is not None and not isinstance(kwargs[role], Program):
                 raise OpTypeError(
                     f"{role} of {layer_type} must be a Program or None.", expected="a Program or None",
                     received=shown(kwargs[role]),
                 )  # fmt: skip
-        if not isinstance(kwargs.get("name"), str | None):
+        if kwargs.get("name") is not None and not isinstance(kwargs["name"], str):
             raise OpTypeError(
                 f"name of {layer_type} must be a text or None.", expected="a text or None",
                 received=shown(kwargs["name"]), hint="left out, the layer is numbered.",
@@ -135,7 +135,7 @@ class LayerHelperBase:
         with naming.all_or_nothing():
             parameter = self.main_program.global_block()._parameter_of_layer(name, shape, dtype, facts)
             if startup._declared_var(name) is None:
-                initializer(startup._parameter_of_layer(name, shape, dtype, facts), startup)
+                initializer(parameter._copied(startup, facts), startup)
         return parameter
 
     def _normalized(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any, first: Any) -> Parameter:
@@ -187,8 +187,6 @@ class LayerHelperBase:
         """
         startup = self.startup_program.global_block()
         with naming.all_or_nothing():
-            there = startup.create_var(
-                name=var.name, type=var.type, shape=var.shape, dtype=var.dtype, persistable=True, stop_gradient=True
-            )
+            there = startup._declared(var.name, var.type, var.shape, var.dtype, None, True, True)
             initializer(there, startup)
         return there

@@ -101,13 +101,7 @@ class ParamAttr(Checked):
             >>> len(ParamAttr.to_attrs(None, 2))
             2
         """
-        if not isinstance(arg, list | tuple):
-            return [described_by(arg) for _ in range(length)]
-        if len(arg) != length:
-            raise OpValueError(
-                "parameter number mismatch", expected=f"{length} descriptions, one for each input", received=len(arg)
-            )
-        return [described_by(a) for a in arg]
+        return descriptions(arg, length)
 
     def to_kwargs(self) -> dict[str, Any]:
         """The arguments for ``Block.create_parameter``.
@@ -177,6 +171,17 @@ def described_by(arg: Any) -> ParamAttr | None:
         expected="ParamAttr, a name, an initializer, a regularizer, None, True or False", received=typed(arg),
         hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
     )  # fmt: skip
+
+
+def descriptions(arg: Any, length: int) -> list[ParamAttr | None]:
+    """As `ParamAttr.to_attrs`, for arguments that are checked."""
+    if not isinstance(arg, list | tuple):
+        return [described_by(arg) for _ in range(length)]
+    if len(arg) != length:
+        raise OpValueError(
+            "parameter number mismatch", expected=f"{length} descriptions, one for each input", received=len(arg)
+        )
+    return [described_by(a) for a in arg]
 
 
 def _of_facts(kind: type[ParamAttr], facts: dict[str, Any]) -> ParamAttr:

@@ -9,7 +9,7 @@ from fluidnb.arguments import checked
 from fluidnb.backward.path import is_array
 from fluidnb.backward.walk import Walk
 from fluidnb.op import EMPTY, GRAD
-from fluidnb.program import Block, Program, unique_name
+from fluidnb.program import Block, Program, layer_calls, unique_name
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values.dtypes import VarType
@@ -19,12 +19,25 @@ from fluidnb.values.dtypes import VarType
 Callback = Callable[[Block, Mapping[str, str]], object]
 
 
+#: The programs that a call around restores when it fails.
+_protected: set[Program] = set()
+
+
 @checked
 @contextmanager
 def all_or_nothing(*programs: Program) -> Iterator[None]:
-    """Restore programs and the counters of names when the body raises."""
+    """Restore programs and the counters of names when the body raises.
+
+    Inside another one for the same programs, what the body has made is removed.
+    """
+    if all(program in _protected for program in programs):  # copies of large programs are most of the time
+        with layer_calls.all_or_nothing():
+            yield
+        return
+    around = _protected.copy()
     before = [(p, p.snapshot()) for p in programs]
     counters, counts = unique_name.generator.ids, dict(unique_name.generator.ids)
+    _protected.update(programs)
     try:
         yield
     except BaseException:
@@ -33,6 +46,8 @@ def all_or_nothing(*programs: Program) -> Iterator[None]:
         counters.clear()
         counters.update(counts)
         raise
+    finally:
+        _protected.intersection_update(around)
 
 
 def free_name(block: BlockDesc) -> Callable[[str], str]:

@@ -19,9 +19,10 @@ from fluidnb.program import Block, Operator, OpRole, Parameter, Program, Variabl
 from fluidnb.program.defaults import default_main_program, default_startup_program, program_guard
 from fluidnb.program.shared_docs import document
 from fluidnb.regularizer import WeightDecayRegularizer, append_regularization_ops
+from fluidnb.utils.garbage import collector_paused
 from fluidnb.utils.representations import repr_html
 from fluidnb.values import dtypes
-from fluidnb.values.dtypes import dtype_name
+from fluidnb.values.dtypes import VarType, dtype_name
 
 ParamGrad = tuple[Parameter, Variable]
 
@@ -292,7 +293,8 @@ class Optimizer(Checked):
             (['sgd', 'sgd'], ['fc_0.w_0', 'fc_0.b_0'])
         """
         startup = default_startup_program() if startup_program is None else startup_program
-        with program_guard(loss.block.program, startup), all_or_nothing(loss.block.program, startup):
+        main = loss.block.program
+        with program_guard(main, startup), collector_paused(), all_or_nothing(main, startup):
             params_grads = self.backward(loss, startup, parameter_list, no_grad_set)
             try:
                 return Minimized((self.apply_gradients(params_grads, grad_clip), params_grads))
@@ -341,13 +343,11 @@ class Optimizer(Checked):
                 f"Accumulator {name} already exists for parameter {param.name}",
                 hint="create a separate optimizer for every loss.",
             )  # fmt: skip
-        helper = LayerHelper(type(self).__name__)
-        variable = helper.create_global_variable(
-            persistable=True, name=unique_name.generate(f"{param.name}_{name}"),
-            dtype=param.dtype if dtype is None else dtype, shape=param.shape if shape is None else shape,
-            stop_gradient=True,
+        variable = default_main_program().global_block()._declared(
+            unique_name.fresh(f"{param.name}_{name}"), VarType.LOD_TENSOR, param.shape if shape is None else shape,
+            param.dtype if dtype is None else dtype, None, True, True,
         )  # fmt: skip
-        helper.set_variable_initializer(variable, Constant(fill_value))
+        LayerHelper(type(self).__name__).set_variable_initializer(variable, Constant(fill_value))
         self._kept[name, param.name] = variable
         return variable
 

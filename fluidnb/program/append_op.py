@@ -71,7 +71,8 @@ def describe(
             if value is not None:
                 values[name] = value
     generated(block, values)
-    ins, outs = _slots(at, "inputs", inputs), _slots(at, "outputs", outputs)
+    ins = _slots(at, "inputs", inputs) if inputs is not None else {}
+    outs = _slots(at, "outputs", outputs) if outputs is not None else {}
     if inputs:
         _refuse_foreign(at, inputs)
     desc = OpDesc.made(type_name(type), ins, outs, None)
@@ -130,9 +131,7 @@ def _is_named(given: Any) -> bool:
     return True
 
 
-def _slots(at: _At, side: str, slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    if slots is None:
-        return {}
+def _slots(at: _At, side: str, slots: Mapping[str, Any]) -> dict[str, list[str]]:
     if not _is_named(slots):
         raise OpTypeError(
             f"'{side}' should be a dict.", op=_text(*at), where=capture(3), expected="slot -> variable or list of them",
@@ -178,7 +177,8 @@ def put(
     """
     home = block.desc
     program = home.program
-    origin.writing(block.program)
+    if origin.recorder is not None:
+        origin.writing(block.program)
     if not block_lives(home):
         gone(f"block {home.idx}", block, f"given an operator {desc.optype}")
     version, place = program.version, len(home.ops) if index is None else index
@@ -194,10 +194,11 @@ def put(
             if checked:
                 check_desc(definition, desc)
             _check_inputs(home, desc)
+        declares = home.vars
         for name in desc.output_arg_names():
             if name == EMPTY_VAR_NAME:
                 continue
-            var = home.vars.get(name) or home.find_var_recursive(name)
+            var = declares.get(name) or home.find_var_recursive(name)
             if var is None:
                 var = home.add_var(VarDesc.like(name, _OUTPUT._type_bytes()))
                 declared.append(name)

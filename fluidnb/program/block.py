@@ -199,9 +199,8 @@ class Block:
 
     def _temporary(self, prefix: str, dtype: Any, stop_gradient: bool) -> Variable:
         """A variable for an operator's output, under the next free name."""
-        desc = declare.temporary(self.desc, self._free_name(f"{prefix}.tmp"), dtype, stop_gradient)
-        naming.note_made(desc)
-        return Variable.over(self, desc)
+        name = self._free_name(f"{prefix}.tmp")
+        return Variable.over(self, declare.temporary(self.desc, name, dtype, stop_gradient))
 
     def _free_name(self, key: str) -> str:
         """The next generated name that this block does not see yet: users may have given one to a variable."""
@@ -225,13 +224,7 @@ class Block:
         """Declare a variable of the type, dtype, sizes and LoD level of another one, under a name that is free."""
         if name in self.desc.vars:
             return self._declared(name, like.type(), like.shape(), like.dtype(), like.lod_level(), False)
-        origin.writing(self.program)
-        if origin.recorder is not None:
-            origin.recorder.looked_up(self.desc, name, None)
-        desc = VarDesc.like(name, like._type_bytes())
-        desc.set_persistable(False)
-        naming.note_made(self.desc.add_var(desc))
-        return Variable.over(self, desc)
+        return Variable.over(self, declare.like(self.desc, name, like, False))
 
     def create_global_var(self, *args: Any, **kwargs: Any) -> Variable:
         """Declare a variable in the global block; arguments as `create_var`."""

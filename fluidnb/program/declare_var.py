@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.program import layer_calls as naming
 from fluidnb.program import origin
 from fluidnb.program import pseudo_code as codes
 from fluidnb.program import unique_name as names
@@ -48,8 +49,8 @@ def variable(
             received=f"type={type!r}, lod_level={lod_level!r}",
         )  # fmt: skip
     existing = block.vars.get(name)
-    origin.writing(cast("Program", block.program.view))
     if origin.recorder is not None:
+        origin.writing(cast("Program", block.program.view))
         origin.recorder.looked_up(block, name, existing)
     if existing is not None:
         _agree(existing, kind, sizes, number, lod_level, persistable)
@@ -57,7 +58,7 @@ def variable(
     key = kind, number, None if sizes is None else tuple(sizes), lod_level
     known = _types.get(key)
     if known is not None:
-        desc = VarDesc.like(name, known)
+        desc = VarDesc.like(name, known, bool(persistable))
     else:
         desc = VarDesc(name, kind)
         if kind in _WITH_ELEMENTS:
@@ -69,7 +70,7 @@ def variable(
         if len(_types) >= _MOST:
             _types.clear()
         _types[key] = desc._type_bytes()
-    desc.set_persistable(bool(persistable))
+        desc.set_persistable(bool(persistable))
     if stop_gradient:
         desc.set_stop_gradient(True)
     if is_data:
@@ -80,18 +81,30 @@ def variable(
 
 def temporary(block: BlockDesc, name: str, dtype: Any, stop_gradient: bool) -> VarDesc:
     """The description of a tensor that an operator of a layer writes, under a name that is free."""
-    origin.writing(cast("Program", block.program.view))
     if origin.recorder is not None:
+        origin.writing(cast("Program", block.program.view))
         origin.recorder.looked_up(block, name, None)
     number = dtype if dtype.__class__ is VarType else dtypes.var_type(dtype)
     known = _types.get((VarType.LOD_TENSOR, number, None, None))
     if known is None:
-        return variable(block, VarType.LOD_TENSOR, name, None, number, None, None, stop_gradient, False)
-    desc = VarDesc.like(name, known)
-    desc.set_persistable(False)
+        desc = variable(block, VarType.LOD_TENSOR, name, None, number, None, None, stop_gradient, False)
+        naming.note_made(desc)
+        return desc
+    desc = VarDesc.like(name, known, False)
     if stop_gradient:
         desc.set_stop_gradient(True)
-    return block.add_var(desc)
+    naming.note_made(block.add_var(desc))
+    return desc
+
+
+def like(block: BlockDesc, name: str, other: VarDesc, persistable: bool) -> VarDesc:
+    """The description of a variable of the type, dtype, sizes and LoD level of another one, under a free name."""
+    if origin.recorder is not None:
+        origin.writing(cast("Program", block.program.view))
+        origin.recorder.looked_up(block, name, None)
+    desc = block.add_var(VarDesc.like(name, other._type_bytes(), persistable))
+    naming.note_made(desc)
+    return desc
 
 
 def _sizes(name: str, shape: Sequence[int]) -> list[int]:

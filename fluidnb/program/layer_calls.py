@@ -207,7 +207,7 @@ def note_made(desc: BlockDesc | OpDesc | VarDesc) -> None:
     """Record a description that the running layer call created; no effect outside layers."""
     if call is not None:
         call.created.append(desc)
-        if isinstance(desc, OpDesc) and desc.block is not None:
+        if type(desc) is OpDesc and desc.block is not None:
             call.starts.setdefault(desc.block, len(desc.block.ops) - 1)
 
 

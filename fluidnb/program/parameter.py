@@ -70,8 +70,7 @@ class Parameter(Variable):
         do_model_average: bool | None,
     ) -> None:  # fmt: skip
         self.desc.set_is_parameter(True)
-        if optimize_attr:
-            _set(self, "optimize_attr", optimize_attr)
+        _set(self, "optimize_attr", optimize_attr or {"learning_rate": 1.0})
         if trainable is not True:
             _set(self, "trainable", trainable)
         if regularizer is not None:
@@ -93,11 +92,20 @@ class Parameter(Variable):
             described: the arguments from ``trainable`` to ``do_model_average``.
         """
         declare.check_parameter(name, shape, dtype)
-        self = cls.__new__(cls)
         kind = VarType.LOD_TENSOR
-        self._view(block, declare.variable(block.desc, kind, name, shape, dtype, None, True, False, False))
+        desc = declare.variable(block.desc, kind, name, shape, dtype, None, True, False, False)
+        return cls._over(block, desc, described)
+
+    @classmethod
+    def _over(cls, block: Block, desc: VarDesc, described: Mapping[str, Any]) -> Parameter:
+        self = cls.__new__(cls)
+        Variable._view(self, block, desc)
         self._describe(**described)
         return self
+
+    def _copied(self, block: Block, described: Mapping[str, Any]) -> Parameter:
+        """The same parameter in the global block of another program, which has no variable of its name."""
+        return self._over(block, declare.like(block.desc, self.desc.name(), self.desc, True), described)
 
     def _view(self, block: Block, desc: VarDesc) -> None:
         super()._view(block, desc)

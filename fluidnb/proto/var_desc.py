@@ -44,7 +44,7 @@ _elements: dict[bytes, Elements | None] = {}
 
 
 def _elements_of(data: bytes) -> Elements | None:
-    """What the bytes of a VarType message say; None for one that is no LOD_TENSOR."""
+    """The elements that the bytes of a VarType message declare; None for one that is no LOD_TENSOR."""
     if data in _elements:
         return _elements[data]
     message = pb2.VarType()
@@ -111,10 +111,12 @@ class VarDesc:
         return self
 
     @classmethod
-    def like(cls, name: str, data: bytes) -> VarDesc:
+    def like(cls, name: str, data: bytes, persistable: bool | None = None) -> VarDesc:
         """A new variable with the bytes of another one's type."""
         self = cls.__new__(cls)
         self._start(name, data)
+        if persistable is not None:
+            self.set_persistable(persistable)
         return self
 
     def _start(self, name: str, data: bytes) -> None:
@@ -201,13 +203,11 @@ class VarDesc:
 
     def _set_type_bytes(self, data: bytes) -> None:
         """Sets type, dtype, sizes and LoD levels at once."""
-        if self._pb is not None:
-            self._pb.type.Clear()
-            self._pb.type.MergeFromString(data)
-        elif _elements_of(data) is None:  # a message says what is no LOD_TENSOR
+        elements = _elements_of(data)
+        if self._pb is not None or elements is None:  # a message says what is no LOD_TENSOR
             self.pb.type.Clear()
             self.pb.type.MergeFromString(data)
-        self._elements = _elements_of(data)
+        self._elements = elements
         self._marked()
 
     # Its value.
