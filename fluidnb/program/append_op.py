@@ -111,12 +111,15 @@ def _wide(type: str, version: int) -> Mapping[str, int]:
 
 
 def generated(block: Block, attrs: dict[str, Any]) -> None:
-    """Add the attributes that say to which part of the program an operator belongs, where they are not given."""
+    """Add the attributes that say to which part of the program an operator belongs, where they are not given.
+
+    An operator that updates a parameter has names of its own there: `put` adds them after the checks, whose results
+    are those of others.
+    """
     program = block.program
     attrs.setdefault("op_role", int(program.op_role))
-    if program.op_role_var:
-        attrs.setdefault("op_role_var", list(program.op_role_var))
-    attrs.setdefault("op_namescope", names.full_name_scope())
+    if not program.op_role_var:
+        attrs.setdefault("op_namescope", names.full_name_scope())
     # Real Paddle's append_backward reads it of the operator that makes the loss.
     attrs.setdefault("op_device", "")
 
@@ -212,6 +215,11 @@ def put(
         else:
             known.give(desc, written)
         desc.block = None
+        if block.program.op_role_var:
+            texts: dict[str, str | list[str]] = {
+                "op_role_var": list(block.program.op_role_var), "op_namescope": names.full_name_scope(),
+            }  # fmt: skip
+            desc.set_texts({name: value for name, value in texts.items() if not desc.has_attr(name)})
         home.insert_op(place, desc)
     except BaseException as error:
         if isinstance(error, FluidError):

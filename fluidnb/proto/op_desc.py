@@ -348,19 +348,19 @@ class OpDesc:
 
     _set_attr = set_attr
 
-    def set_names(self, name: str, names: list[str]) -> None:
-        """Writes an attribute that holds names of variables, which are texts for sure.
+    def set_texts(self, texts: Mapping[str, str | list[str]]) -> None:
+        """Writes attributes that hold names or a path, which are texts for sure.
 
         Hardly two operations have the same, so that the message is left for its first use.
         """
-        attrs = self._own_attrs()
+        kinds = {name: pb2.STRINGS if isinstance(value, list) else pb2.STRING for name, value in texts.items()}
         if self._pb is not None:
-            self.set_attr(name, names, pb2.STRINGS)
-        elif name in attrs:
-            attrs[name] = names
-        else:
-            put_in_dict(attrs, next((i for i, known in enumerate(attrs) if known > name), len(attrs)), name, names)
-        self._kinds[name], self.shared = pb2.STRINGS, None
+            for name, value in texts.items():
+                self.set_attr(name, value, kinds[name])
+            return
+        self._attrs = dict(sorted({**self._own_attrs(), **texts}.items()))
+        self._kinds.update(kinds)
+        self.shared = None
         self._edited()
 
     def _encode(self, entry: pb2.OpDesc.Attr, name: str, value: Any, kind: int | None) -> tuple[int, Any]:
