@@ -84,8 +84,9 @@ def append_backward(
             recompute(walk, names_of(checkpoints, "checkpoints"))
         emit(block, walk, callbacks or ())
         pairs = _pairs(block, walk, chosen)
-    if loss.op is not None:
-        loss.op.set_attr("op_role", int(OpRole.Forward | OpRole.Loss))
+        if loss.op is not None:
+            layer_calls.note_edit(loss.op.desc)
+            loss.op.set_attr("op_role", int(OpRole.Forward | OpRole.Loss))
     return pairs
 
 

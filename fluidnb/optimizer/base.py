@@ -226,10 +226,10 @@ class Optimizer(Checked):
     def _optimize(self, block: Block, params_grads: list[ParamGrad]) -> None:
         self.create_global_learning_rate(block, params_grads[0][0].dtype)
         self.create_accumulators(block, [p for p, _ in params_grads])
+        updates: list[tuple[Parameter, Operator]] = []
         for param, grad in params_grads:
             with block.program.optimized_guard([param, grad]), name_scope("optimizer"):
-                op = self.append_optimize_op(block, (param, grad))
-                param.optimize_op_attrs = {"type": op.type, **op.desc.attrs}
+                updates.append((param, self.append_optimize_op(block, (param, grad))))
         with block.program.role_guard(OpRole.Optimize):
             self.finish_update(block, params_grads)
             if self._global_step is not None:
@@ -237,6 +237,8 @@ class Optimizer(Checked):
                     type="increment", inputs={"X": self._global_step}, outputs={"Out": self._global_step},
                     attrs={"step": 1.0},
                 )  # fmt: skip
+        for param, op in updates:
+            param.optimize_op_attrs = {"type": op.type, **op.desc.attrs}
 
     def create_optimization_pass(
         self, parameters_and_grads: Sequence[ParamGrad], loss: Loss, startup_program: Program | None = None

@@ -33,10 +33,13 @@ class LayerCall(names.Watch):
         self.hint = hint
         self.parameters: list[Parameter] = []
         self.created: list[BlockDesc | OpDesc | VarDesc] = []
+        self.edited: list[tuple[OpDesc, bytes]] = []  # operators that were there, as they were
         self.starts: dict[BlockDesc, int] = {}  # number of operators of a block before the call wrote to it
 
     def undo(self) -> None:
         """Remove everything that the call created, and reset the counters."""
+        for op, data in self.edited:
+            op.copy_from(OpDesc.parse_from_string(data))
         for desc in reversed(self.created):
             if isinstance(desc, BlockDesc):
                 if desc in desc.program.blocks:
@@ -209,6 +212,12 @@ def note_made(desc: BlockDesc | OpDesc | VarDesc) -> None:
         call.created.append(desc)
         if type(desc) is OpDesc and desc.block is not None:
             call.starts.setdefault(desc.block, len(desc.block.ops) - 1)
+
+
+def note_edit(op: OpDesc) -> None:
+    """Record an operator that the running call is about to edit though another one made it."""
+    if call is not None:
+        call.edited.insert(0, (op, op.serialize_to_string()))
 
 
 def _made(this: LayerCall, result: object) -> list[Variable | None]:

@@ -132,8 +132,10 @@ def rewrite(desc: Desc, data: bytes) -> None:
 
 
 def view_facts(desc: VarDesc) -> dict[str, Any]:
-    """Python attributes of a variable with a view, without its last writer, which is recomputed."""
-    return {name: fact for name, fact in desc.view.__dict__.items() if name != "_op"}
+    """Python attributes of a variable with a view: not its last writer, which is recomputed, nor what the class has."""
+    kind = type(desc.view)
+    facts = {name: fact for name, fact in desc.view.__dict__.items() if name != "_op"}
+    return {name: fact for name, fact in facts.items() if fact is not getattr(kind, name, kind)}
 
 
 def same_facts(before: dict[str, Any] | None, after: dict[str, Any] | None) -> bool:

@@ -1,11 +1,13 @@
 """Refusals of backward: clear errors, with program and names as they were."""
 
+import gc
+
 import pytest
 
 import fluidnb as fluid
 from fluidnb.backward import append_backward
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
-from fluidnb.program import unique_name
+from fluidnb.program import Block, unique_name
 
 L = fluid.layers
 
@@ -61,6 +63,21 @@ def _differentiable_accuracy(score, label):
     acc = L.accuracy(score, label)
     acc.stop_gradient = False
     return acc
+
+
+@pytest.mark.parametrize("callbacks", [None, [lambda block, context: block.ops[0].set_attr("note", 1)]])
+def test_a_failure_among_the_gradients(monkeypatch, callbacks):
+    loss, add, added = L.mean(L.fc(hidden(), 2)), Block.put_desc, []
+
+    def fails_at_the_fourth(self, desc, *args, **kwargs):
+        added.append(desc.optype)
+        if len(added) == 4:
+            raise OpValueError("The fourth is refused.")
+        return add(self, desc, *args, **kwargs)
+
+    monkeypatch.setattr(Block, "put_desc", fails_at_the_fourth)
+    assert "The fourth is refused." in refused(OpValueError, loss, callbacks=callbacks)
+    assert added[2:] == ["elementwise_add_grad", "mul_grad"] and gc.isenabled()
 
 
 def test_a_comparison_ends_the_way_without_a_word():

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.backward import all_or_nothing
 from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.program import unique_name
 
 L, O = fluid.layers, fluid.optimizer  # noqa: E741
 SHORT = {"SGD": "SGDOptimizer", "Momentum": "MomentumOptimizer", "Adam": "AdamOptimizer"}
@@ -14,6 +16,24 @@ SHORT = {"SGD": "SGDOptimizer", "Momentum": "MomentumOptimizer", "Adam": "AdamOp
 def fresh():
     with fluid.fresh():
         yield
+
+
+def test_a_failure_leaves_both_programs_as_they_were():
+    class Refuses(fluid.regularizer.WeightDecayRegularizer):
+        def __call__(self, param, grad, block):
+            raise OpValueError("No decay today.")
+
+    loss = linear(regularizer=Refuses())
+    programs = fluid.default_main_program(), fluid.default_startup_program()
+    before, names = [p.desc.serialize_to_string() for p in programs], dict(unique_name.generator.ids)
+    with pytest.raises(OpValueError, match="No decay today"):
+        O.Adam(0.1).minimize(loss)
+    assert [p.desc.serialize_to_string() for p in programs] == before
+    assert unique_name.generator.ids == names
+    with all_or_nothing(*programs):  # what fails inside of one that goes on is removed as well
+        with pytest.raises(OpValueError, match="No decay today"):
+            O.Adam(0.1).minimize(loss)
+        assert [p.desc.serialize_to_string() for p in programs] == before
 
 
 def main():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.program import Program
-from fluidnb.program.snapshot import take
+from fluidnb.program.snapshot import same_facts, take, view_facts
 
 
 def test_restore_gives_back_bytes_objects_and_what_python_knows() -> None:
@@ -32,6 +32,11 @@ def test_restore_gives_back_bytes_objects_and_what_python_knows() -> None:
     assert program.desc.serialize_to_string() == before
     assert block.var("x") is x and block.var("y") is y and block.ops[0] is op and program.block(1) is inner
     assert (w.regularizer, w.trainable, y.error_clip) == ("l2", True, None)
+    facts = view_facts(w.desc)
+    w.trainable = False
+    assert not same_facts(facts, view_facts(w.desc))
+    w.trainable = True
+    assert same_facts(facts, view_facts(w.desc))
     assert (program.current_block_idx, program.random_seed, op.attr("factor")) == (0, 0, 1.0)
     assert program.version > version
     assert inner.append_op("t_same", {"X": y}, {"Out": "more"}).block is inner

@@ -57,6 +57,31 @@ def test_a_slot_left_out_on_purpose_is_there_and_empty() -> None:
     assert op.ins == {"Bias": [], "Input": ["x"]}
 
 
+def test_an_edit_of_one_leaves_the_attributes_of_others_alone() -> None:
+    first, second = (OpDesc("scale", {}, {}, {"scale": 2.0, "shape": [1, 2], "name": "a"}) for _ in range(2))
+    first.attr("shape").append(3)
+    first.set_attr("scale", 3.0)
+    first.remove_attr("name")
+    assert second.attrs == {"name": "a", "scale": 2.0, "shape": [1, 2]} == reread(second).attrs
+    third = OpDesc("scale", {}, {}, {"scale": 2.0})
+    OpDesc("scale", {}, {}, {"scale": 2.0}).set_texts({"op_role_var": ["w"]})
+    assert third.attrs == {"scale": 2.0} and third.attr_types == {"scale": pb2.FLOAT}
+
+
+@pytest.mark.parametrize("first", ["before", "after"])
+def test_texts_of_one_are_written_as_other_attributes(first: str) -> None:
+    texts = {"op_role_var": ["w", "w@GRAD"], "op_namescope": "/a/", "zz": ["z"]}
+    one, other = sgd(), sgd()
+    if first == "before":
+        assert one.pb.type == "sgd"
+    one.set_texts(texts)
+    for name, value in texts.items():
+        other.set_attr(name, value)
+    assert (one.attrs, one.attr_types) == (other.attrs, other.attr_types)
+    assert one.serialize_to_string() == other.serialize_to_string()
+    check_caches(one)
+
+
 def test_slots_are_edited_in_place() -> None:
     op = sgd()
     op.set_input("Param", ["v"])

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto.desc import ProgramDesc, VarDesc
@@ -167,3 +169,48 @@ def test_that_it_is_fed_is_not_in_the_bytes() -> None:
     x.set_need_check_feed(True)
     x.set_is_data(False)
     assert not x.is_data() and not x.need_check_feed()
+
+
+#: Edits of a variable, and what is read of it.
+EDITS: dict[str, Callable[[VarDesc], object]] = {
+    "dtype": lambda v: v.set_dtype(T.INT64),
+    "shape": lambda v: v.set_shape([4, -1]),
+    "level": lambda v: v.type() == T.LOD_TENSOR and v.set_lod_level(1),
+    "persistable": lambda v: v.set_persistable(True),
+    "not persistable": lambda v: v.set_persistable(False),
+    "stop": lambda v: v.set_stop_gradient(True),
+    "parameter": lambda v: v.set_is_parameter(True),
+    "data": lambda v: v.set_is_data(True),
+    "no data": lambda v: v.set_is_data(False),
+    "check": lambda v: v.set_need_check_feed(True),
+    "name": lambda v: v.set_name("y"),
+    "rows": lambda v: v.set_type(T.SELECTED_ROWS),
+    "tensor": lambda v: v.set_type(T.LOD_TENSOR),
+    "message": lambda v: v.pb,
+    "type": lambda v: v._set_type_bytes(OTHER._type_bytes()),
+}
+OTHER = VarDesc("other")
+OTHER.set_dtype(T.FP64)
+OTHER.set_shape([7])
+
+
+def _read(var: VarDesc) -> tuple[object, ...]:
+    flags = var.persistable(), var.stop_gradient(), var.is_parameter(), var.need_check_feed()
+    level = var.lod_level() if var.type() == T.LOD_TENSOR else None
+    return var.name(), var.type(), var.shape(), var.dtype(), level, flags
+
+
+@given(st.lists(st.sampled_from(sorted(EDITS)), max_size=8))
+def test_a_variable_like_another_is_edited_as_one_with_a_message(edits: list[str]) -> None:
+    model = VarDesc("x")
+    model.set_dtype(T.FP32)
+    model.set_shape([-1, 3])
+    lazy, parsed = VarDesc.like("x", model._type_bytes()), VarDesc.parse_from_string(model.serialize_to_string())
+    for edit in edits:
+        EDITS[edit](lazy)
+        EDITS[edit](parsed)
+        assert _read(lazy) == _read(parsed)
+    assert lazy.serialize_to_string() == parsed.serialize_to_string()
+    assert _read(VarDesc.parse_from_string(lazy.serialize_to_string())) == _read(lazy)
+    lazy.restore(model.serialize_to_string())
+    assert _read(lazy) == _read(model)
