@@ -232,7 +232,15 @@ def _elements(value: Any, unordered: bool) -> Any:
 
 
 def _list(kind: Kind | None, unordered: bool) -> Kind:
+    sizes = kind is _SIMPLE[int]
+
     def convert(value: Any) -> Any:
+        if sizes and (type(value) is list or type(value) is tuple):  # shapes, which come most often
+            for row in value:
+                if type(row) is not int or not -(2**63) <= row < 2**64:
+                    break
+            else:
+                return value
         if unordered and kind is None and not isinstance(value, str | bytes | type):
             return value if hasattr(type(value), "__iter__") and getattr(value, "ndim", True) else NO
         rows = value if type(value) is list or type(value) is tuple else _elements(value, unordered)

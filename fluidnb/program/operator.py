@@ -75,7 +75,7 @@ class Operator:
     def _appended(cls, block: Block, type: str | None, inputs: Any, outputs: Any, attrs: Any) -> Operator:
         """As the class itself, for a block and a type that are checked already."""
         self = cls.__new__(cls)
-        self.block, self.origin, self.where = block, origin.current(), capture()
+        self.block, self.origin, self.where = block, origin.current(), capture(3)  # the method of Block is between
         self._append(type, inputs, outputs, attrs)
         return self
 
