@@ -266,7 +266,7 @@ def _pairs(block: Block, walk: Walk, chosen: Collection[str] | None) -> list[tup
                 continue
             writer = writers[name]
             before = writer.attrs.get("op_role_var", [])
-            writer.set_texts({"op_role_var": [parameter.name, name, *before]})
+            writer._set_texts({"op_role_var": [parameter.name, name, *before]})
     missing = sorted(set(chosen or ()) - {p.name for p, _ in pairs})
     if missing:
         warn(f"The loss does not depend on {', '.join(missing)}: no gradient.")

@@ -128,7 +128,7 @@ def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str
     shared = desc.shared
     key = None if shared is None else (type, desc.optype, registry.version, shared.data)
     if key is not None and key in _attributes:
-        return OpDesc.made(type, ins, outs, _attributes[key])
+        return OpDesc._made(type, ins, outs, _attributes[key])
     attrs = {name: value for name, value in desc.attrs.items() if name not in _OF_ONE}
     types = {name: kind for name, kind in desc.attr_types.items() if name in attrs}
     definition = get_op(desc.optype)

@@ -75,7 +75,7 @@ def describe(
     outs = _slots(at, "outputs", outputs) if outputs is not None else {}
     if inputs:
         _refuse_foreign(at, inputs)
-    desc = OpDesc.made(type_name(type), ins, outs, None)
+    desc = OpDesc._made(type_name(type), ins, outs, None)
     wide = _wide(type, registry.version)
     desc._write_attrs(values, {**_TYPES, **wide} if wide else _TYPES)
     return desc
@@ -203,7 +203,7 @@ def put(
                 continue
             var = declares.get(name) or home.find_var_recursive(name)
             if var is None:
-                var = home.add_var(VarDesc.like(name, _OUTPUT._type_bytes()))
+                var = home.add_var(VarDesc._like(name, _OUTPUT._type_bytes()))
                 declared.append(name)
             else:
                 saved.append((var, var._type_bytes()))  # all that shape rules write
@@ -219,7 +219,7 @@ def put(
             texts: dict[str, str | list[str]] = {
                 "op_role_var": list(block.program.op_role_var), "op_namescope": names.full_name_scope(),
             }  # fmt: skip
-            desc.set_texts({name: value for name, value in texts.items() if not desc.has_attr(name)})
+            desc._set_texts({name: value for name, value in texts.items() if not desc.has_attr(name)})
         home.insert_op(place, desc)
     except BaseException as error:
         if isinstance(error, FluidError):

@@ -273,7 +273,7 @@ class Block:
         """As `create_parameter`, for a layer, which has checked the arguments; this is the global block."""
         known = self.desc.vars.get(name)
         old = None if known is None else Variable.over(self, known)
-        return _noted(Parameter.of_layer(self, name, shape, dtype, described), old)
+        return _noted(Parameter._of_layer(self, name, shape, dtype, described), old)
 
     def all_parameters(self) -> list[Parameter]:
         """The parameters that this block declares."""

@@ -58,7 +58,7 @@ def variable(
     key = kind, number, None if sizes is None else tuple(sizes), lod_level
     known = _types.get(key)
     if known is not None:
-        desc = VarDesc.like(name, known, bool(persistable))
+        desc = VarDesc._like(name, known, bool(persistable))
     else:
         desc = VarDesc(name, kind)
         if kind in _WITH_ELEMENTS:
@@ -90,7 +90,7 @@ def temporary(block: BlockDesc, name: str, dtype: Any, stop_gradient: bool) -> V
         desc = variable(block, VarType.LOD_TENSOR, name, None, number, None, None, stop_gradient, False)
         naming.note_made(desc)
         return desc
-    desc = VarDesc.like(name, known, False)
+    desc = VarDesc._like(name, known, False)
     if stop_gradient:
         desc.set_stop_gradient(True)
     naming.note_made(block.add_var(desc))
@@ -102,7 +102,7 @@ def like(block: BlockDesc, name: str, other: VarDesc, persistable: bool) -> VarD
     if origin.recorder is not None:
         origin.writing(cast("Program", block.program.view))
         origin.recorder.looked_up(block, name, None)
-    desc = block.add_var(VarDesc.like(name, other._type_bytes(), persistable))
+    desc = block.add_var(VarDesc._like(name, other._type_bytes(), persistable))
     naming.note_made(desc)
     return desc
 

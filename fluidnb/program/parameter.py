@@ -82,7 +82,7 @@ class Parameter(Variable):
         self.desc.saved = None
 
     @classmethod
-    def of_layer(
+    def _of_layer(
         cls, block: Block, name: str, shape: Sequence[int], dtype: Any, described: Mapping[str, Any]
     ) -> Parameter:
         """As the class itself, for a layer, which has checked the arguments.

@@ -128,7 +128,7 @@ def rewrite(desc: Desc, data: bytes) -> None:
     if isinstance(desc, OpDesc):
         desc.copy_from(OpDesc.over(pb2.OpDesc.FromString(data)))
     else:
-        desc.restore(data)
+        desc._restore(data)
 
 
 def view_facts(desc: VarDesc) -> dict[str, Any]:

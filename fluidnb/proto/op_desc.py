@@ -103,7 +103,7 @@ class OpDesc:
             self._write_attrs(attrs, types or {})
 
     @classmethod
-    def made(
+    def _made(
         cls, optype: str, ins: dict[str, list[str]], outs: dict[str, list[str]], attributes: Attributes | None
     ) -> OpDesc:
         """A new operation of names that other operations have, and of attributes that another one has."""
@@ -348,7 +348,7 @@ class OpDesc:
 
     _set_attr = set_attr
 
-    def set_texts(self, texts: Mapping[str, str | list[str]]) -> None:
+    def _set_texts(self, texts: Mapping[str, str | list[str]]) -> None:
         """Writes attributes that hold names or a path, which are texts for sure.
 
         Hardly two operations have the same, so that the message is left for its first use.

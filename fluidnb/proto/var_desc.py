@@ -111,7 +111,7 @@ class VarDesc:
         return self
 
     @classmethod
-    def like(cls, name: str, data: bytes, persistable: bool | None = None) -> VarDesc:
+    def _like(cls, name: str, data: bytes, persistable: bool | None = None) -> VarDesc:
         """A new variable with the bytes of another one's type."""
         self = cls.__new__(cls)
         self._start(name, data)
@@ -139,7 +139,7 @@ class VarDesc:
             self._pb = pb  # whole: another thread may ask at the same time
         return self._pb
 
-    def restore(self, data: bytes) -> None:
+    def _restore(self, data: bytes) -> None:
         """Makes it what it was when its message gave these bytes."""
         if self.pb.SerializePartialToString() != data:
             self.pb.Clear()

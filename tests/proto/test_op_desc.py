@@ -64,7 +64,7 @@ def test_an_edit_of_one_leaves_the_attributes_of_others_alone() -> None:
     first.remove_attr("name")
     assert second.attrs == {"name": "a", "scale": 2.0, "shape": [1, 2]} == reread(second).attrs
     third = OpDesc("scale", {}, {}, {"scale": 2.0})
-    OpDesc("scale", {}, {}, {"scale": 2.0}).set_texts({"op_role_var": ["w"]})
+    OpDesc("scale", {}, {}, {"scale": 2.0})._set_texts({"op_role_var": ["w"]})
     assert third.attrs == {"scale": 2.0} and third.attr_types == {"scale": pb2.FLOAT}
 
 
@@ -74,7 +74,7 @@ def test_texts_of_one_are_written_as_other_attributes(first: str) -> None:
     one, other = sgd(), sgd()
     if first == "before":
         assert one.pb.type == "sgd"
-    one.set_texts(texts)
+    one._set_texts(texts)
     for name, value in texts.items():
         other.set_attr(name, value)
     assert (one.attrs, one.attr_types) == (other.attrs, other.attr_types)

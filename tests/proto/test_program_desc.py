@@ -59,7 +59,6 @@ EDITS: dict[str, Callable[[ProgramDesc, BlockDesc, OpDesc, VarDesc], object]] = 
     "op.set_attr new": lambda p, b, o, v: o.set_attr("bias", 3.0),
     "op.set_block_attr": lambda p, b, o, v: o.set_block_attr("sub_block", b),
     "op.set_blocks_attr": lambda p, b, o, v: o.set_blocks_attr("blocks", [b]),
-    "op.set_texts": lambda p, b, o, v: o.set_texts({"op_role_var": ["w", "w@GRAD"]}),
     "op.remove_attr": lambda p, b, o, v: o.remove_attr("scale"),
     "op.copy_from": lambda p, b, o, v: o.copy_from(OpDesc("tanh")),
     "var.set_name": lambda p, b, o, v: v.set_name("z"),

@@ -6,7 +6,7 @@ The text has neither sizes nor addresses, so that programs that differ in these 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +16,13 @@ import numpy as np
 from fluidnb.memory.views import view_of
 from fluidnb.runtime.native.exact_functions import SUMS, TEXT, sums_agree
 from fluidnb.runtime.native.expressions import TYPES
-from fluidnb.runtime.native.regions import Access, Region, regions
+from fluidnb.runtime.native.regions import Access, Region, regions, together
 from fluidnb.runtime.native.statements import Statement
 
 #: Elements of a row that are computed at a time where numpy's loops take part: they stay in the first cache.
 TILE = 1024
+#: Nests that a statement may go back past: those of a convolution between two normalisations.
+REACH = 12
 #: Functions with more work than this, in elements, release the lock of the interpreter.
 LONG = 100_000
 
@@ -57,20 +59,39 @@ class CFunction:
     def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any]) -> None:
         self.table: list[int] = [0]
         lives = dict(lives)
-        apart = separate(statements, lives)
+        apart = separate(statements, lives, REACH)
         self.kept = [operand.array for s in apart for operand in s.operands]
-        self.regions = regions(apart)
+        self.regions = regions(apart, REACH)
+        crossing = _crossing(self.regions, lives)
         self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
-        body = [line for region in self.regions for line in Nest(region, lives, self.table).lines]
+        body = [line for part in together(self.regions) for line in _nests(*part, lives, crossing, self.table)]
         text = "\n".join(body)
         self.name = f"call_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         self.text = _FUNCTION.format(name=self.name, body=text)
 
 
-def separate(statements: Sequence[Statement], lives: dict[int, Any]) -> list[Statement]:
-    """Statements with the buffers that only they touch in separate memory; ``lives`` gets the new arrays."""
+def _nests(
+    parts: Sequence[Region], levels: int, lives: Mapping[int, Any], crossing: Collection[int], table: list[int]
+) -> list[str]:
+    """The lines of nests whose outer loops are one."""
+    if not levels:
+        return Nest(parts[0], lives, table, crossing=crossing).lines
+    lines = ["  {"]
+    for level, size in enumerate(parts[0].dims[:levels]):
+        table.append(size)
+        lines.append(f"{'  ' * (level + 2)}for (int64_t o{level} = 0; o{level} < P[{len(table) - 1}]; o{level}++) {{")
+    for region in parts:
+        lines += Nest(region, lives, table, crossing=crossing, shared=levels).lines
+    return lines + ["  " * level + "}" for level in range(levels + 1, 0, -1)]
+
+
+def separate(statements: Sequence[Statement], lives: dict[int, Any], reach: int = 0) -> list[Statement]:
+    """Statements with the buffers that only they touch in separate memory; ``lives`` gets the new arrays.
+
+    ``reach`` as for `regions`.
+    """
     apart = _apart(statements, lives, _inside(statements, lives))
-    crossing = {n for n, spans in _spans(regions(apart), lives).items() if len(spans) > 1}
+    crossing = _crossing(regions(apart, reach), lives)
     if crossing:  # what one nest hands to another must not take memory twice
         apart = _apart(statements, lives, _inside(statements, lives) - crossing)
     return apart
@@ -83,8 +104,8 @@ def _inside(statements: Sequence[Statement], lives: Mapping[int, Any]) -> set[in
     return {life.buffer for life in own if life is not None and first <= life.first and life.last <= last}
 
 
-def _spans(nests: Sequence[Region], lives: Mapping[int, Any]) -> dict[int, set[int]]:
-    """Number of a buffer -> the nests that touch it."""
+def _crossing(nests: Sequence[Region], lives: Mapping[int, Any]) -> set[int]:
+    """The numbers of the buffers that several nests touch."""
     spans: dict[int, set[int]] = {}
     for k, nest in enumerate(nests):
         for statement in nest.statements:
@@ -92,7 +113,7 @@ def _spans(nests: Sequence[Region], lives: Mapping[int, Any]) -> dict[int, set[i
                 life = lives.get(id(operand.array))
                 if life is not None:
                     spans.setdefault(life.buffer, set()).add(k)
-    return spans
+    return {buffer for buffer, found in spans.items() if len(found) > 1}
 
 
 def _apart(statements: Sequence[Statement], lives: dict[int, Any], buffers: set[int]) -> list[Statement]:
@@ -128,16 +149,18 @@ class Nest:
         table: gets the numbers that it reads.
         variables: address and type character of values that are local variables of the function -> their names.
         indices: call of a ``pick`` -> the address from which the call reads its index.
+        crossing: the numbers of the buffers that other nests touch too, whose calls may be between those of this one.
+        shared: how many outer loops are around it already, those of `together`.
     """
 
     def __init__(
         self, region: Region, lives: Mapping[int, Any], table: list[int],
         variables: Mapping[tuple[int, str], str] = MappingProxyType({}),
-        indices: Mapping[int, int] = MappingProxyType({}),
+        indices: Mapping[int, int] = MappingProxyType({}), crossing: Collection[int] = (), shared: int = 0,
     ) -> None:  # fmt: skip
         self.lines: list[str] = []
         self._region, self._lives, self._table = region, lives, table
-        self._depth, self._indices = 1, indices
+        self._depth, self._indices, self._crossing = 1 + shared, indices, crossing
         statements = region.statements
         self._span = statements[0].call, statements[-1].call
         self._numbers: dict[Access, int] = {}
@@ -164,12 +187,14 @@ class Nest:
                 self._steps[access] = self._number(f"s{k}", access.strides[-1])
         self._clear_sums(sizes)
         for level in range(outer):
-            self._add(f"for (int64_t i{level} = 0; i{level} < {sizes[level]}; i{level}++) {{")
+            index = f"o{level}" if level < shared else f"i{level}"
+            if level >= shared:
+                self._add(f"for (int64_t {index} = 0; {index} < {sizes[level]}; {index}++) {{")
             for access, k in self._numbers.items():
                 if (access, level) in strides:
                     name = f"a{k}_{level}"
                     step = strides[access, level]
-                    self._add(f"char *const {name} = {self._pointers[access]} + i{level} * {step};")
+                    self._add(f"char *const {name} = {self._pointers[access]} + {index} * {step};")
                     self._pointers[access] = name
         self._inner = sizes[-1] if sizes else "1"
         if tiled:
@@ -182,7 +207,7 @@ class Nest:
                     self._add(f"char *const a{k}_t = {self._pointers[access]} + t * {step};")
                     self._pointers[access] = f"a{k}_t"
         self._all_steps()
-        for _ in range(outer + tiled + 1):
+        for _ in range(outer - shared + tiled + 1):
             self._depth -= 1
             self.lines.append("  " * self._depth + "}")
 
@@ -212,6 +237,7 @@ class Nest:
                 life = self._lives.get(id(operand.array))
                 inside = life is not None and first <= life.first and life.last <= last
                 inside = inside and statement.kind != "columns"
+                inside = inside and life is not None and life.buffer not in self._crossing
                 if i < len(row) - 1:
                     local[access] = local.get(access, False) and inside  # read before it is written: no
                 else:
@@ -280,7 +306,8 @@ class Nest:
         end = region.statements[members[-1]].call
         for access, statement in last.items():
             life = self._lives.get(id(statement.operands[-1].array))
-            if life is None or life.last > end or statement.kind == "columns":
+            stays = life is None or life.last > end or life.buffer in self._crossing
+            if stays or statement.kind == "columns":
                 body.append(f"{self._at(access)} = {values[access]};")
         self._add("{")
         for line in before:

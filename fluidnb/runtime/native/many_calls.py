@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fluidnb.memory import address
+from fluidnb.runtime.native.statements import bounds
+from fluidnb.runtime.replay.buffer_placement import Life
 
 if TYPE_CHECKING:
     from fluidnb.runtime.native.segment_code import Calls
@@ -15,8 +22,8 @@ class ManyCalls(Protocol):
     def __call__(self, *args: Any) -> None:
         """Make them."""
 
-    def calls(self, *args: Any) -> list[tuple[Any, tuple[Any, ...]]]:
-        """Give them for the same arguments."""
+    def calls(self, *args: Any) -> tuple[list[tuple[Any, tuple[Any, ...]]], list[Any]]:
+        """Give calls with the same results for the same arguments, and the arrays that only these touch."""
 
 
 def any_of(plain: Calls) -> bool:
@@ -28,12 +35,46 @@ def taken_apart(plain: Calls, lives: Mapping[int, Any]) -> tuple[Calls, dict[int
     """The calls with those in place that they stand for, and the buffers by the numbers of these calls."""
     calls: list[tuple[Any, tuple[Any, ...]]] = []
     ops, units, first = list[Any](), list[Any](), [0]
+    own: list[tuple[Any, int, int]] = []
+    parts: dict[int, tuple[Any, int]] = {}
     for call, op, unit in zip(*plain, strict=True):
         function, args = call
-        more = function.calls(*args) if hasattr(function, "calls") else [call]
+        if hasattr(function, "calls"):
+            more, scratch = function.calls(*args)
+            own += [(array, len(calls), len(calls) + len(more) - 1) for array in scratch]
+            parts.update(_parts(args, more, lives))
+        else:
+            more = [call]
         calls += more
         ops += [op] * len(more)
         units += [unit] * len(more)
         first.append(len(calls))
     moved = {key: life._replace(first=first[life.first], last=first[life.last + 1] - 1) for key, life in lives.items()}
+    for key, (array, offset) in parts.items():
+        moved[key] = moved[id(array)]._replace(offset=moved[id(array)].offset + offset)
+    for k, (array, begin, end) in enumerate(own):  # numbers below those of the buffers of the arena
+        moved[id(array)] = Life(begin, end, 0, array.nbytes, -1 - k)
     return plain._replace(calls=calls, ops=ops, units=units), moved
+
+
+def _parts(args: Any, calls: Any, lives: Mapping[int, Any]) -> Iterator[tuple[int, tuple[Any, int]]]:
+    """Identity of each array of calls that is part of an argument with a buffer -> that argument, bytes before it."""
+    whole = [(*bounds(array), array) for array in _arrays(args) if id(array) in lives]
+    for function, operands in calls:
+        named = function.keywords.values() if type(function) is partial else ()
+        for array in _arrays((*operands, *named)):
+            if id(array) not in lives:
+                low, high = bounds(array)
+                for start, end, argument in whole:
+                    if start <= low and high <= end:
+                        yield id(array), (argument, address(array) - address(argument))
+                        break
+
+
+def _arrays(x: Any) -> Iterator[Any]:
+    """The arrays in nested tuples and lists."""
+    for y in x:
+        if isinstance(y, (tuple, list)):
+            yield from _arrays(y)
+        elif isinstance(y, np.ndarray):
+            yield y

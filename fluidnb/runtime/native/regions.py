@@ -3,7 +3,7 @@
 They may where each row of what they write depends on that row alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -89,6 +89,16 @@ class Region:
         self._append(statement, new, each_row)
         return True
 
+    def meets(self, statement: Statement) -> bool:
+        """Whether it has bytes in common with a statement that one of them writes."""
+        for i, operand in enumerate(statement.operands):
+            low, high = bounds(operand.array)
+            writes = i == len(statement.operands) - 1
+            for access, (start, end) in self._ranges.items():
+                if low < end and start < high and (writes or access in self._written):
+                    return True
+        return False
+
     def _append(self, statement: Statement, accesses: list[Access], each_row: bool) -> None:
         self.statements.append(statement)
         self.accesses.append(accesses)
@@ -100,13 +110,87 @@ class Region:
             self._closed.add(accesses[-1])
 
 
-def regions(statements: Sequence[Statement]) -> list[Region]:
-    """Consecutive statements as regions, each as long as it can be."""
+def regions(statements: Sequence[Statement], reach: int = 0) -> list[Region]:
+    """Consecutive statements as regions, each as long as it can be.
+
+    Args:
+        reach: how many regions a statement may go back past, where they have nothing to do with it.
+    """
     found: list[Region] = []
     for statement in statements:
-        if not found or not found[-1].take(statement):
+        for region in reversed(found[-1 - reach :]):
+            if region.take(statement):
+                break
+            if region.meets(statement):
+                found.append(Region(statement))
+                break
+        else:
             found.append(Region(statement))
     return found
+
+
+def together(nests: Sequence[Region]) -> list[tuple[list[Region], int]]:
+    """Consecutive regions whose outer loops can be one, and how many loops that are; 0 for a region alone.
+
+    So what one writes is in the cache when the next reads it.
+    """
+    found: list[tuple[list[Region], int]] = []
+    for nest in nests:
+        if found:
+            parts, levels = found[-1]
+            levels = min([levels or 2, *(_common(part, nest) for part in parts)])
+            if levels:
+                found[-1] = [*parts, nest], levels
+                continue
+        found.append(([nest], 0))
+    return found
+
+
+def _common(a: Region, b: Region) -> int:
+    """The number of outer loops that two regions, the second after the first, may have in common."""
+    most = 0
+    for same in (x == y for x, y in zip(a.dims[:-1], b.dims[:-1], strict=False)):
+        if not same:
+            break
+        most += 1
+    if any(s.kind == "columns" for part in (a, b) for s in part.statements):
+        return 0
+    for levels in range(min(most, 2), 0, -1):
+        if all(_apart(a.dims[:levels], *pair) for pair in _conflicts(a, b)):
+            return levels
+    return 0
+
+
+_Placed = tuple[Access, Operand]
+
+
+def _conflicts(a: Region, b: Region) -> Iterator[tuple[_Placed, _Placed]]:
+    """The accesses of two regions to bytes in common of which one writes."""
+    for x, x_written in _accesses(a):
+        for y, y_written in _accesses(b):
+            if x_written or y_written:
+                (low, high), (start, end) = bounds(x[1].array), bounds(y[1].array)
+                if low < end and start < high:
+                    yield x, y
+
+
+def _accesses(region: Region) -> Iterator[tuple[_Placed, bool]]:
+    for statement, row in zip(region.statements, region.accesses, strict=True):
+        for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
+            yield (access, operand), i == len(row) - 1
+
+
+def _apart(sizes: tuple[int, ...], x: _Placed, y: _Placed) -> bool:
+    """Whether two accesses have no bytes in common in different iterations of outer loops."""
+    levels, strides = len(sizes), x[0].strides[: len(sizes)]
+    if strides != y[0].strides[:levels] or min(strides) <= 0:
+        return False
+    inner = []
+    for _, operand in (x, y):
+        low, high = bounds(operand.array)
+        inner.append((low, high - sum(s * (n - 1) for s, n in zip(strides, sizes, strict=True))))
+    ranges = (*strides, max(high for _, high in inner) - min(low for low, _ in inner))
+    return all(ranges[k + 1] * (sizes[k + 1] if k + 1 < levels else 1) <= ranges[k] for k in range(levels))
 
 
 def _access(operand: Operand, strides: tuple[int, ...]) -> Access:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fluidnb.memory import strided
 from fluidnb.op import Array, Binder
-from fluidnb_kernels.conv import winograd
+from fluidnb_kernels.conv import depthwise, winograd
 from fluidnb_kernels.cuda import Source, ctype, each, elements, wide_dtype
 from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
@@ -158,6 +158,8 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
         return _widened(b, convolve, x, w, out, axes, groups)
     if winograd.pays(b, x, w, axes, groups, kept=True):
         return winograd.convolve(b, x, w, out, axes)
+    if depthwise.fits(x, w, out, axes, groups):
+        return depthwise.convolve(b, x, w, out, axes)
     part = Unrolled(b, x, axes, w.shape[0], groups, batch_inner(x) or batch_inner(out))
     weights = reading(b, w, part.filters(w))
     whole, result = part.padded(x), part.dense(out, False)
@@ -200,6 +202,8 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
         return _widened(b, image_gradient, g, w, dx, axes, groups)
     if winograd.pays(b, dx, w, axes, groups, kept=False):
         return winograd.image_gradient(b, g, w, dx, axes)
+    if depthwise.fits(g, w, dx, axes, groups) and depthwise.image_gradient(b, g, w, dx, axes):
+        return None
     part = Unrolled(b, dx, axes, w.shape[0], groups, batch_inner(g) or batch_inner(dx))
     if part.inner and axes[0].window > 1 and axes[0].stride == axes[0].dilation == 1:
         return _row_by_row(b, part, g, w, dx)

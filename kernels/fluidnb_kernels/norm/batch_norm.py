@@ -139,11 +139,11 @@ def _emit_fixed(
     """
     factor = inverse if scale is None else apply(b, np.multiply, inverse, scale)
     shift = apply(b, np.multiply, mean, factor)
+    if bias is not None:
+        shift = apply(b, np.subtract, bias, shift)
+    # What is of each channel comes first: native code goes through the image once then.
     b(np.multiply, x, factor, out=scaled)
-    if bias is None:
-        b(np.subtract, scaled, shift, out=y)
-    else:
-        b(np.add, scaled, apply(b, np.subtract, bias, shift), out=y)
+    b(np.subtract if bias is None else np.add, scaled, shift, out=y)
 
 
 def _move(b: Binder, old: Array, new: Array, out: Array | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array
-from fluidnb_kernels.rnn.step_calls import Emit
+from fluidnb_kernels.one_call import Emit
 
 
 @cache

@@ -14,10 +14,10 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb_kernels.cuda import allocate, by_rows, ctype, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import FLOATS, reading, writing, written
+from fluidnb_kernels.one_call import Emit, OneCall
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER, IN_C, SLOPES_IN_C, Activation, number
 from fluidnb_kernels.rnn.batches import Batches, Blocks, parts, steps_of
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
-from fluidnb_kernels.rnn.step_calls import Emit, StepCalls
 from fluidnb_kernels.rules import agree, fits
 from fluidnb_kernels.sequences import one_dtype, require_lod
 
@@ -256,7 +256,7 @@ def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str
     gates = None if whole is None else writing(b, whole, (n, 3, width))
     packed = blocks, reset, states, initial, more
     parameters, hidden = (_flat(b, b["Weight"]), b["Bias"]), b[out] if out else None
-    b(StepCalls(partial(run, net)), x, parameters, b[first], packed, biased, gates, hidden)
+    b(OneCall(partial(run, net)), x, parameters, b[first], packed, biased, gates, hidden)
     return None if gates is None else written(b, whole, gates)
 
 
@@ -275,7 +275,7 @@ def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: s
     flat = None if dweight is None else writing(b, dweight, (dweight.size,))
     values = reading(b, gates, (n, 3, width)), reset, states
     outs = into, flat, dbias, dh0
-    b(StepCalls(partial(run_back, net)), _flat(b, b["Weight"]), b[first], values, g, packed, more, outs)
+    b(OneCall(partial(run_back, net)), _flat(b, b["Weight"]), b[first], values, g, packed, more, outs)
     for out, view in ((dx, into), (dweight, flat)):
         if view is not None:
             written(b, out, view)

@@ -14,10 +14,10 @@ from fluidnb.op import Array, Binder
 from fluidnb_kernels.cuda import allocate, by_rows, ctype, each, of_dtype, settle, wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.emit import reading, writing, written
+from fluidnb_kernels.one_call import Emit, OneCall
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, Activation, squash
 from fluidnb_kernels.rnn.batches import Batches, Blocks, parts, steps_of
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows
-from fluidnb_kernels.rnn.step_calls import Emit, StepCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ def emit(b: Binder, net: Lstm, slot: str) -> None:
     gates = None if whole is None else writing(b, whole, (n, 4, width))
     parameters, initial = (weight, b["Bias"], projection), (b["H0"], b["C0"])
     outs = [(states, b[slot]), (cells, b["Cell"])]
-    b(StepCalls(partial(run, net)), x, parameters, initial, packed, tmp(n, 4 * width), gates, outs)
+    b(OneCall(partial(run, net)), x, parameters, initial, packed, tmp(n, 4 * width), gates, outs)
     return None if gates is None else written(b, whole, gates)
 
 
@@ -363,6 +363,6 @@ def emit_back(b: Binder, net: Lstm, slot: str) -> None:
     dprojection = None if projection is None else b["ProjWeight@GRAD"]
     outs = flat, b["Weight@GRAD"], b["Bias@GRAD"], dprojection, b["H0@GRAD"], b["C0@GRAD"]
     parameters, initial = (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"])
-    calls = StepCalls(partial(run_back, net))
+    calls = OneCall(partial(run_back, net))
     b(calls, parameters, initial, values, b[slot + "@GRAD"], packed, room, outs)
     return None if dx is None else written(b, dx, flat)

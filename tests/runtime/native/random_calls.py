@@ -39,12 +39,14 @@ class RandomCalls:
         self.shape = tuple(pick(inner if i == rank - 1 else [1, 2, 3, 4, 9]) for i in range(rank))
         self.dtype = pick(["f", "f", "f", "d"])
         self.full = [self._array(self.shape) for _ in range(self.random.randint(2, 5))]
+        if rank and self.random.random() < 0.5:
+            self.full += self._windows()
         self.small = [self._array(self._smaller()) for _ in range(3)]
         self.masks = [np.asarray(self.numbers.random(self.shape) > 0.5) for _ in range(2)]
         self.constant = np.array(self.numbers.standard_normal(), self.dtype)
         self.constant.flags.writeable = False
         self.sums: list[Array] = []
-        self.calls: list[Call] = [self._call() for _ in range(self.random.randint(1, 12))]
+        self.calls: list[Call] = [self._call() for _ in range(self.random.randint(1, pick([12, 12, 40])))]
         self.arrays = [*self.full, *self.small, *self.masks, *self.sums]
 
     def _array(self, shape: tuple[int, ...]) -> Array:
@@ -60,6 +62,15 @@ class RandomCalls:
         if not sizes:
             return array
         return array[tuple(slice(0, shape[i]) for i in axes)].transpose([axes.index(i) for i in range(len(axes))])
+
+    def _windows(self) -> list[Array]:
+        """Parts of one array, some of which have elements in common."""
+        axis = self.random.randrange(len(self.shape))
+        steps = [0, self.random.randint(1, 3), self.shape[axis] + 2]
+        whole = list(self.shape)
+        whole[axis] += steps[-1]
+        array = np.asarray(self.numbers.standard_normal(whole), self.dtype)
+        return [array[(*[slice(None)] * axis, slice(step, step + self.shape[axis]))] for step in steps]
 
     def _smaller(self) -> tuple[int, ...]:
         shape = tuple(n if self.random.random() < 0.6 else 1 for n in self.shape)

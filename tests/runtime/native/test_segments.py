@@ -10,7 +10,8 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
-from fluidnb.runtime import native_calls, native_text
+from fluidnb.runtime import native_calls, native_text, wait_for_native_code
+from fluidnb.runtime.native import segment_code
 from fluidnb.runtime.native.segment_code import MOST, SegmentCode
 from fluidnb.runtime.observers import observers
 
@@ -167,3 +168,31 @@ def test_layers_alike_share_a_function_of_few_calls() -> None:
     calls = native_calls(fluid.default_main_program())
     assert sum(call.replaced for call in calls) == 400 and max(call.replaced for call in calls) <= MOST + 1
     assert len({call.text for call in calls}) <= 3 < len(calls)
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_a_convolution_of_each_channel_and_what_is_around_are_one_call(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_code, "LONG", 0.0)
+    image = layers.data("image", [6, 20, 34])
+    y = image * 2.0
+    for stride in (1, 2, 1):
+        y = layers.conv2d(y, 6, 3, stride=stride, padding=1, groups=6, bias_attr=False)
+        y = layers.relu6(layers.batch_norm(y, is_test=True))
+    feed = {"image": np.random.default_rng(2).uniform(-3, 3, (batch, 6, 20, 34)).astype("float32")}
+    main, exe = fluid.default_main_program(), fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fluid.set_flags({"FLAGS_native": "off"})
+    (wanted,) = exe.run(main, feed, [y])
+    fluid.set_flags({"FLAGS_native": "auto"})
+    for _ in range(segment_code.OFTEN + 1):
+        (before,) = exe.run(main, feed, [y])
+    assert before.tobytes() == wanted.tobytes()
+    assert wait_for_native_code()
+    (got,) = exe.run(main, feed, [y])
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    (call,) = fluid.runtime.native_calls(main)
+    assert call.times == 1 and {"conv2d", "batch_norm", "relu6"} <= {op.desc.optype for op in call.ops}
+    # A channel at a time is padded, summed and normalised.
+    assert 0 < call.text.count("for (int64_t o0 = 0;") <= 3
