@@ -256,9 +256,12 @@ class Executor:
                 hot = self._specialize(lowered, program, scope, values)
                 hot.fill(values)
                 out = self._rerun(hot, program, return_numpy)
-            if type(fetch_list) is list and hot.fetches is not None and not lowered.fed_rows:
+            if not (lowered.ran or values or lowered.fetches):  # a startup program, which most scripts run once
+                lowered.forget()
+            elif type(fetch_list) is list and hot.fetches is not None and not lowered.fed_rows:
                 hot.fetch_list = fetch_list[:]
                 self._hot = hot
+            lowered.ran = True
             remember(program, lowered)
             return out
         finally:

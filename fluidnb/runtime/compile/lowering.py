@@ -214,6 +214,7 @@ class LoweredProgram:
         self.clock = Clock(seed)
         self.specializations: dict[tuple[Any, ...], Any] = {}
         self.latest: list[Any] | None = None
+        self.ran = False  # whether a run has ended
         self.forget()
 
     def again(self, seed: int, changed: Mapping[tuple[int, int], OpDesc] | None = None) -> LoweredProgram:
