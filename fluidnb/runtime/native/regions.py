@@ -31,6 +31,8 @@ class Region:
         fixed: size of the inner loop that must stay: the length of the rows that are summed; 0 if none are.
         statements: in order, with their accesses along ``dims``; inner strides of statements of each row alone are 0.
         each_row: for each statement, whether it computes one element for each row.
+        ranges: for each access the addresses of its array's first byte and of the one behind its last.
+        written: the accesses that are written.
     """
 
     def __init__(self, first: Statement) -> None:
@@ -39,8 +41,8 @@ class Region:
         self.statements: list[Statement] = []
         self.accesses: list[list[Access]] = []
         self.each_row: list[bool] = []
-        self._ranges: dict[Access, tuple[int, int]] = {}
-        self._written: set[Access] = set()
+        self.ranges: dict[Access, tuple[int, int]] = {}
+        self.written: set[Access] = set()
         self._closed: set[Access] = set()  # sums over rows, complete when the region ends
         self._append(first, [_access(o, o.strides) for o in first.operands], False)
 
@@ -70,7 +72,7 @@ class Region:
         old, refined = self.dims, dims != self.dims
         if refined and any(self.each_row):
             return False
-        ranges, written, closed, accesses = self._ranges, self._written, self._closed, self.accesses
+        ranges, written, closed, accesses = self.ranges, self.written, self._closed, self.accesses
         if refined:
             moved = {a: a._replace(strides=_split(old, a.strides, dims)) for a in ranges}
             ranges = {moved[a]: r for a, r in ranges.items()}
@@ -84,7 +86,7 @@ class Region:
                 if low < end and start < high and (writes or other in written):
                     if access != other or other in closed or (writes and statement.kind == "columns"):
                         return False
-        self.dims, self._ranges, self._written, self._closed, self.accesses = dims, ranges, written, closed, accesses
+        self.dims, self.ranges, self.written, self._closed, self.accesses = dims, ranges, written, closed, accesses
         self.fixed = self.fixed or fixed
         self._append(statement, new, each_row)
         return True
@@ -94,8 +96,8 @@ class Region:
         for i, operand in enumerate(statement.operands):
             low, high = bounds(operand.array)
             writes = i == len(statement.operands) - 1
-            for access, (start, end) in self._ranges.items():
-                if low < end and start < high and (writes or access in self._written):
+            for access, (start, end) in self.ranges.items():
+                if low < end and start < high and (writes or access in self.written):
                     return True
         return False
 
@@ -104,8 +106,8 @@ class Region:
         self.accesses.append(accesses)
         self.each_row.append(each_row)
         for access, operand in zip(accesses, statement.operands, strict=True):
-            self._ranges[access] = bounds(operand.array)
-        self._written.add(accesses[-1])
+            self.ranges[access] = bounds(operand.array)
+        self.written.add(accesses[-1])
         if statement.kind == "columns":
             self._closed.add(accesses[-1])
 
@@ -161,23 +163,16 @@ def _common(a: Region, b: Region) -> int:
     return 0
 
 
-_Placed = tuple[Access, Operand]
+#: An access with the bytes of its array, from the first to behind the last.
+_Placed = tuple[Access, int, int]
 
 
 def _conflicts(a: Region, b: Region) -> Iterator[tuple[_Placed, _Placed]]:
     """The accesses of two regions to bytes in common of which one writes."""
-    for x, x_written in _accesses(a):
-        for y, y_written in _accesses(b):
-            if x_written or y_written:
-                (low, high), (start, end) = bounds(x[1].array), bounds(y[1].array)
-                if low < end and start < high:
-                    yield x, y
-
-
-def _accesses(region: Region) -> Iterator[tuple[_Placed, bool]]:
-    for statement, row in zip(region.statements, region.accesses, strict=True):
-        for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
-            yield (access, operand), i == len(row) - 1
+    for x, (low, high) in a.ranges.items():
+        for y, (start, end) in b.ranges.items():
+            if low < end and start < high and (x in a.written or y in b.written):
+                yield (x, low, high), (y, start, end)
 
 
 def _apart(sizes: tuple[int, ...], x: _Placed, y: _Placed) -> bool:
@@ -185,11 +180,9 @@ def _apart(sizes: tuple[int, ...], x: _Placed, y: _Placed) -> bool:
     levels, strides = len(sizes), x[0].strides[: len(sizes)]
     if strides != y[0].strides[:levels] or min(strides) <= 0:
         return False
-    inner = []
-    for _, operand in (x, y):
-        low, high = bounds(operand.array)
-        inner.append((low, high - sum(s * (n - 1) for s, n in zip(strides, sizes, strict=True))))
-    ranges = (*strides, max(high for _, high in inner) - min(low for low, _ in inner))
+    outer = sum(s * (n - 1) for s, n in zip(strides, sizes, strict=True))
+    reach = max(x[2], y[2]) - min(x[1], y[1]) - outer  # from the first to behind the last byte of one iteration
+    ranges = (*strides, reach)
     return all(ranges[k + 1] * (sizes[k + 1] if k + 1 < levels else 1) <= ranges[k] for k in range(levels))
 
 

@@ -1,28 +1,28 @@
-"""Convolutions of each channel with a separate filter, on the host.
+"""Convolutions of each channel with a separate filter, on the host: along rows of the image, not as products.
 
-numpy makes a product of matrices for each channel. Native code goes along rows of the image, all elements of a filter
-at once: each element of the image is read from the cache then, and activations around it share its loops. Sums have
-another order there, so that results differ in their last digits.
+A result is the sum of the elements of a window, each times an element of the filter. numpy adds up some channels at a
+time, what a cache holds. Native code makes the same sums for all elements of a filter at once, and activations around
+the convolution share its loops.
 """
 
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from fluidnb.memory import strided
 from fluidnb.op import Array, Binder
 from fluidnb_kernels.emit import reading
 from fluidnb_kernels.one_call import Emit, OneCall, Scratch
 from fluidnb_kernels.sliding import Axis, batch_inner
 
-#: Bytes of columns that are made at once: what stays in the cache.
-_COLUMNS = 1 << 19
-#: Elements of a filter up to which all are taken at once.
+#: Bytes of results that numpy adds up at a time: two such parts and their image are in the cache.
+_PART = 1 << 18
+#: Elements of a filter up to which there is a sum for each.
 _MOST = 49
-#: Rows of results that are shorter are joined to one, with the padding between them.
+#: Rows of results that are shorter are one row for native code, with the padding between them.
 _SHORT = 28
 
 
@@ -35,25 +35,28 @@ class _Form:
 
     def __init__(self, n: int, c: int, axes: Sequence[Axis], inner: bool) -> None:
         self.rows, self.columns = axes
-        self.inner, self.channels = inner, c
+        self.inner = inner
         self.lead: tuple[int, ...] = (c,) if inner else (n, c)
         self.tail: tuple[int, ...] = (n,) if inner else ()
         self.at = len(self.lead)
         #: The size of the image in each of the phases of the strides: places of windows, and those behind the last one.
         self.places = [a.out + (a.window - 1) * a.dilation // a.stride for a in axes]
-        self.joins = self.columns.out * prod(self.tail) < _SHORT
+        #: Elements of results with the padding between rows, and those of the image, of a channel.
+        self.joined = self.rows.out * self.places[1] * prod(self.tail)
+        self.image = prod(a.stride for a in axes) * prod(self.places) * prod(self.tail)
 
     def of(self, x: Array) -> Array:
         """An image in the order of memory."""
         return np.moveaxis(x, 0, -1) if self.inner else x
 
-    def shape(self, *sizes: int) -> tuple[int, ...]:
-        """That of an image with other rows and columns."""
-        return (*self.lead, *sizes, *self.tail)
-
     def part(self, x: Array, rows: slice, columns: slice) -> Array:
         """Some rows and columns of an image in the order of memory."""
         return x[(*[slice(None)] * self.at, rows, columns)]
+
+    def over(self, memory: Array, lead: tuple[int, ...], *sizes: int) -> Array:
+        """An array for some channels at the beginning of memory."""
+        shape = (*lead, *sizes, *self.tail)
+        return memory[: prod(shape)].reshape(shape)
 
 
 def fits(x: Array, w: Array, out: Array, axes: Sequence[Axis], groups: int) -> bool:
@@ -68,13 +71,10 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis]) ->
     """Emit the convolution of images [n, c, rows, columns] with a filter [c, 1, rows, columns]."""
     n, c = x.shape[:2]
     form = _Form(n, c, axes, batch_inner(x))
-    phases = prod(a.stride for a in axes) * prod(form.places)
-    image = b.tmp((n * c * max(prod(a.reach for a in axes), phases),), x.dtype)
-    depth = prod(w.shape[2:]) * prod(a.out for a in axes) * prod(form.tail)
-    columns = min(max(_COLUMNS // x.itemsize, depth), prod(form.lead) * depth)
-    joined = n * c * form.rows.out * form.places[1] if form.joins else 0
-    results = b.tmp((max(columns, joined),), x.dtype)
-    call = OneCall(partial(_by_products, form), partial(_by_rows, form))
+    image = b.tmp((prod(form.lead) * form.image,), x.dtype)
+    whole = prod(form.lead) * form.joined if _joins(form) else 0
+    results = b.tmp((max(2 * _step(form, x.itemsize) * form.joined, whole),), x.dtype)
+    call = OneCall(partial(_by_parts, form), partial(_at_once, form))
     b(call, x, reading(b, w, (c, *w.shape[2:])), out, image, results)
 
 
@@ -93,64 +93,78 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
     return True
 
 
-def _by_products(form: _Form, emit: Emit, x: Array, w: Array, out: Array, image: Array, results: Array) -> None:
-    """As products of the columns of some channels with their filters."""
-    c, rows, columns, window = form.channels, form.rows, form.columns, w.shape[1:]
-    shape = form.shape(rows.reach, columns.reach)
-    whole = image[: prod(shape)].reshape(shape)
-    emit(np.copyto, whole, np.zeros((), x.dtype))
-    emit(np.copyto, form.part(whole, rows.inside, columns.inside), form.of(x))
-    whole, out = whole.reshape(-1, *shape[form.at :]), form.of(out).reshape(prod(form.lead), 1, -1)
-    depth, places = prod(window), out.shape[2]
-    step = max(1, min(results.size // (depth * places), c))
-    of_channel, of_row, of_element, *of_image = whole.strides
-    strides = (of_channel, of_row * rows.dilation, of_element * columns.dilation,
-               of_row * rows.stride, of_element * columns.stride, *of_image)  # fmt: skip
-    for begin in range(0, len(whole), c):
-        for first in range(begin, begin + c, step):
-            last = min(first + step, begin + c)
-            count = last - first
-            part = results[: count * depth * places].reshape(count, *window, rows.out, columns.out, *form.tail)
-            emit(np.copyto, part, strided(whole[first:last], part.shape, strides))
-            filters = w[first - begin : last - begin].reshape(count, 1, depth)
-            emit(np.matmul, filters, part.reshape(count, depth, places), out=out[first:last])
+def _step(form: _Form, itemsize: int) -> int:
+    """How many channels numpy takes at a time."""
+    return max(1, min(form.lead[-1], _PART // (itemsize * form.joined)))
 
 
-def _by_rows(
+def _joins(form: _Form) -> bool:
+    """Whether native code takes rows together."""
+    return form.columns.out * prod(form.tail) < _SHORT
+
+
+def _by_parts(form: _Form, emit: Emit, x: Array, w: Array, out: Array, image: Array, results: Array) -> None:
+    """Some channels of an image after the other, with rows as one."""
+    x, out, step, c = form.of(x), form.of(out), _step(form, x.itemsize), form.lead[-1]
+    for i in range(prod(form.lead[:-1])):
+        for first in range(0, c, step):
+            last = min(first + step, c)
+            one: tuple[Any, ...] = (slice(first, last),) if form.inner else (slice(i, i + 1), slice(first, last))
+            other = results[step * form.joined :]
+            _sums(form, emit, x[one], w[first:last], out[one], image, results, _rows(form, other, x[one].shape))
+
+
+def _at_once(
     form: _Form, emit: Emit, scratch: Scratch, x: Array, w: Array, out: Array, image: Array, results: Array
 ) -> None:
-    """As sums of parts of the padded image, each times an element of the filters."""
-    rows, columns = form.rows, form.columns
+    """All channels together."""
     x, out = form.of(x), form.of(out)
-    height, width = form.places
-    shape = (rows.stride, columns.stride, *form.shape(height, width))
+    if _joins(form):
+        term = scratch(_rows(form, results, x.shape).shape, x.dtype)
+        return _sums(form, emit, x, w, out, image, results, term)
+    return _sums(form, emit, x, w, out, image, None, scratch(out.shape, x.dtype))
+
+
+def _rows(form: _Form, memory: Array, shape: tuple[int, ...]) -> Array:
+    """Memory for the results of some channels as one row of each, up to the last result."""
+    width = form.places[1]
+    whole = form.over(memory, shape[: form.at], form.rows.out * width)
+    return whole[(*[slice(None)] * form.at, slice((form.rows.out - 1) * width + form.columns.out))]
+
+
+def _sums(
+    form: _Form, emit: Emit, x: Array, w: Array, out: Array, image: Array, joined: Array | None, term: Array
+) -> None:
+    """The results of some channels, in the order of memory.
+
+    Args:
+        image: memory for the image in its phases.
+        joined: memory for results with the padding between rows; None for results of separate rows.
+        term: memory for one product.
+    """
+    rows, columns = form.rows, form.columns
+    lead, (height, width) = x.shape[: form.at], form.places
+    shape = rows.stride, columns.stride, *lead, height, width, *form.tail
     phases = image[: prod(shape)].reshape(shape)
     for phase in product(range(rows.stride), range(columns.stride)):
         _place(form, emit, x, phases[phase], phase)
-    total = out
-    if form.joins:  # [n, c, places], or [c, places, n]
-        whole = results[: prod(form.shape(rows.out, width))].reshape(form.shape(rows.out, width))
-        total = _joined(form, whole)[(*[slice(None)] * form.at, slice((rows.out - 1) * width + columns.out))]
-    one = scratch(total.shape, x.dtype)
+    total = out if joined is None else _rows(form, joined, x.shape)
     for k, (i, j) in enumerate(product(*map(range, w.shape[1:]))):
         (i_phase, top), (j_phase, left) = _tap(rows, i), _tap(columns, j)
         plane = phases[i_phase, j_phase]
-        if form.joins:
-            first = top * width + left
-            part = _joined(form, plane)[(*[slice(None)] * form.at, slice(first, first + total.shape[form.at]))]
-        else:
+        if joined is None:
             part = form.part(plane, slice(top, top + rows.out), slice(left, left + columns.out))
+        else:
+            first = top * width + left
+            part = plane.reshape(*lead, -1, *form.tail)
+            part = part[(*[slice(None)] * form.at, slice(first, first + total.shape[form.at]))]
         factor = w[:, i, j].reshape(-1, *(1,) * (total.ndim - form.at))
-        emit(np.multiply, part, factor, one if k else total)
+        emit(np.multiply, part, factor, term if k else total)
         if k:
-            emit(np.add, total, one, total)
-    if form.joins:
+            emit(np.add, total, term, total)
+    if joined is not None:
+        whole = form.over(joined, lead, rows.out, width)
         emit(np.copyto, out, form.part(whole, slice(None), slice(columns.out)))
-
-
-def _joined(form: _Form, image: Array) -> Array:
-    """An image with its rows as one."""
-    return image.reshape(*form.lead, -1, *form.tail)
 
 
 def _tap(axis: Axis, i: int) -> tuple[int, int]:
