@@ -177,7 +177,10 @@ def has_nan(variable: Any, limit: float = np.inf) -> bool:
     if isinstance(value, SelectedRows):
         value = value.value
     array = array_of(value)
-    return array is not None and array.dtype.kind == "f" and stats_of(array).beyond(array, limit)
+    if array is None or array.dtype.kind != "f":
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return stats_of(array).beyond(array, limit)
 
 
 def op_first(op: LoweredOp) -> int:

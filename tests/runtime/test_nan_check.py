@@ -5,6 +5,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet
+from fluidnb.values.array_stats import ArrayStats
 
 
 @pytest.fixture
@@ -53,3 +54,17 @@ def test_a_sum_that_overflows_is_no_infinity(checking):
     y = fluid.layers.scale(x, scale=1.0)
     big = np.full(2, 3e38, "float32")
     assert np.array_equal(fluid.Executor(fluid.CPUPlace()).run(feed={"x": big}, fetch_list=[y])[0], big)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_counts_as_finite(dtype: str) -> None:
+    numbers = np.random.default_rng(0).normal(size=(5, 6, 7)).astype(dtype)
+    largest = np.full((3, 4), np.finfo(dtype).max, dtype)  # their squares are not finite, and neither is their sum
+    for array in (numbers, numbers.transpose(1, 2, 0), numbers[::2, 1:, ::-1], largest, np.zeros((0, 3), dtype)):
+        assert not ArrayStats().beyond(array)
+    for hole in (np.nan, np.inf, -np.inf):
+        odd = numbers.copy()
+        odd[3, 2, 1] = hole
+        assert all(ArrayStats().beyond(array) for array in (odd, odd.transpose(2, 0, 1), odd[3:, ::-1]))
+        assert ArrayStats().beyond(np.array(hole, dtype))
