@@ -59,10 +59,11 @@ class CFunction:
     def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any]) -> None:
         self.table: list[int] = [0]
         lives = dict(lives)
-        apart = separate(statements, lives, REACH)
+        apart, in_arena = separate(statements, lives, REACH)
         self.kept = [operand.array for s in apart for operand in s.operands]
         self.regions = regions(apart, REACH)
-        crossing = _crossing(self.regions, lives)
+        # Scratch memory of one nest is no other's: not so in the arena, where outer loops may bring nests between.
+        crossing = in_arena | _crossing(self.regions, lives)
         self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
         body = [line for part in together(self.regions) for line in _nests(*part, lives, crossing, self.table)]
         text = "\n".join(body)
@@ -85,16 +86,22 @@ def _nests(
     return lines + ["  " * level + "}" for level in range(levels + 1, 0, -1)]
 
 
-def separate(statements: Sequence[Statement], lives: dict[int, Any], reach: int = 0) -> list[Statement]:
+def separate(
+    statements: Sequence[Statement], lives: dict[int, Any], reach: int = 0
+) -> tuple[list[Statement], set[int]]:
     """Statements with the buffers that only they touch in separate memory; ``lives`` gets the new arrays.
 
-    ``reach`` as for `regions`.
+    Args:
+        reach: as for `regions`.
+
+    Returns:
+        The statements, and the numbers of those of the buffers that stay in the arena.
     """
     apart = _apart(statements, lives, _inside(statements, lives))
     crossing = _crossing(regions(apart, reach), lives)
     if crossing:  # what one nest hands to another must not take memory twice
         apart = _apart(statements, lives, _inside(statements, lives) - crossing)
-    return apart
+    return apart, crossing
 
 
 def _inside(statements: Sequence[Statement], lives: Mapping[int, Any]) -> set[int]:

@@ -53,7 +53,7 @@ class CLoop:
     def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any], condition: Any) -> None:
         self.table: list[int] = [0] * 3
         lives = dict(lives)
-        apart = separate(statements, lives)
+        apart, _ = separate(statements, lives)
         self.kept = [condition, *(operand.array for s in (*statements, *apart) for operand in s.operands)]
         variables = _variables(apart, condition)
         parts = regions(apart)

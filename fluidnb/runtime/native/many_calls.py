@@ -41,7 +41,8 @@ def taken_apart(plain: Calls, lives: Mapping[int, Any]) -> tuple[Calls, dict[int
         function, args = call
         if hasattr(function, "calls"):
             more, scratch = function.calls(*args)
-            own += [(array, len(calls), len(calls) + len(more) - 1) for array in scratch]
+            used = {id(array) for array in _operands(more)}  # a buffer whose array is gone might be taken for another's
+            own += [(array, len(calls), len(calls) + len(more) - 1) for array in scratch if id(array) in used]
             parts.update(_parts(args, more, lives))
         else:
             more = [call]
@@ -60,15 +61,19 @@ def taken_apart(plain: Calls, lives: Mapping[int, Any]) -> tuple[Calls, dict[int
 def _parts(args: Any, calls: Any, lives: Mapping[int, Any]) -> Iterator[tuple[int, tuple[Any, int]]]:
     """Identity of each array of calls that is part of an argument with a buffer -> that argument, bytes before it."""
     whole = [(*bounds(array), array) for array in _arrays(args) if id(array) in lives]
+    for array in _operands(calls):
+        if id(array) not in lives:
+            low, high = bounds(array)
+            for start, end, argument in whole:
+                if start <= low and high <= end:
+                    yield id(array), (argument, address(array) - address(argument))
+                    break
+
+
+def _operands(calls: Any) -> Iterator[Any]:
+    """The arrays of calls."""
     for function, operands in calls:
-        named = function.keywords.values() if type(function) is partial else ()
-        for array in _arrays((*operands, *named)):
-            if id(array) not in lives:
-                low, high = bounds(array)
-                for start, end, argument in whole:
-                    if start <= low and high <= end:
-                        yield id(array), (argument, address(array) - address(argument))
-                        break
+        yield from _arrays((*operands, *(function.keywords.values() if type(function) is partial else ())))
 
 
 def _arrays(x: Any) -> Iterator[Any]:
