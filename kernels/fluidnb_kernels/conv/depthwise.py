@@ -94,7 +94,7 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
 
 
 def _step(form: _Form, itemsize: int) -> int:
-    """How many channels numpy takes at a time."""
+    """The number of channels that numpy takes at a time."""
     return max(1, min(form.lead[-1], _PART // (itemsize * form.joined)))
 
 
