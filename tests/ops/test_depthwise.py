@@ -104,6 +104,18 @@ def test_the_numbers_of_a_convolution_with_groups(op: str, stride: int, padding:
         np.testing.assert_allclose(got[:, part], alone, atol=1e-12)
 
 
+@pytest.mark.parametrize("results", [2, 3])
+def test_a_transposed_one_with_several_results_for_a_channel(results: int) -> None:
+    draws = np.random.default_rng(6)
+    x, w = draws.uniform(-1, 1, (2, 4, 5, 6)), draws.uniform(-1, 1, (4, results, 3, 3))
+    inputs, attrs = {"Input": x, "Filter": w}, {"strides": [1, 1], "paddings": [1, 1]}
+    got = run_op("conv2d_transpose", inputs, {**attrs, "groups": 4}, ["Output"])["Output"]
+    for channel in range(4):
+        part = {"Input": x[:, channel : channel + 1], "Filter": w[channel : channel + 1]}
+        alone = run_op("conv2d_transpose", part, attrs, ["Output"])["Output"]
+        np.testing.assert_allclose(got[:, channel * results : (channel + 1) * results], alone, atol=1e-12)
+
+
 @pytest.fixture
 def programs() -> Iterator[None]:
     with fluid.fresh():

@@ -61,8 +61,8 @@ class _Form:
 
 def fits(x: Array, w: Array, out: Array, axes: Sequence[Axis], groups: int) -> bool:
     """Whether a convolution of images [n, c, rows, columns] has a filter for each channel, and dense operands."""
-    if len(axes) != 2 or not groups == x.shape[1] == w.shape[0] > 1 or prod(w.shape[2:]) > _MOST:
-        return False
+    if len(axes) != 2 or not groups == x.shape[1] == w.shape[0] > 1 or w.shape[1] != 1 or prod(w.shape[2:]) > _MOST:
+        return False  # the filter of a transposed convolution may have several results for a channel
     dense = x.flags.c_contiguous and out.flags.c_contiguous or batch_inner(x) and batch_inner(out)
     return bool(dense and x.size and out.size and x.dtype == w.dtype == out.dtype)
 
