@@ -39,7 +39,7 @@ class Initializer(Checked):
         """
         shape, dtype = var.shape, var.dtype
         found: Any = self.operator(shape, dtype)
-        if not (isinstance(found, tuple | list) and len(found) == 2 and isinstance(found[1], dict | Mapping)):
+        if not (isinstance(found, tuple | list) and len(found) == 2 and isinstance(found[1], Mapping)):
             raise OpTypeError(
                 f"operator() of {type(self).__name__} returned something else.", received=typed(found),
                 expected="the type of an operator and a dict of its attributes",

@@ -29,7 +29,7 @@ from fluidnb.program.parameter import Parameter
 from fluidnb.program.program import Program
 from fluidnb.program.prune import prune, prune_block, prune_desc
 from fluidnb.program.shapes import infer_shapes
-from fluidnb.program.stale_handles import ReplacedError, ensure_live
+from fluidnb.program.stale_handles import ReplacedError
 from fluidnb.program.symbol_table import SymbolTable
 from fluidnb.program.unique_name import name_scope
 from fluidnb.program.variable import Variable
@@ -37,7 +37,7 @@ from fluidnb.program.variable import Variable
 __all__ = [
     "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME", "ZERO_VAR_SUFFIX", "Block",
     "BlockGuard", "OpRole", "Operator", "Parameter", "Program", "ReplacedError", "SymbolTable", "Variable", "clone",
-    "default_main_program", "default_startup_program", "ensure_live", "fresh_programs", "get_var", "grad_var_name",
+    "default_main_program", "default_startup_program", "fresh_programs", "get_var", "grad_var_name",
     "hooks", "infer_shapes", "layer", "name_scope", "naming", "origin", "program_guard", "prune", "prune_block",
     "prune_desc", "switch_main_program", "switch_startup_program", "unique_name",
 ]  # fmt: skip

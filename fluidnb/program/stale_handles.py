@@ -38,12 +38,6 @@ def op_lives(desc: OpDesc) -> bool:
     return block_lives(block) and block is not None and any(op is desc for op in reversed(block.ops))
 
 
-def ensure_live(variable: Variable, use: str = "used") -> None:
-    """Refuse a variable that is no longer part of its program; ``use`` is the attempted use, for the message."""
-    if not is_live(variable):
-        gone(f"variable {variable.name}", variable, use)
-
-
 def is_live(variable: Variable) -> bool:
     """Whether a variable is still part of its program, and the program of its cell."""
     made_by, desc = variable.block.program.origin, variable.desc

@@ -190,10 +190,7 @@ class Variable:
         """The description, noted as read by the cell that runs; refuses a handle that was replaced."""
         if not is_live(self):
             gone(f"variable {self.name}", self, "read")
-        desc = self.desc
-        if origin.recorder is not None and desc.block is not None:
-            origin.recorder.looked_up(desc.block, desc._name, desc)
-        return desc
+        return self._noted()
 
     def _noted(self) -> VarDesc:
         """The description, recorded as read by the running cell; allowed for a replaced handle too."""

@@ -20,7 +20,7 @@ L = fluid.layers
 
 
 class Recorder:
-    """What a kernel emits, with memory that holds no numbers before something is written."""
+    """Stands for the binder of a kernel: records its calls, and fills new memory with NaN."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []

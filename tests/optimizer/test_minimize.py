@@ -124,7 +124,7 @@ def gradients(p, a, t):
     return [a.T @ e, e.sum(0)]
 
 
-def near(got, want):
+def assert_near(got, want):
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
 
@@ -134,7 +134,7 @@ def test_sgd_agrees_with_numpy():
     p = list(p)
     for a, t in batches:
         p = [v - 0.1 * g for v, g in zip(p, gradients(p, a, t), strict=True)]
-    near(got, p)
+    assert_near(got, p)
 
 
 @pytest.mark.parametrize("nesterov", [False, True])
@@ -145,7 +145,7 @@ def test_momentum_agrees_with_numpy(nesterov):
         for i, g in enumerate(gradients(p, a, t)):
             v[i] = 0.5 * v[i] + g
             p[i] = p[i] - 0.1 * (g + 0.5 * v[i] if nesterov else v[i])
-    near(got, p)
+    assert_near(got, p)
 
 
 def test_adam_agrees_with_numpy():
@@ -156,7 +156,7 @@ def test_adam_agrees_with_numpy():
             m[i] = 0.5 * m[i] + 0.5 * g
             s[i] = 0.75 * s[i] + 0.25 * g * g
             p[i] = p[i] - 0.1 * np.sqrt(1 - 0.75**k) / (1 - 0.5**k) * m[i] / (np.sqrt(s[i]) + 1e-8)
-    near(got, p)
+    assert_near(got, p)
 
 
 def test_l2_and_l1_decay_agree_with_numpy():
@@ -167,7 +167,7 @@ def test_l2_and_l1_decay_agree_with_numpy():
             p = list(p)
             for a, t in batches:
                 p = [v - 0.1 * (g + added(v)) for v, g in zip(p, gradients(p, a, t), strict=True)]
-            near(got, p)
+            assert_near(got, p)
 
 
 def test_a_parameters_own_learning_rate():

@@ -29,7 +29,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def network(seed: int) -> tuple[list[Any], dict[str, np.ndarray]]:
-    """What to fetch of a network, and its feed."""
+    """A random network: the variables to fetch, and the feed {"x": float32 [n, c, rows, columns]}."""
     draw = random.Random(seed)
     channels, height, width = draw.choice([2, 3, 5, 8]), draw.randint(4, 24), draw.randint(4, 40)
     y: Any = layers.data("x", [channels, height, width])
