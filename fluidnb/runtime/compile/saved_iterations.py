@@ -7,7 +7,7 @@ back before the gradient of that iteration runs.
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,12 @@ class SavedIteration:
             self._put = np.copyto if isinstance(copies[0], np.ndarray) else put
             self._tensors = [(t.array, copy) for t, copy in zip(tensors, copies, strict=True)]
 
+    def copies(self) -> list[tuple[Any, Any]] | None:
+        """The buffers, each with the copy of its values; None where there is more to save than these."""
+        values = [variable.value for n in self._names if (variable := self.scope.vars.get(n)) is not None]
+        more = self._kept or any(isinstance(value, list | LoDRankTable) for value in values)
+        return None if more or self._put is not np.copyto else self._tensors
+
     def save(self) -> None:
         """Copy the values of the buffers."""
         for live, mine in self._tensors:
@@ -173,16 +179,15 @@ def _copied(value: Any) -> Any:
 class SavedIterations:
     """The saved iterations of a lowered program; memory of one run serves the next.
 
-    Attributes:
-        used: those of the last run, or of the one under way.
+    The first iteration that is saved of a block in a run is always the same object, and so on.
     """
 
-    __slots__ = ("_again", "_free", "_kept", "_names", "used")
+    __slots__ = ("_again", "_kept", "_made", "_names", "_taken")
 
     def __init__(self, names: dict[int, list[str]], kept: dict[int, list[str]], again: set[int]) -> None:
         self._names, self._kept, self._again = names, kept, again
-        self._free: dict[int, list[SavedIteration]] = defaultdict(list)
-        self.used: list[SavedIteration] = []
+        self._made: dict[int, list[SavedIteration]] = defaultdict(list)
+        self._taken: Counter[int] = Counter()
 
     def needed(self, block: int) -> bool:
         """Whether a gradient block reads the iterations of a block."""
@@ -190,24 +195,30 @@ class SavedIterations:
 
     def save(self, block: int, scope: Scope) -> SavedIteration:
         """Save a finished iteration."""
-        free = self._free[id(scope)]
-        if free:
-            step = free.pop()
-        elif block in self._again:
-            step = SavedIteration(scope, self._names[block], self._kept[block])
-        else:  # it runs once, and its buffers stay as they are until its gradient has run
-            step = SavedIteration(scope, (), self._kept[block])
+        step = self._take(block, scope)
         step.save()
-        self.used.append(step)
         return step
+
+    def first(self, count: int, block: int, scope: Scope) -> list[SavedIteration]:
+        """The memory for the first iterations of a block in a run."""
+        self._taken[id(scope)] = 0
+        return [self._take(block, scope) for _ in range(count)]
+
+    def _take(self, block: int, scope: Scope) -> SavedIteration:
+        """The memory for the next iteration of a block."""
+        made, number = self._made[id(scope)], self._taken[id(scope)]
+        self._taken[id(scope)] = number + 1
+        if number == len(made):
+            # what runs once keeps its buffers as they are until its gradient has run
+            names = self._names[block] if block in self._again else ()
+            made.append(SavedIteration(scope, names, self._kept[block]))
+        return made[number]
 
     def start(self) -> None:
         """Release the iterations of the last run."""
-        for step in self.used:
-            self._free[id(step.scope)].append(step)
-        self.used.clear()
+        self._taken.clear()
 
     def forget(self) -> None:
         """Drop all memory."""
-        self._free.clear()
-        self.used.clear()
+        self._made.clear()
+        self._taken.clear()

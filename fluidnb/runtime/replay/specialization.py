@@ -81,8 +81,7 @@ class Specialization:
         lowered, run, clock = self.lowered, self.bound.run, self.bound.clock
         for array in lowered.arrays:
             array.clear()
-        if lowered.steps.used:
-            lowered.steps.start()
+        lowered.steps.start()
         clock.run, clock.path = run_number, 0
         if self.bound.place_kind != "cpu":
             DeviceContext.get(lowered.place).use()

@@ -1,11 +1,11 @@
 """recurrent: runs a step net along time, with memories from one step to the next; and its gradient."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import GRAD, Array, Attr, Binder, Context, OpDef, OpDesc, grad_op, op
-from fluidnb.op.control import Backward, Control, sums_of
+from fluidnb.op.control import Backward, Call, Control, sums_of
 from fluidnb.op.grad import grad_desc, grad_names
 from fluidnb.values import LoDTensor
 from fluidnb.values.copies import put
@@ -29,7 +29,7 @@ def _check(b: Binder) -> int:
 class _Recurrent(Control):
     """One iteration a step: slices of the sequences in, copies of the memories on, outputs into their place."""
 
-    is_fixed = True
+    is_fixed = only_copies = True
 
     def __init__(self, b: Binder, steps: list[Any]) -> None:
         super().__init__(b, steps)
@@ -57,11 +57,12 @@ class _Recurrent(Control):
         """The index into the sequences of iteration ``k``."""
         return self.count - 1 - k if self.reverse else k
 
-    def prepare(self, k: int, scope: Any) -> None:
+    def entering(self, k: int, scope: Any) -> Iterator[Call]:
         for name, sequence in self.sequences:
-            self.put(scope, name, sequence[self.at(k), ...])
+            step = sequence[self.at(k), ...]
+            yield self.copying(self.local(scope, name, step), step)
         for name, carried in zip(self.previous, self.carried, strict=True):
-            self.put(scope, name, carried)
+            yield self.copying(self.local(scope, name, carried), carried)
 
     def _made(self, scope: Any, name: str) -> Array:
         """The value that the step net has computed under a name."""
@@ -74,7 +75,7 @@ class _Recurrent(Control):
             )  # fmt: skip
         return value
 
-    def leave(self, k: int, scope: Any) -> None:
+    def leaving(self, k: int, scope: Any) -> Iterator[Call]:
         for name, carried in zip(self.states, self.carried, strict=True):
             value = self._made(scope, name)
             if value.shape != carried.shape:
@@ -83,7 +84,7 @@ class _Recurrent(Control):
                     slots=[("states", name, str(value.dtype), value.shape)],
                     expected=f"shape {list(carried.shape)}, as it starts with", received=f"shape {list(value.shape)}",
                 )  # fmt: skip
-            put(carried, value)
+            yield self.copying(carried, value)
         for name, variable in self.outputs:
             value = self._made(scope, name)
             tensor, shape = variable.value, (self.count, *value.shape)
@@ -92,7 +93,7 @@ class _Recurrent(Control):
             if tensor.array is None or tensor.array.shape != shape or tensor.array.dtype != value.dtype:
                 tensor.array = self.executor.real(shape, value.dtype)
                 self.context.clear(tensor.array)  # who looks between two steps sees no remains of other values
-            put(tensor.array[self.at(k) : self.at(k) + 1], value[None])
+            yield self.copying(tensor.array[self.at(k) : self.at(k) + 1], value[None])
 
     def changes(self) -> Iterable[Array]:
         arrays = [getattr(variable.value, "array", None) for _, variable in self.outputs]
@@ -157,6 +158,8 @@ class _Backward(Backward):
     sum. Its layers copy a memory first, so that the two have different names. Our backward asks for the sum.
     """
 
+    only_copies = True
+
     def __init__(self, b: Binder) -> None:
         super().__init__(b, b["step_scopes"], sums_of(b, ["parameters"]))
         self.reverse, self.sum_states = bool(b.attr("reverse")), bool(b.attr("sum_states", False))
@@ -184,6 +187,10 @@ class _Backward(Backward):
                 found.append((name, b.set(slot + GRAD, x.shape, x.dtype, lod, i)))
         return found
 
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return len(self.steps)
+
     def begin(self) -> None:
         super().begin()
         for array in (*(a for _, a in self.inputs), *self.carried):
@@ -193,18 +200,21 @@ class _Backward(Backward):
         """The index into the sequences of the ``k``-th gradient step."""
         return k if self.reverse else len(self.steps) - 1 - k
 
-    def prepare(self, k: int, scope: Any) -> None:
+    def entering(self, k: int, scope: Any) -> Iterator[Call]:
         arriving = {n: a[self.at(k), ...] for n, a in self.arriving.items()}
         for name, carried in zip(self.states, self.carried, strict=True):
             if self.sum_states and name in arriving:
-                self.context.add(self.put(scope, name + GRAD, arriving.pop(name)), carried)
+                outside = arriving.pop(name)
+                total = self.local(scope, name + GRAD, outside)
+                yield self.copying(total, outside)
+                yield from self.adding(total, carried)
             elif k or name not in arriving:  # Paddle's way: what the next step sends hides what comes from outside
                 arriving[name] = carried
         for name, gradient in arriving.items():
-            self.put(scope, name + GRAD, gradient)
+            yield self.copying(self.local(scope, name + GRAD, gradient), gradient)
 
-    def leave(self, k: int, scope: Any) -> None:
-        super().leave(k, scope)
+    def leaving(self, k: int, scope: Any) -> Iterator[Call]:
+        yield from super().leaving(k, scope)
         for name, array in self.inputs:
             gradient = self.local_value(scope, name + GRAD)
             if gradient is None:
@@ -212,10 +222,10 @@ class _Backward(Backward):
             step = array[self.at(k) : self.at(k) + 1]
             if gradient.size != step.size:
                 raise self.misfit(name + GRAD, gradient, step[0])
-            put(step, gradient.reshape(step.shape))
+            yield self.copying(step, gradient)
         for name, carried in zip(self.previous, self.carried, strict=True):
-            self.context.clear(carried)
-            self.add(carried, self.local_value(scope, name + GRAD), name + GRAD)
+            yield self.clearing(carried)
+            yield from self.adding(carried, self.local_value(scope, name + GRAD), name + GRAD)
 
     def changes(self) -> Iterable[Array]:
         return [*super().changes(), *(a for _, a in self.inputs), *self.carried]
