@@ -30,7 +30,7 @@ def native_calls(program: Program) -> list[NativeCall]:
         return []
     roots = [next(reversed(ran[-1].specializations.values())).root, *ran[-1].bodies.values()]
     segments = [segment for root in roots for segment in _segments(root)]
-    return [call for s in segments for call in (s.made if s.code is None else s.code.native)]
+    return [call for segment in segments for call in _made(segment)]
 
 
 def native_text(program: Program) -> str:
@@ -60,6 +60,12 @@ def _segments(segment: Segment) -> Iterator[Segment]:
         yield segment.updates
     for follower in segment.next.values():
         yield from _segments(follower)
+
+
+def _made(segment: Segment) -> list[NativeCall]:
+    """The calls of native code of a segment, and of the copies between iterations where it is the body of a loop."""
+    codes = [code for code in (segment.code, segment.unrolled) if code is not None]
+    return [call for code in codes for call in code.native] or segment.made
 
 
 def _times(call: NativeCall) -> str:

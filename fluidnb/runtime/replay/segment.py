@@ -41,7 +41,7 @@ class Segment:
 
     __slots__ = (
         "before", "binder", "block", "bound", "calls", "code", "condition", "drain", "end", "guard", "made", "next",
-        "ops", "past_guard", "run", "scope", "start", "updates",
+        "ops", "past_guard", "run", "scope", "start", "unrolled", "updates",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +51,7 @@ class Segment:
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.ops: list[LoweredOp] = []
         self.code: SegmentCode | None = None  # on the host, once it is bound
+        self.unrolled: SegmentCode | None = None  # of all iterations of the loop whose body it is
         self.made: list[NativeCall] = []  # on a device: kernels of several operators
         self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None  # gives the key of what follows; None at the end of the block

@@ -187,12 +187,9 @@ class _Backward(Backward):
                 found.append((name, b.set(slot + GRAD, x.shape, x.dtype, lod, i)))
         return found
 
-    @property
-    def count(self) -> int:  # type: ignore[override]
-        return len(self.steps)
-
     def begin(self) -> None:
         super().begin()
+        self.count = len(self.steps)
         for array in (*(a for _, a in self.inputs), *self.carried):
             self.context.clear(array)
 
