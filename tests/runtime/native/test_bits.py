@@ -11,7 +11,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
-from fluidnb.runtime.native.segment_code import Calls, with_native
+from fluidnb.runtime.native import c_source
+from fluidnb.runtime.native.segment_code import Calls, NativeCall, with_native
 from tests.runtime.native.random_calls import Call, RandomCalls, same_bits
 
 #: Programs that are compiled together: a compiler takes as long to start as for one of them.
@@ -22,8 +23,8 @@ def nothing() -> None:
     """Separates the calls of two programs."""
 
 
-@pytest.mark.parametrize("first", range(0, 500, TOGETHER))
-def test_random_calls(first: int) -> None:
+def check_random_calls(first: int) -> list[NativeCall]:
+    """Check some lists of random calls; gives the native calls that they became."""
     programs = [RandomCalls(seed) for seed in range(first, first + TOGETHER)]
     emitted: list[Call] = [call for p in programs for call in (*p.calls, (nothing, (), {}))]
     plain = [(partial(f, **kw) if kw else f, args) for f, args, kw in emitted]
@@ -40,6 +41,36 @@ def test_random_calls(first: int) -> None:
             function(*args)
     for seed, p, memory in zip(range(first, first + TOGETHER), programs, wanted, strict=True):
         assert all(map(same_bits, p.memory(), memory)), f"seed {seed}"
+    return native
+
+
+@pytest.mark.parametrize("first", range(0, 500, TOGETHER))
+def test_random_calls(first: int) -> None:
+    assert not any("stream(" in call.text for call in check_random_calls(first))
+
+
+@pytest.mark.parametrize("first", range(1000, 1200, TOGETHER))
+def test_stores_past_the_caches(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_source, "LARGE", 0)  # as if all arrays were larger than the caches
+    monkeypatch.setattr(c_source, "TILE", 8)
+    made = check_random_calls(first)
+    assert sum("stream(" in call.text for call in made) > TOGETHER / 10
+    assert any(call.text.startswith("\nNARROW") for call in made)
+
+
+def test_large_arrays_are_stored_past_the_caches() -> None:
+    rows = np.random.default_rng(0).standard_normal((2, 3_000_001)).astype("float32")
+    x, y = rows
+    out, in_place = np.empty(6_000_003, "float32")[1::2][:3_000_001], y.copy()
+    dense = np.empty(3_000_002, "float32")[1:]
+    calls = [(np.multiply, (x, y, dense)), (np.add, (dense, x, out)), (np.add, (in_place, x, in_place))]
+    code, made, _ = with_native(Calls(calls, [0, 1, 2], calls), {})
+    for function, args in code.calls:
+        function(*args)
+    for array, wanted in ((dense, x * y), (out, x * y + x), (in_place, y + x)):
+        np.testing.assert_array_equal(array, wanted)
+    (text,) = (call.text for call in made)
+    assert text.count("stream(") == 1  # neither what has gaps nor what is read before
 
 
 def native(calls: list[Any]) -> None:
