@@ -153,7 +153,7 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
             parameter.name, kind, doc, required, None if required else parameter.default,
             takes if isinstance(takes, tuple) else _choices(parameter.name, kind, rule), "Variable" in parts,
             rule if rule is not None and rule.kind == kind and takes is None else None,
-            about.specs if isinstance(about, Slot) else about if isinstance(about, tuple) else (),
+            about.specs if isinstance(about, Slot) else () if about is None or isinstance(about, Attr) else about,
         )  # fmt: skip
 
 

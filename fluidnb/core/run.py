@@ -1,6 +1,5 @@
 """The core's own Executor: runs one block of a description, with feeds and fetches in variables of the scope."""
 
-from dataclasses import replace
 
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc, ProgramDesc
@@ -44,7 +43,7 @@ class Executor:
         local = scope.new_scope() if create_local_scope else scope
         outside, local.block = local.block, lowered.blocks[block_id]
         interpreter = Interpreter(lowered, local)
-        interpreter.stack = (replace(interpreter.stack[0], block=lowered.blocks[block_id]),)
+        interpreter.stack = (interpreter.stack[0]._replace(block=lowered.blocks[block_id]),)
         try:
             interpreter.run()
         finally:

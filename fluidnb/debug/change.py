@@ -1,7 +1,6 @@
 """Edits of a paused program, a tensor or the attributes of an operator; stepping back undoes them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 from fluidnb.debug.stop import Stop, StopKind
@@ -85,7 +84,7 @@ class SetAttrs:
         interpreter.lowered = lowered.again(lowered.seed, changed)
         self._lowered = lowered
         blocks = interpreter.lowered.blocks
-        interpreter.stack = tuple(replace(f, block=blocks[f.block.index]) for f in interpreter.stack)
+        interpreter.stack = tuple(f._replace(block=blocks[f.block.index]) for f in interpreter.stack)
         for frame in interpreter.stack:
             frame.scope.block = frame.block
         return undo

@@ -55,8 +55,7 @@ class Stats:
     __repr__ = __str__
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """One stretch of memory from the system, and its spans in order; they cover it without gaps."""
 
     ptr: int  # address

@@ -13,9 +13,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from fluidnb.errors import NotFound
 from fluidnb.op.context import Context
@@ -30,8 +30,7 @@ _COMMENT = re.compile(r"((?:^//.*\n)+)\Z", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of a function: a slot of the operator.
 
     Attributes:
@@ -51,8 +50,7 @@ class Parameter:
     is_lod: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CText:
+class CText(NamedTuple):
     """A function of a ``.c`` file.
 
     Attributes:
@@ -85,8 +83,7 @@ class CText:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class CCode:
+class CCode(NamedTuple):
     """The C code of an operator.
 
     Attributes:

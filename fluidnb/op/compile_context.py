@@ -1,9 +1,8 @@
 """Shape inference while a program is built: operands are VarDescs, unknown sizes are -1."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -26,8 +25,7 @@ _LEVELED = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
 _OTHERS = tuple(np.dtype(name) for name in ("int64", "bool", "int32"))
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(NamedTuple):
     """Known properties of a variable before it has a value."""
 
     shape: tuple[int, ...]  # sizes, -1 unknown

@@ -10,7 +10,7 @@ element counts as one multiply-add.
 
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fluidnb.errors import OpValueError, near
 from fluidnb.op.compile_context import CompileContext, Spec
@@ -22,8 +22,7 @@ from fluidnb.proto.framework_pb2 import VarType
 _FACTOR = re.compile(r"(\w+)(?:\[(-?\w*):(-?\w*)\])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """Cost of one call of an operator."""
 
     multiply_adds: int  # multiplications with an addition each

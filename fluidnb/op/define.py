@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.absent import OPERATORS
 from fluidnb.errors import NotFound, OpValueError, near
@@ -26,8 +26,7 @@ KernelFunction = Callable[[Any], Any]
 CostRule = str | Callable[[Any], "int | Cost"]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """One input or output slot of an operator."""
 
     name: str

@@ -4,8 +4,8 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from fluidnb.errors import EnforceNotMet, near
 
@@ -17,8 +17,7 @@ Check = Callable[[], None]
 REDUCTIONS = ("sum", "max", "min", "prod")
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """Gradients that a parameter server gets at once: a whole step of all trainers, or those of one message.
 
     Attributes:
@@ -26,7 +25,7 @@ class Arrival:
         trainer: the trainer that sent it; None for all.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = MappingProxyType({})
     trainer: int | None = None
 
 

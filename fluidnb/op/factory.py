@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
 from fluidnb.op.define import registry
@@ -91,8 +90,7 @@ class OpDescCreationMethod:
         return any(generator)
 
 
-@dataclass(frozen=True)
-class OpInfo:
+class OpInfo(NamedTuple):
     """The factory's record of an operator type."""
 
     name: str

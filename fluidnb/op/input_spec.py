@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from fluidnb.errors import OpValueError
 from fluidnb.op.rules import product
@@ -27,8 +26,7 @@ _NOTATION = re.compile(r"(\w+)(?:\[([^\[\]]*)\])?(?: lod(?: ([1-9]))?)?")
 F = TypeVar("F", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, slots=True)
-class InputSpec:
+class InputSpec(NamedTuple):
     """One kind of value that an input takes.
 
     Example:

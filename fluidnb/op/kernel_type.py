@@ -1,8 +1,7 @@
 """Kernel type of an operator: place, data type, layout and library."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fluidnb.values import dtypes
 
@@ -10,8 +9,7 @@ from fluidnb.values import dtypes
 LAYOUTS = ("ANY_LAYOUT", "NCHW", "NHWC", "nChw8c")
 
 
-@dataclass(frozen=True, slots=True)
-class OpKernelType:
+class OpKernelType(NamedTuple):
     """The key under which a kernel is registered and looked up.
 
     Example:
@@ -31,8 +29,7 @@ class OpKernelType:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """One registered kernel: a function that binds, and its key."""
 
     function: Callable[[Any], Any]  # ``function(b)`` emits calls to the binder ``b``

@@ -1,9 +1,8 @@
 """Launches of CUDA kernels as data: which calls of a binder launch kernels, and which."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class KernelFile(Protocol):
@@ -27,8 +26,7 @@ class KernelFunction(Protocol):
         """Its file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """A launch of a kernel, or a copy on the device.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Kernel selection: compares the expected kernel type (place, dtype, library) with that of the inputs."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
@@ -9,8 +8,7 @@ from fluidnb.op.define import OpDef, registry
 from fluidnb.op.kernel_type import Kernel
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """The kernel that runs and the dtype in which it wants its floating inputs (None: as they are)."""
 
     kernel: Kernel

@@ -6,9 +6,8 @@ The rule itself is tried with the change, so that a suggestion works when it is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from fluidnb.op.compile_context import CompileContext
@@ -19,8 +18,7 @@ MOST_TRIALS = 60
 UNKNOWN = 9973
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     """One change with which the rule of an operator holds.
 
     Attributes:
@@ -60,7 +58,9 @@ def suggest(context: CompileContext) -> Suggestion | None:
             rule(trial)
         except Exception:  # also what a rule does not expect of a program that its first checks refused
             continue
-        return replace(change, value=[-1 if n == UNKNOWN else n for n in change.value]) if change.variable else change
+        if not change.variable:
+            return change
+        return change._replace(value=[-1 if n == UNKNOWN else n for n in change.value])
     return None
 
 

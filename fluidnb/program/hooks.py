@@ -7,13 +7,11 @@ Example:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """Name hint for the results of a layer call.
 
     Args:

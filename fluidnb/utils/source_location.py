@@ -3,9 +3,8 @@
 import linecache
 import sys
 import warnings
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Packages whose frames are never the user's own.
 _INTERNAL = (
@@ -26,8 +25,7 @@ _MOST = 4096
 cell_names: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLocation:
+class SourceLocation(NamedTuple):
     """A place in the user's code."""
 
     file: str  # file name as the interpreter knows it; a notebook cell has a made-up one

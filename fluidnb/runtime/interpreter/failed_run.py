@@ -2,8 +2,7 @@
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from fluidnb.values.copies import on_host
 from fluidnb.values.reader import EOFException
 
 
-@dataclass(frozen=True, slots=True)
-class FailedRun:
+class FailedRun(NamedTuple):
     """A failed run, recorded for post-mortem debugging."""
 
     program: weakref.ref[Program]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fluidnb import memory
 from fluidnb.errors import FluidError
@@ -36,8 +36,7 @@ Array = Any
 _SLAB, _SMALL = 1 << 14, 1 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """The position in one block."""
 
     block: LoweredBlock

@@ -11,7 +11,6 @@ from fluidnb.runtime.kernel_errors import cause, failed
 from fluidnb.runtime.observers import observers
 from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.replay.segment import Segment
-from fluidnb.runtime.replay.unrolled_loop import run_unrolled
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import on_host
 
@@ -59,8 +58,11 @@ def drain(control: Control) -> None:
     outer_path, random, arrays = clock.path, block.index in lowered.random, lowered.inner_arrays[block.index]
     k = 0
     try:
-        if control.only_copies and not observers and run_unrolled(control, bound, saved):
-            return
+        if control.only_copies and not observers:
+            from fluidnb.runtime.replay.unrolled_loop import run_unrolled  # few programs have such
+
+            if run_unrolled(control, bound, saved):
+                return
         while True:
             if k < 2 and not saved and _run_bare(control, bound, block, k):  # the first iteration may have bound it
                 return

@@ -1,7 +1,5 @@
 """Loops that make the same number of iterations over the same arrays in every run, as one list of calls."""
 
-from __future__ import annotations
-
 from functools import partial
 from time import perf_counter
 from typing import Any

@@ -4,7 +4,6 @@ Gradients are written against Out where that saves keeping X, against X elsewher
 carry.
 """
 
-from dataclasses import replace
 
 import numpy as np
 
@@ -49,7 +48,7 @@ ROWS = {
     "square": Row("X²", lambda x: x * x, "2 · X · dOut", ("X",), lambda x, g: x * 2 * g, ("[1.0, 4.0]", "[ 1., 16.]"),
                   dtypes=NUMBERS, again=Again(lambda x: 2)),
     "abs": Row("|X|", np.absolute, "dOut · sign(X)", ("X",), lambda x, g: np.sign(x) * g, ("[-1.0, 4.0]", "[1., 4.]"),
-               dtypes=NUMBERS, again=replace(STRAIGHT, suffix="_double_grad")),
+               dtypes=NUMBERS, again=STRAIGHT._replace(suffix="_double_grad")),
     "reciprocal": Row("1 / X", np.reciprocal, "-dOut · Out²", ("Out",), lambda out, g: -(out * out * g),
                       ("[1.0, 4.0]", "[1.  , 0.25]"), again=Again(lambda out: out * -2)),
     "sin": Row("sin(X)", np.sin, "dOut · cos(X)", ("X",), lambda x, g: np.cos(x) * g, ("[0.0]", "[0.]"),

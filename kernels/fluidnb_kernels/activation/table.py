@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ Forward = Callable[[Operand], Operand]
 Backward = Callable[[Operand, Operand], Operand]
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(NamedTuple):
     """The gradient of a gradient: dX = slope(v) · dOut, where v is the slot that the gradient reads."""
 
     bend: Callable[[Operand], Operand]  # the change of the slope with v, divided by the slope if ``given`` is dX
@@ -39,8 +38,7 @@ _INTEGERS = ("int32", "int64")
 STRAIGHT = Again(lambda v: 0, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One activation."""
 
     formula: str  # what it computes
@@ -49,7 +47,7 @@ class Row:
     needs: tuple[str, ...]  # slots that the gradient reads beside Out@GRAD; none where it is zero
     backward: Backward  # the gradient; 0 where it is zero
     example: tuple[str, str]  # an input and the result, for the documentation
-    attrs: Mapping[str, Attr] = field(default_factory=dict)  # its attributes
+    attrs: Mapping[str, Attr] = MappingProxyType({})  # its attributes
     settings: str = ""  # their values in the example, where they are not the defaults
     dtypes: tuple[str, ...] = FLOATS  # the dtypes that it takes
     source: str = ""  # who described it, where that is not Fluid alone

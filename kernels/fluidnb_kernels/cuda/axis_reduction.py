@@ -1,9 +1,8 @@
 """Reductions over any axes as folds of lines, one launch after the other, and how a result is spread again."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,7 @@ _BUSY, _LEAST = 1024, 16
 _HALF = ("float16", "bfloat16")
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """The folds of a reduction that takes one launch, or several."""
 
     only: str  # for one launch

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 #: Name of a template -> how it computes an element.
 element_kernels: dict[str, ElementKernel] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ElementKernel:
+class ElementKernel(NamedTuple):
     """A description of how the kernels of a template compute an element.
 
     Every expression is C++ in which ``{F}`` is a template argument, ``{x}`` the element of an array as ``wide_t``, or a
@@ -32,7 +32,7 @@ class ElementKernel:
     parameters: str
     reads: str
     results: Mapping[str, str]
-    bands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    bands: Mapping[str, tuple[str, str]] = MappingProxyType({})
     pointers: str = ""
 
 

@@ -1,9 +1,8 @@
 """Dtypes as CUDA C++ calls them, and how many elements fit into one load."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ CTYPES = {
 _WIDE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     """Predicates on dtypes, for tables of kernels."""
 
     name: str

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +31,7 @@ def truncated_quotient(x: Array, y: Array, out: Array) -> None:
     np.add(quotient, (quotient < 0) & (quotient * y != x), out=out)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One operator on two tensors."""
 
     formula: str  # what it computes

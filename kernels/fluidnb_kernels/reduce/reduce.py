@@ -1,7 +1,6 @@
 """reduce_sum and the others that reduce dimensions, logsumexp and mean."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from fluidnb_kernels.reduce.reduction_kernels import CUDA, LENGTH, LOGSUMEXP, ME
 from fluidnb_kernels.rules import one_axis
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One reduction."""
 
     formula: str  # what it computes
