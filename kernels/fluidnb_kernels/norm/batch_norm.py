@@ -114,15 +114,15 @@ def batch_norm(b: Binder) -> None:
     v, dtype = _view(b), mean.dtype
     saved = [b[s] if b[s] is not None else b.tmp(mean.shape, dtype) for s in ("SavedMean", "SavedVariance")]
     used, inverse = (a.reshape(v.moments) for a in saved)
-    scale, bias, centred = v.factor(b, "Scale"), v.factor(b, "Bias"), b.like(x, dtype)
+    scale, bias = v.factor(b, "Scale"), v.factor(b, "Bias")
     if v.fixed or _alone(b):
         b(np.copyto, saved[0], mean)
         emit_inverse(b, variance.reshape(v.moments), b.attr("epsilon"), inverse)
         for slot, old in (("MeanOut", mean), ("VarianceOut", variance)):
             if b[slot] is not None:
                 b(np.copyto, b[slot], old)
-        return _emit_fixed(b, x, used, inverse, scale, bias, y, centred) if v.fixed else b(np.copyto, y, x)
-    spread = b.tmp(v.moments, dtype)
+        return _emit_fixed(b, x, used, inverse, scale, bias, y) if v.fixed else b(np.copyto, y, x)
+    spread, centred = b.tmp(v.moments, dtype), b.like(x, dtype)
     emit_moments(b, x, v.axes, used, spread, centred)
     _move(b, mean, saved[0], b["MeanOut"])
     _move(b, variance, spread.reshape(mean.shape), b["VarianceOut"])
@@ -131,7 +131,7 @@ def batch_norm(b: Binder) -> None:
 
 
 def _emit_fixed(
-    b: Binder, x: Array, mean: Array, inverse: Array, scale: Array | None, bias: Array | None, y: Array, scaled: Array
+    b: Binder, x: Array, mean: Array, inverse: Array, scale: Array | None, bias: Array | None, y: Array
 ) -> None:
     """Emit y = x · factor + shift, with both of each channel: two functions of an image where others take three.
 
@@ -142,6 +142,7 @@ def _emit_fixed(
     if bias is not None:
         shift = apply(b, np.subtract, bias, shift)
     # What is of each channel comes first: native code goes through the image once then.
+    scaled = y if y.dtype == factor.dtype else b.like(x, factor.dtype)
     b(np.multiply, x, factor, out=scaled)
     b(np.subtract if bias is None else np.add, scaled, shift, out=y)
 

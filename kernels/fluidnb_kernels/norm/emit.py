@@ -126,7 +126,10 @@ def emit_inverse(b: Binder, variance: Array, epsilon: float, out: Array) -> None
 
 
 def emit_affine(b: Binder, centred: Array, inverse: Array, scale: Array | None, bias: Array | None, y: Array) -> None:
-    """Emit y = centred · inverse · scale + bias, without a factor or summand that is None."""
+    """Emit y = centred · inverse · scale + bias, without a factor or summand that is None.
+
+    Where y has its dtype, the steps are made in y: what no step touches twice may leave the cache.
+    """
     steps: list[tuple[np.ufunc, Array]] = [(np.multiply, inverse)]
     if scale is not None and scale.shape == inverse.shape:
         factor = b.tmp(inverse.shape, inverse.dtype)
@@ -136,9 +139,11 @@ def emit_affine(b: Binder, centred: Array, inverse: Array, scale: Array | None, 
         steps.append((np.multiply, scale))
     if bias is not None:
         steps.append((np.add, bias))
+    value, work = centred, y if y.dtype == centred.dtype else centred
     for k, (function, operand) in enumerate(steps):
-        target = y if k == len(steps) - 1 else centred
-        b(function, centred, operand, out=target)
+        target = y if k == len(steps) - 1 else work
+        b(function, value, operand, out=target)
+        value = target
 
 
 def emit_norm_grad(

@@ -97,6 +97,10 @@ def _sort_across(b: Binder, x: Array, axis: int, descending: bool, out: Array | 
         move(b, y, t, aside(y))
 
 
+#: Rows with fewer times the elements that are looked for, and fewer elements in all, are sorted whole.
+_FEW, _SMALL = 4, 4096
+
+
 def _lines(*arrays: Array | None) -> tuple[Array | None, ...]:
     """Arrays with at least one dimension: of a scalar as a line of one element."""
     return tuple(a if a is None or a.ndim else a.reshape(1) for a in arrays)
@@ -230,10 +234,26 @@ def _infer(c: Context) -> None:
         c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]) if x.ndim else (), dtype, lod)
 
 
+def _smallest(x: Array, k: int) -> Array:
+    """The places of the k smallest elements of each row, in order."""
+    rows, n = x.shape
+    if _FEW * k > n or x.size < _SMALL:
+        return x.argsort(-1, kind="stable")[:, :k]
+    at = np.empty((rows, k), np.int64)
+    among = x <= np.partition(x, k - 1, -1)[:, k - 1 : k]  # never where there are not k numbers, but NaN
+    clear = np.count_nonzero(among, -1) == k  # else the last of them has equals behind it
+    if not clear.all():
+        at[~clear] = x[~clear].argsort(-1, kind="stable")[:, :k]
+        x, among = x[clear], among[clear]
+    places = (np.flatnonzero(among) % n).reshape(-1, k)
+    at[clear] = np.take_along_axis(places, np.take_along_axis(x, places, -1).argsort(-1, kind="stable"), -1)
+    return at
+
+
 def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: bool = True) -> None:
     """Write the k largest or smallest elements of each row and their places, where wanted; equal ones in order."""
     rising = x if not largest else ~x if x.dtype.kind in "biu" else -x  # the smallest integer has no negative
-    at = rising.argsort(-1, kind="stable")[..., :k]
+    at = _smallest(rising.reshape(-1, x.shape[-1]), k).reshape(*x.shape[:-1], k)
     if out is not None:
         out[...] = np.take_along_axis(x, at, -1)
     if indices is not None:
