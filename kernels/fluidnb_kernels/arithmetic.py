@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from fluidnb.op import Array, Binder
+from fluidnb.op.masked_copy import masked_copy
 from fluidnb_kernels.emit import apply
 
 #: A `Value` in a formula: the types of numpy's functions know no operands but arrays.
@@ -100,7 +101,7 @@ class Value(NDArrayOperatorsMixin):
     def put(self, value: Value | float, where: Value) -> None:
         """Overwrite it where a mask holds."""
         source = value.array if isinstance(value, Value) else self.binder.const(value, self.array.dtype)
-        self.binder(np.copyto, self.array, source, where=where.array)
+        self.binder(masked_copy, self.array, source, where.array)
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute of the operator."""

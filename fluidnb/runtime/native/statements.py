@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidnb.memory.views import extent
+from fluidnb.op.masked_copy import masked_copy
 from fluidnb.op.scalar_fast_path import copy_row
 from fluidnb.runtime.native.expressions import ON_ONE, TYPES, expression, limit
 from fluidnb.runtime.native.numpy_loops import Loop, loop_of
@@ -54,6 +55,8 @@ def statement_of(call: Call, index: int) -> Statement | None:
         return _copy(args[2], args[0], None, index)
     if function is copy_row:
         return _pick(args[0], args[1], args[2], index)
+    if function is masked_copy:
+        return _copy(args[1], args[0], args[2], index)
     if function is np.copyto and set(kw) <= {"where", "casting"}:
         return _copy(args[1], args[0], kw.get("where"), index)
     function = ON_ONE.get(function, function)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Array, Binder
+from fluidnb.op.masked_copy import masked_copy
 from fluidnb_kernels.pool.rules import Bins, adaptive_bins, clipped_bins, divisors, lowest, pool_axes, shares_out
 from fluidnb_kernels.sliding import Axis, image, innermost, padded
 
@@ -94,8 +95,8 @@ def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) 
     for k, (element, value) in enumerate(zip(_taps(xs, axes), _taps(ys, axes), strict=True)):
         if k:
             b(np.greater, element, best, out=hit)
-            b(np.copyto, best, element, where=hit)
-            b(np.copyto, out, value, where=hit)
+            b(masked_copy, best, element, hit)
+            b(masked_copy, out, value, hit)
         else:
             b(np.copyto, best, element)
             b(np.copyto, out, value)

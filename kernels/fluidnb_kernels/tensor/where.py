@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidnb.op import Array, Binder, Context, default_grad, grad_op, op
 from fluidnb.op.c_code import Constant, c_code
+from fluidnb.op.masked_copy import masked_copy
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import apply, zeros
@@ -76,7 +77,7 @@ def where(b: Binder) -> None:
     if b.on_cuda:
         return row_indexing.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
     b(np.copyto, b["Out"], b["Y"])
-    return b(np.copyto, b["Out"], b["X"], where=b["Condition"])
+    return b(masked_copy, b["Out"], b["X"], b["Condition"])
 
 
 @grad_op("where_grad", dtype_slot="Out@GRAD", cuda=True)
@@ -88,7 +89,7 @@ def where_grad(b: Binder) -> None:
             row_indexing.only(b, condition, value, g, b[slot])
         elif b.wants(slot):
             zeros(b, b[slot])
-            b(np.copyto, b[slot], g, where=condition if value else apply(b, np.logical_not, condition))
+            b(masked_copy, b[slot], g, condition if value else apply(b, np.logical_not, condition))
 
 
 @c_code("where", "where_grad")
