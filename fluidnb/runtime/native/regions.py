@@ -3,7 +3,10 @@
 They may where each row of what they write depends on that row alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
+from copy import copy
 from math import prod
 from typing import Any, NamedTuple
 
@@ -11,6 +14,8 @@ from fluidnb.runtime.native.statements import Operand, Statement, bounds
 
 #: Fewer elements than this along the inner loop are too few for numpy's loops, which cost a call each.
 _FEW = 64
+#: An inner loop that is cut for the sake of outer ones has as many elements at least.
+_LONG = 256
 #: Kinds of statements that go through whole rows.
 REDUCTIONS = ("rows", "columns")
 
@@ -69,15 +74,10 @@ class Region:
         strides = [_split(statement.dims, o.strides, target) for o in statement.operands]
         if each_row:
             strides = [(*s, 0) for s in strides]
-        old, refined = self.dims, dims != self.dims
-        if refined and any(self.each_row):
+        if dims != self.dims and any(self.each_row):
             return False
-        ranges, written, closed, accesses = self.ranges, self.written, self._closed, self.accesses
-        if refined:
-            moved = {a: a._replace(strides=_split(old, a.strides, dims)) for a in ranges}
-            ranges = {moved[a]: r for a, r in ranges.items()}
-            written, closed = {moved[a] for a in written}, {moved[a] for a in closed}
-            accesses = [[moved[a] for a in row] for row in accesses]
+        seen = self if dims == self.dims else self._finer(dims)
+        ranges, written, closed, accesses = seen.ranges, seen.written, seen._closed, seen.accesses
         new = [_access(o, s) for o, s in zip(statement.operands, strides, strict=True)]
         for i, (access, operand) in enumerate(zip(new, statement.operands, strict=True)):
             low, high = bounds(operand.array)
@@ -90,6 +90,28 @@ class Region:
         self.fixed = self.fixed or fixed
         self._append(statement, new, each_row)
         return True
+
+    def _finer(self, dims: tuple[int, ...]) -> Region:
+        """The same over loops of which several make one of these."""
+        other = copy(self)
+        moved = {a: a._replace(strides=_split(self.dims, a.strides, dims)) for a in self.ranges}
+        other.dims, other.ranges = dims, {moved[a]: r for a, r in self.ranges.items()}
+        other.written, other._closed = {moved[a] for a in self.written}, {moved[a] for a in self._closed}
+        other.accesses = [[moved[a] for a in row] for row in self.accesses]
+        return other
+
+    def along(self, outer: tuple[int, ...]) -> Region | None:
+        """The same with these outer loops; None where its loops cannot be cut so, or become too short."""
+        total = prod(self.dims)
+        if not outer or not self.dims or not total or total % prod(outer):
+            return None
+        dims = _refined(self.dims, (*outer, total // prod(outer)))
+        if dims is None or dims[: len(outer)] != outer or len(dims) == len(outer):
+            return None
+        inner = self.dims[-1]
+        if dims[-1] != inner and (self.fixed or any(self.each_row) or dims[-1] < _LONG):
+            return None
+        return self._finer(dims)
 
     def meets(self, statement: Statement) -> bool:
         """Whether it has bytes in common with a statement that one of them writes."""
@@ -138,14 +160,30 @@ def together(nests: Sequence[Region]) -> list[tuple[list[Region], int]]:
     """
     found: list[tuple[list[Region], int]] = []
     for nest in nests:
-        if found:
-            parts, levels = found[-1]
-            levels = min([levels or 2, *(_common(part, nest) for part in parts)])
-            if levels:
-                found[-1] = [*parts, nest], levels
-                continue
-        found.append(([nest], 0))
+        both = _together(*found[-1], nest) if found else None
+        if both is None:
+            found.append(([nest], 0))
+        else:
+            found[-1] = both
     return found
+
+
+def _together(parts: list[Region], levels: int, nest: Region) -> tuple[list[Region], int] | None:
+    """Regions with some outer loops in common and one more; None where it has none with them."""
+    alike: list[tuple[list[Region], Region | None]] = [(parts, nest)]
+    first = parts[0]
+    for n in (levels,) if levels else range(min(len(first.dims) - 1, 2), 0, -1):
+        alike.append((parts, nest.along(first.dims[:n])))
+    if not levels:
+        for n in range(min(len(nest.dims) - 1, 2), 0, -1):
+            other = first.along(nest.dims[:n])
+            alike.append(([] if other is None else [other], nest))
+    for those, one in alike:
+        if those and one is not None:
+            common = min([levels or 2, *(_common(part, one) for part in those)])
+            if common:
+                return [*those, one], common
+    return None
 
 
 def _common(a: Region, b: Region) -> int:
