@@ -180,14 +180,17 @@ class SavedIterations:
     """The saved iterations of a lowered program; memory of one run serves the next.
 
     The first iteration that is saved of a block in a run is always the same object, and so on.
+
+    Attributes:
+        taken: identity of a scope -> how many of its iterations this run has saved.
     """
 
-    __slots__ = ("_again", "_kept", "_made", "_names", "_taken")
+    __slots__ = ("_again", "_kept", "_made", "_names", "taken")
 
     def __init__(self, names: dict[int, list[str]], kept: dict[int, list[str]], again: set[int]) -> None:
         self._names, self._kept, self._again = names, kept, again
         self._made: dict[int, list[SavedIteration]] = defaultdict(list)
-        self._taken: Counter[int] = Counter()
+        self.taken: Counter[int] = Counter()
 
     def needed(self, block: int) -> bool:
         """Whether a gradient block reads the iterations of a block."""
@@ -201,13 +204,13 @@ class SavedIterations:
 
     def first(self, count: int, block: int, scope: Scope) -> list[SavedIteration]:
         """The memory for the first iterations of a block in a run."""
-        self._taken[id(scope)] = 0
+        self.taken[id(scope)] = 0
         return [self._take(block, scope) for _ in range(count)]
 
     def _take(self, block: int, scope: Scope) -> SavedIteration:
         """The memory for the next iteration of a block."""
-        made, number = self._made[id(scope)], self._taken[id(scope)]
-        self._taken[id(scope)] = number + 1
+        made, number = self._made[id(scope)], self.taken[id(scope)]
+        self.taken[id(scope)] = number + 1
         if number == len(made):
             # what runs once keeps its buffers as they are until its gradient has run
             names = self._names[block] if block in self._again else ()
@@ -216,9 +219,9 @@ class SavedIterations:
 
     def start(self) -> None:
         """Release the iterations of the last run."""
-        self._taken.clear()
+        self.taken.clear()
 
     def forget(self) -> None:
         """Drop all memory."""
         self._made.clear()
-        self._taken.clear()
+        self.taken.clear()

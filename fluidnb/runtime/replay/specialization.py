@@ -81,7 +81,8 @@ class Specialization:
         lowered, run, clock = self.lowered, self.bound.run, self.bound.clock
         for array in lowered.arrays:
             array.clear()
-        lowered.steps.start()
+        if lowered.steps.taken:
+            lowered.steps.start()
         clock.run, clock.path = run_number, 0
         if self.bound.place_kind != "cpu":
             DeviceContext.get(lowered.place).use()
