@@ -111,16 +111,16 @@ def add_rows(total: Array, ids: Array, values: Array) -> None:
 _FEW = 4096
 
 
-def sum_rows(zeros: Array, ids: Array, values: Array) -> None:
-    """Add rows to those of a tensor of zeros that their numbers name, in their order.
+def sum_rows(total: Array, ids: Array, values: Array) -> None:
+    """Add rows to those of a dense tensor that their numbers name, in their order.
 
     In each turn the first row that is left of every number is added, for all numbers at once.
     """
     if not values.size:
         return
-    width = zeros[0].size
-    table, rows, left = zeros.reshape(-1, width), values.reshape(-1, width), np.arange(len(ids))
-    seats = np.empty(len(zeros), np.int64)
+    width = total[0].size
+    table, rows, left = total.reshape(-1, width), values.reshape(-1, width), np.arange(len(ids))
+    seats = np.empty(len(total), np.int64)
     while len(left) * width > _FEW:
         numbers = ids[left]
         seats[numbers[::-1]] = left[::-1]  # of what is written to one place, the last one stays
@@ -129,7 +129,7 @@ def sum_rows(zeros: Array, ids: Array, values: Array) -> None:
             break
         table[numbers[first]] += rows[left[first]]
         left = left[~first]
-    np.add.at(zeros.reshape(-1), (ids[left][:, None] * width + np.arange(width)).reshape(-1), rows[left].reshape(-1))
+    np.add.at(total.reshape(-1), (ids[left][:, None] * width + np.arange(width)).reshape(-1), rows[left].reshape(-1))
 
 
 def spread(target: Array | SelectedRows | None, ids: Array, values: Array) -> None:

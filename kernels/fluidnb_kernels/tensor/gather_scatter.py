@@ -10,6 +10,7 @@ from fluidnb.op.c_code import Constant, c_code
 from fluidnb.op.define import forward_of
 from fluidnb.op.scalar_fast_path import copy_row
 from fluidnb_kernels import verbs
+from fluidnb_kernels.rows import values as rows_values
 from fluidnb_kernels.rules import agree, integer, require_fixed
 from fluidnb_kernels.tensor import row_indexing
 
@@ -34,7 +35,9 @@ def _gather_infer(c: Context) -> None:
 
 def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
     """Add rows to those of the total that an index names, as often as it names them."""
-    np.add.at(np.moveaxis(total, axis, 0), index, np.moveaxis(rows, axis, 0))
+    if axis == 0 and total.flags.c_contiguous and rows.flags.c_contiguous and index.size * total.size:
+        return rows_values.sum_rows(total, index.reshape(-1), rows.reshape(index.size, *total.shape[1:]))
+    return np.add.at(np.moveaxis(total, axis, 0), index, np.moveaxis(rows, axis, 0))
 
 
 @op(

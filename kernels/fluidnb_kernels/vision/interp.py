@@ -1,7 +1,7 @@
 """bilinear_interp, nearest_interp and the second versions, of one to three axes: images made larger or smaller."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,41 +49,69 @@ def taps(size: int, out: int, nearest: bool, corners: bool, mode: int, scale: fl
     return Taps(low, np.minimum(low + 1, size - 1), np.minimum(at - low.astype(np.float32), one))
 
 
+#: Elements of the larger image that are computed at a time, so that what is between stays in the second cache.
+_PART = 1 << 16
+
+
 def resample(x: Array, axes: list[Taps], out: Array) -> None:
-    """Write an image with its axes resized one after the other."""
-    for axis, t in enumerate(axes, 2):
-        low = x.take(t.low, axis)
-        if t.share is None:
-            x = low
-        else:
-            x = low * _along(1 - t.share, axis, x) + x.take(t.high, axis) * _along(t.share, axis, x)
-    out[...] = x
+    """Write an image with its axes resized one after the other, the last one first."""
+    planes, result = x.reshape(-1, *x.shape[2:]), out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+    parts = result.reshape(-1, *out.shape[2:])
+    known = list(enumerate(map(_shares, axes), 1))
+    for part in _parts(parts):
+        y = planes[part]
+        for axis, shares in reversed(known):
+            first, *second = [_weighted(y.take(index, axis, mode="clip"), share, axis) for index, share in shares]
+            y = first + second[0] if second else first
+        parts[part] = y
+    if result is not out:
+        out[...] = result
 
 
 def resample_grad(g: Array, axes: list[Taps], dx: Array) -> None:
     """Write the gradient of `resample`."""
-    for axis, t in reversed(list(enumerate(axes, 2))):
-        shape = (*g.shape[:axis], dx.shape[axis], *g.shape[axis + 1 :])
-        total = np.zeros(shape, g.dtype)
-        if t.share is None:
-            _gather(total, g, t.low, axis)
-        else:
-            _gather(total, g * _along(1 - t.share, axis, g), t.low, axis)
-            _gather(total, g * _along(t.share, axis, g), t.high, axis)
-        g = total
-    dx[...] = g
+    planes, result = g.reshape(-1, *g.shape[2:]), dx if dx.flags.c_contiguous else np.empty(dx.shape, dx.dtype)
+    parts = result.reshape(-1, *dx.shape[2:])
+    known = [[(share, _turns(index)) for index, share in _shares(t)] for t in axes]
+    for part in _parts(planes):
+        y = planes[part]
+        for axis, (size, shares) in enumerate(zip(dx.shape[2:], known, strict=True), 1):
+            along = np.ascontiguousarray(np.moveaxis(y, axis, 1))  # elements side by side are added up together
+            total = np.zeros((len(y), size, *along.shape[2:]), g.dtype)
+            for share, turns in shares:
+                given = _weighted(along, share, 1)
+                for places, spots in turns:
+                    total[:, spots] += given.take(places, 1, mode="clip")
+            y = np.moveaxis(total, 1, axis)
+        parts[part] = y
+    if result is not dx:
+        dx[...] = result
 
 
-def _along(share: Array, axis: int, x: Array) -> Array:
-    """Shares as factors along an axis, in the precision of an image."""
+def _parts(images: Array) -> Iterator[slice]:
+    """The planes of the larger image, some at a time."""
+    step = max(1, _PART // max(images[:1].size, 1))
+    return (slice(k, k + step) for k in range(0, len(images), step))
+
+
+def _shares(t: Taps) -> list[tuple[Array, Array | None]]:
+    """The neighbours along an axis and what they contribute; None for all."""
+    return [(t.low, None)] if t.share is None else [(t.low, 1 - t.share), (t.high, t.share)]
+
+
+def _weighted(x: Array, share: Array | None, axis: int) -> Array:
+    """An image times shares along an axis, in its precision."""
+    if share is None:
+        return x
     dtype = x.dtype if x.dtype.kind == "f" else np.float32
-    return share.astype(dtype).reshape([share.size if i == axis else 1 for i in range(x.ndim)])
+    return x * share.astype(dtype).reshape([share.size if i == axis else 1 for i in range(x.ndim)])
 
 
-def _gather(total: Array, g: Array, index: Array, axis: int) -> None:
-    """Add the slices of g to those of the total that a rising index names."""
-    spots, starts = np.unique(index, return_index=True)
-    total[(slice(None),) * axis + (spots,)] += np.add.reduceat(g, starts, axis)
+def _turns(index: Array) -> list[tuple[Array, Array]]:
+    """Where a rising index has its numbers for the first time, for the second time and so on, and which these are."""
+    first = np.flatnonzero(np.diff(index, prepend=-1))
+    turn = np.arange(len(index)) - np.repeat(first, np.diff(first, append=len(index)))
+    return [(np.flatnonzero(turn == k), index[turn == k]) for k in range(turn.max(initial=-1) + 1)]
 
 
 def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
