@@ -69,7 +69,11 @@ def maxout(b: Binder) -> None:
 
 def first_only(hits: Array, axis: int) -> None:
     """Leave of several hits along an axis the first alone."""
-    hits &= np.cumsum(hits, axis) == 1
+    first, *others = np.moveaxis(hits, axis, 0)
+    found = first.copy()
+    for other in others:
+        np.greater(other, found, other)  # a hit, and none before it
+        found |= other
 
 
 @grad_op("maxout_grad", cuda=FLOATS)

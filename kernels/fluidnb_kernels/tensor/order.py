@@ -97,10 +97,6 @@ def _sort_across(b: Binder, x: Array, axis: int, descending: bool, out: Array | 
         move(b, y, t, aside(y))
 
 
-#: Rows with fewer times the elements that are looked for, and fewer elements in all, are sorted whole.
-_FEW, _SMALL = 4, 4096
-
-
 def _lines(*arrays: Array | None) -> tuple[Array | None, ...]:
     """Arrays with at least one dimension: of a scalar as a line of one element."""
     return tuple(a if a is None or a.ndim else a.reshape(1) for a in arrays)
@@ -165,13 +161,30 @@ def _sort_infer(c: Context) -> None:
     c.set("Indices", x.shape, np.int64, c.lod("X"))
 
 
+#: Rows with fewer times the elements that are looked for, and fewer elements in all, are sorted whole and at once.
+_FEW, _SMALL = 4, 4096
+
+
+def _order_of(x: Array, axis: int) -> Array:
+    """The order of a stable sort: that of numpy's other one where no elements are equal, in a quarter of the time."""
+    if x.dtype.kind != "f" or x.size < _SMALL:
+        return x.argsort(axis, kind="stable")
+    lines = np.moveaxis(x, axis, -1)
+    at = lines.argsort(-1)
+    ordered = np.take_along_axis(lines, at, -1)
+    unclear = ~(ordered[..., 1:] > ordered[..., :-1]).all(-1)  # also where there are NaN
+    if unclear.any():
+        at[unclear] = lines[unclear].argsort(-1, kind="stable")
+    return np.moveaxis(at, -1, axis)
+
+
 def write_sorted(x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
     """Write sorted elements and where they were, where wanted; equal ones keep their order."""
     if descending:
-        back = np.flip(x, axis).argsort(axis, kind="stable")  # the last of equal ones first, then turned around
+        back = _order_of(np.flip(x, axis), axis)  # the last of equal ones first, then turned around
         at = x.shape[axis] - 1 - np.flip(back, axis)
     else:
-        at = x.argsort(axis, kind="stable")
+        at = _order_of(x, axis)
     if out is not None:
         out[...] = np.take_along_axis(x, at, axis)
     if indices is not None:

@@ -1,4 +1,4 @@
-"""top_k and top_k_v2 over long rows: equal elements in order, NaN behind all numbers."""
+"""top_k, top_k_v2 and argsort over long rows: equal elements in order, NaN behind all numbers."""
 
 import numpy as np
 import pytest
@@ -28,6 +28,19 @@ def test_the_first_elements_of_a_stable_sort(kind: str, k: int, largest: bool) -
     got = run_op("top_k_v2", {"X": x}, {"k": k, "largest": largest}, outputs=["Out", "Indices"])
     np.testing.assert_array_equal(got["Indices"], at)
     np.testing.assert_array_equal(got["Out"], np.take_along_axis(x, at, -1))
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kind", ROWS)
+def test_argsort_is_stable(kind: str, axis: int, descending: bool) -> None:
+    x = ROWS[kind]
+    got = run_op("argsort", {"X": x}, {"axis": axis, "descending": descending}, outputs=["Out", "Indices"])
+    at = x.argsort(axis, kind="stable")
+    if descending:
+        at = x.shape[axis] - 1 - np.flip(np.flip(x, axis).argsort(axis, kind="stable"), axis)
+    np.testing.assert_array_equal(got["Indices"], at)
+    np.testing.assert_array_equal(got["Out"], np.take_along_axis(x, at, axis))
 
 
 def test_rows_without_equal_elements_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
