@@ -108,7 +108,7 @@ def _weighted(x: Array, share: Array | None, axis: int) -> Array:
 
 
 def _turns(index: Array) -> list[tuple[Array, Array]]:
-    """The places at which a rising index has its numbers for the first, the second time and so on, and these numbers."""
+    """The places at which a rising index has its numbers the first, the second time and so on, and these numbers."""
     first = np.flatnonzero(np.diff(index, prepend=-1))
     turn = np.arange(len(index)) - np.repeat(first, np.diff(first, append=len(index)))
     return [(np.flatnonzero(turn == k), index[turn == k]) for k in range(turn.max(initial=-1) + 1)]
