@@ -90,6 +90,31 @@ def test_both_forms(
     assert len(own) == 1
 
 
+@given(axis, axis, st.integers(1, 3), st.integers(2, 5), st.booleans())
+@example((40, 3, 2, 1, 1, 1), (33, 3, 2, 1, 1, 1), 2, 3, False)
+@example((9, 5, 3, 1, 2, 1), (40, 4, 2, 1, 1, 0), 2, 3, True)
+def test_gradients_of_images(rows: tuple[int, ...], columns: tuple[int, ...], n: int, c: int, inner: bool) -> None:
+    axes = [_axis(*rows), _axis(*columns)]
+    draws = np.random.default_rng((*rows, *columns, n, c))
+    g = in_memory(draws.uniform(-1, 1, (n, c, axes[0].out, axes[1].out)), inner)
+    w = draws.uniform(-1, 1, (c, 1, axes[0].window, axes[1].window))
+    dx = in_memory(np.full((n, c, axes[0].size, axes[1].size), np.nan), inner)
+    b = Recorder()
+    if not depthwise.fits(g, w, dx, axes, c):
+        return
+    if not depthwise.image_gradient(b, g, w, dx, axes):  # type: ignore[arg-type]
+        assert any(a.stride > min(a.window, 1 if a.dilation > 1 else a.window) or a.low >= a.window for a in axes)
+        return
+    whole = np.zeros((n, c, *(max(a.reach, a.low + a.size) for a in axes)))
+    for i, j in product(*map(range, w.shape[2:])):
+        whole[:, :, axes[0].tap(i), axes[1].tap(j)] += g * w[:, 0, i, j, None, None]
+    for _ in range(3):
+        dx[:] = np.nan
+        for function, args in b.calls:
+            function(*args)
+        np.testing.assert_allclose(dx, whole[:, :, axes[0].inside, axes[1].inside], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("op", ["depthwise_conv2d", "depthwise_conv2d_transpose"])
 @pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 1, 1), (2, 1, 1), (1, 0, 2), (1, 3, 1)])
 def test_the_numbers_of_a_convolution_with_groups(op: str, stride: int, padding: int, dilation: int) -> None:

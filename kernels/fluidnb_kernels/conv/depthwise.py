@@ -79,18 +79,38 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis]) ->
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis]) -> bool:
-    """Emit the gradient of the images where it is a convolution with filters that are turned by half a circle.
+    """Emit the gradient of the images, for each phase of the strides as a convolution with part of the filters, turned.
 
     Returns:
-        Whether it is.
+        Whether it can be made so.
     """
-    if any(a.stride != 1 or a.low > (a.window - 1) * a.dilation for a in axes):
+    plans = [_back(axis) for axis in axes]
+    if not all(plans):
         return False
-    turned = b.tmp(w.shape, w.dtype)
-    b(np.copyto, turned, w[:, :, ::-1, ::-1])
-    back = [Axis(a.out, a.window, 1, a.dilation, (a.window - 1) * a.dilation - a.low, a.size) for a in axes]
-    convolve(b, g, turned, dx, back)
+    for (of_rows, taps, rows), (of_columns, other_taps, columns) in product(*plans):
+        turned = b.tmp((*w.shape[:2], rows.window, columns.window), w.dtype)
+        b(np.copyto, turned, w[:, :, taps, other_taps])
+        convolve(b, g, turned, dx[:, :, of_rows, of_columns], (rows, columns))
     return True
+
+
+def _back(axis: Axis) -> list[tuple[slice, slice, Axis]]:
+    """For each phase of the stride its elements of the image, those of the filter, last to first, and their windows.
+
+    Empty where a phase has no element of the filter, or windows that begin inside the image.
+    """
+    found = []
+    for phase in range(min(axis.stride, axis.size)):
+        first = (phase + axis.low) % axis.stride
+        taps = range(first, axis.window, axis.stride)
+        low = (len(taps) - 1) * axis.dilation - (phase + axis.low) // axis.stride
+        if not taps or low < 0 or axis.stride > 1 < axis.dilation:
+            return []
+        size = len(range(phase, axis.size, axis.stride))
+        turned = slice(taps[-1], first - 1 if first else None, -axis.stride)
+        windows = Axis(axis.out, len(taps), 1, axis.dilation, low, size)
+        found.append((slice(phase, None, axis.stride), turned, windows))
+    return found
 
 
 def _step(form: _Form, itemsize: int) -> int:
