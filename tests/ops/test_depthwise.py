@@ -115,6 +115,30 @@ def test_gradients_of_images(rows: tuple[int, ...], columns: tuple[int, ...], n:
         np.testing.assert_allclose(dx, whole[:, :, axes[0].inside, axes[1].inside], rtol=0, atol=1e-12)
 
 
+@given(axis, axis, st.integers(1, 3), st.integers(2, 5), st.booleans())
+@example((40, 3, 2, 1, 1, 1), (33, 3, 2, 1, 1, 1), 2, 3, False)
+@example((9, 5, 2, 2, 2, 1), (33, 3, 3, 1, 2, 0), 2, 3, True)
+def test_gradients_of_filters(rows: tuple[int, ...], columns: tuple[int, ...], n: int, c: int, inner: bool) -> None:
+    axes = [_axis(*rows), _axis(*columns)]
+    draws = np.random.default_rng((*rows, *columns, n, c))
+    x = in_memory(draws.uniform(-1, 1, (n, c, axes[0].size, axes[1].size)), inner)
+    g = in_memory(draws.uniform(-1, 1, (n, c, axes[0].out, axes[1].out)), inner)
+    dw = np.full((c, 1, axes[0].window, axes[1].window), np.nan)
+    if not depthwise.fits(x, dw, g, axes, c):
+        return
+    b = Recorder()
+    depthwise.filter_gradient(b, x, g, dw, axes)  # type: ignore[arg-type]
+    whole = np.zeros((n, c, axes[0].reach, axes[1].reach))
+    whole[:, :, axes[0].inside, axes[1].inside] = x
+    for _ in range(3):
+        dw[:] = np.nan
+        for function, args in b.calls:
+            function(*args)
+        for i, j in product(*map(range, dw.shape[2:])):
+            expected = (whole[:, :, axes[0].tap(i), axes[1].tap(j)] * g).sum((0, 2, 3))
+            np.testing.assert_allclose(dw[:, 0, i, j], expected, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("op", ["depthwise_conv2d", "depthwise_conv2d_transpose"])
 @pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 1, 1), (2, 1, 1), (1, 0, 2), (1, 3, 1)])
 def test_the_numbers_of_a_convolution_with_groups(op: str, stride: int, padding: int, dilation: int) -> None:

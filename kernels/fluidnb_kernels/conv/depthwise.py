@@ -113,6 +113,18 @@ def _back(axis: Axis) -> list[tuple[slice, slice, Axis]]:
     return found
 
 
+def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis]) -> None:
+    """Emit the gradient of the filters: for each of their elements a product of two vectors for each channel.
+
+    A NaN or infinity in an image spreads over all elements of its channel's filter.
+    """
+    n, c = x.shape[:2]
+    form = _Form(n, c, axes, batch_inner(x))
+    image = b.tmp((prod(form.lead) * form.image,), x.dtype)
+    slopes = b.tmp((prod(form.lead) * form.joined,), x.dtype)
+    b(OneCall(partial(_products, form)), x, g, dw, image, slopes, b.tmp(form.lead, x.dtype))
+
+
 def _step(form: _Form, itemsize: int) -> int:
     """The number of channels that numpy takes at a time."""
     return max(1, min(form.lead[-1], _PART // (itemsize * form.joined)))
@@ -163,11 +175,8 @@ def _sums(
         term: memory for one product.
     """
     rows, columns = form.rows, form.columns
-    lead, (height, width) = x.shape[: form.at], form.places
-    shape = rows.stride, columns.stride, *lead, height, width, *form.tail
-    phases = image[: prod(shape)].reshape(shape)
-    for phase in product(range(rows.stride), range(columns.stride)):
-        _place(form, emit, x, phases[phase], phase)
+    lead, width = x.shape[: form.at], form.places[1]
+    phases = _phases(form, emit, x, image)
     total = out if joined is None else _rows(form, joined, x.shape)
     for k, (i, j) in enumerate(product(*map(range, w.shape[1:]))):
         (i_phase, top), (j_phase, left) = _tap(rows, i), _tap(columns, j)
@@ -185,6 +194,42 @@ def _sums(
     if joined is not None:
         whole = form.over(joined, lead, rows.out, width)
         emit(np.copyto, out, form.part(whole, slice(None), slice(columns.out)))
+
+
+def _products(form: _Form, emit: Emit, x: Array, g: Array, dw: Array, image: Array, slopes: Array, each: Array) -> None:
+    """The gradient of each element of the filters, from slopes with zeros where the image has its padding.
+
+    Args:
+        each: memory for the products, [c] or [n, c].
+    """
+    x, g, tail = form.of(x), form.of(g), prod(form.tail)
+    phases, (rows, columns), width = _phases(form, emit, x, image), (form.rows, form.columns), form.places[1]
+    whole = form.over(slopes, form.lead, rows.out, width)
+    emit(np.copyto, form.part(whole, slice(None), slice(columns.out)), g)
+    behind = form.part(whole, slice(None), slice(columns.out, None))
+    if behind.size:
+        emit(np.copyto, behind, np.zeros((), x.dtype))
+    size = ((rows.out - 1) * width + columns.out) * tail
+    vectors = whole.reshape(*form.lead, -1)[..., :size]
+    for i, j in product(*map(range, dw.shape[2:])):
+        (i_phase, top), (j_phase, left) = _tap(rows, i), _tap(columns, j)
+        first = (top * width + left) * tail
+        part = phases[i_phase, j_phase].reshape(*form.lead, -1)[..., first : first + size]
+        emit(np.vecdot, part, vectors, each)
+        if form.inner:
+            emit(np.copyto, dw[:, 0, i, j], each)
+        else:
+            emit(np.add.reduce, each, 0, None, dw[:, 0, i, j])
+
+
+def _phases(form: _Form, emit: Emit, x: Array, image: Array) -> Array:
+    """The phases of an image in memory for it, with zeros around."""
+    strides = form.rows.stride, form.columns.stride
+    shape = *strides, *x.shape[: form.at], *form.places, *form.tail
+    phases = image[: prod(shape)].reshape(shape)
+    for phase in product(*map(range, strides)):
+        _place(form, emit, x, phases[phase], phase)
+    return phases
 
 
 def _tap(axis: Axis, i: int) -> tuple[int, int]:

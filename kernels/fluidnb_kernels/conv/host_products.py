@@ -173,6 +173,8 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
     """Emit the gradient of a convolution's filter."""
     if x.dtype.itemsize < 4:
         return _widened(b, filter_gradient, x, g, dw, axes, groups)
+    if depthwise.fits(x, dw, g, axes, groups):
+        return depthwise.filter_gradient(b, x, g, dw, axes)
     part = Unrolled(b, x, axes, dw.shape[0], groups, batch_inner(x) or batch_inner(g))
     groups, filters, depth = part.filters(dw)
     shape = (groups, depth, filters)  # the transposed product is the quicker one
@@ -193,7 +195,7 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
         b(np.copyto, total, b.const(0, dw.dtype))
     result = writing(b, dw, part.filters(dw))
     b(np.copyto, result, total.swapaxes(-1, -2))
-    written(b, dw, result)
+    return written(b, dw, result)
 
 
 def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis], groups: int) -> None:
