@@ -43,7 +43,7 @@ void PyEval_RestoreThread(void *);
 void Py_IncRef(void *);
 typedef void (*loop_t)(char **, const intptr_t *, const intptr_t *, void *);
 """ + TEXT + """
-#if defined(__AVX__) && defined(__GNUC__)
+#if defined(__AVX__) && __GNUC__ >= 8 || defined(__AVX__) && defined(__clang__)
 typedef long long vector_t __attribute__((vector_size(32)));
 #ifdef __clang__
 #define PAST_CACHES(to, v) __builtin_nontemporal_store(v, to)
