@@ -149,6 +149,23 @@ def test_200_interrupts_in_the_middle_of_adam(
     assert training.values() == after != before
 
 
+def test_interrupts_of_updates_in_parts(training: Training, rng: np.random.Generator) -> None:
+    training = Training(4, 600)  # parameters of 1.4 MB: one call updates several
+    training.step()
+    length, interrupts = seconds_of(training), 0
+    while interrupts < 30:
+        before, after = training.values(), training.after()
+        try:
+            with ctrl_c_after(float(rng.uniform(0, 1.2 * length))):
+                training.step()
+        except KeyboardInterrupt:
+            interrupts += 1
+            training.check(before, after)
+            training.step()
+        else:
+            assert training.check(before, after) == len(training.groups)
+
+
 def test_interrupts_of_a_run_on_another_thread(training: Training, rng: np.random.Generator) -> None:
     length, interrupts, inside = seconds_of(training), 0, 0
     while interrupts < 50:

@@ -11,11 +11,9 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from fluidnb.memory.views import view_of
 from fluidnb.runtime.native.exact_functions import NAMES, SUMS, TEXT, sums_agree
 from fluidnb.runtime.native.expressions import TYPES
+from fluidnb.runtime.native.local_memory import local_accesses, separate
 from fluidnb.runtime.native.regions import Access, Region, regions, together
 from fluidnb.runtime.native.statements import Statement
 
@@ -94,12 +92,10 @@ class CFunction:
 
     def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any]) -> None:
         self.table: list[int] = [0]
-        lives = dict(lives)
-        apart, in_arena = separate(statements, lives, REACH)
+        # Scratch memory of one nest is no other's: not so in the arena, where outer loops may bring nests between.
+        apart, lives, crossing = separate(statements, lives, REACH)
         self.kept = [operand.array for s in apart for operand in s.operands]
         self.regions = regions(apart, REACH)
-        # Scratch memory of one nest is no other's: not so in the arena, where outer loops may bring nests between.
-        crossing = in_arena | _crossing(self.regions, lives)
         self.table[0] = int(sum(prod(r.dims) * len(r.statements) for r in self.regions) > LONG)
         nests, text = list[Nest](), ""
         for parts, levels in together(self.regions):
@@ -126,69 +122,6 @@ def _nests(
         nests.append(Nest(region, lives, table, crossing=crossing, shared=levels))
         lines += nests[-1].lines
     return lines + ["  " * level + "}" for level in range(levels + 1, 0, -1)]
-
-
-def separate(
-    statements: Sequence[Statement], lives: dict[int, Any], reach: int = 0
-) -> tuple[list[Statement], set[int]]:
-    """Statements with the buffers that only they touch in separate memory; ``lives`` gets the new arrays.
-
-    Args:
-        reach: as for `regions`.
-
-    Returns:
-        The statements, and the numbers of those of the buffers that stay in the arena.
-    """
-    apart = _apart(statements, lives, _inside(statements, lives))
-    crossing = _crossing(regions(apart, reach), lives)
-    if crossing:  # what one nest hands to another must not take memory twice
-        apart = _apart(statements, lives, _inside(statements, lives) - crossing)
-    return apart, crossing
-
-
-def _inside(statements: Sequence[Statement], lives: Mapping[int, Any]) -> set[int]:
-    """The numbers of the buffers that no call but these statements touches."""
-    first, last = statements[0].call, statements[-1].call
-    own = (lives.get(id(operand.array)) for s in statements for operand in s.operands)
-    return {life.buffer for life in own if life is not None and first <= life.first and life.last <= last}
-
-
-def _crossing(nests: Sequence[Region], lives: Mapping[int, Any]) -> set[int]:
-    """The numbers of the buffers that several nests touch."""
-    spans: dict[int, set[int]] = {}
-    for k, nest in enumerate(nests):
-        for statement in nest.statements:
-            for operand in statement.operands:
-                life = lives.get(id(operand.array))
-                if life is not None:
-                    spans.setdefault(life.buffer, set()).add(k)
-    return {buffer for buffer, found in spans.items() if len(found) > 1}
-
-
-def _apart(statements: Sequence[Statement], lives: dict[int, Any], buffers: set[int]) -> list[Statement]:
-    """Statements with these buffers in separate memory: in the arena, one may have the bytes of another.
-
-    A nest writes only the first row of such memory, and pages that are not written take no memory.
-    """
-    memory: dict[int, Any] = {}
-    moved: dict[int, Any] = {}
-
-    def other(array: Any) -> Any:
-        life = lives.get(id(array))
-        if life is None or life.buffer not in buffers:
-            return array
-        if id(array) not in moved:
-            if life.buffer not in memory:
-                memory[life.buffer] = np.empty(life.size, np.uint8)
-            new = view_of(memory[life.buffer], array.shape, array.dtype, life.offset, array.strides)
-            moved[id(array)] = new
-            lives[id(new)] = life
-        return moved[id(array)]
-
-    return [
-        s._replace(operands=tuple(operand._replace(array=other(operand.array)) for operand in s.operands))
-        for s in statements
-    ]
 
 
 def _kind(char: str, chars: str) -> str:
@@ -235,7 +168,7 @@ class Nest:
         self._pointers: dict[Access, str] = {}
         self._steps: dict[Access, str] = {}  # inner strides that are neither 0 nor the size of an element
         outer = max(len(region.dims) - 1, 0)
-        local = self._local()
+        local = local_accesses(region, lives, crossing)
         self.is_large = sum(b - a for a, b in {region.ranges[a] for a in self._numbers if a not in local}) >= LARGE
         self.is_slow = any(s.text is None or any(slow in s.text for slow in _SLOW) for s in statements)
         self._past_caches = self._only_written() - local if self.is_large and not shared else set()
@@ -299,22 +232,6 @@ class Nest:
     @staticmethod
     def _size(access: Access) -> int:
         return {"f": 4, "d": 8, "?": 1}.get(access.char) or int(TYPES[access.char].strip("uint_")) // 8
-
-    def _local(self) -> set[Access]:
-        """Accesses that are written and read in this region alone: each row may use the memory of the first."""
-        first, last = self._span
-        local: dict[Access, bool] = {}
-        for statement, row in zip(self._region.statements, self._region.accesses, strict=True):
-            for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
-                life = self._lives.get(id(operand.array))
-                inside = life is not None and first <= life.first and life.last <= last
-                inside = inside and statement.kind != "columns"
-                inside = inside and life is not None and life.buffer not in self._crossing
-                if i < len(row) - 1:
-                    local[access] = local.get(access, False) and inside  # read before it is written: no
-                else:
-                    local[access] = local.get(access, True) and inside
-        return {access for access, yes in local.items() if yes}
 
     def _only_written(self) -> set[Access]:
         """Accesses of dense rows that all statements together write and do not read."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from fluidnb.runtime.native.c_source import Nest, separate
+from fluidnb.runtime.native.c_source import Nest
 from fluidnb.runtime.native.expressions import TYPES
+from fluidnb.runtime.native.local_memory import separate
 from fluidnb.runtime.native.regions import regions
 from fluidnb.runtime.native.statements import Statement, bounds
 
@@ -52,8 +53,7 @@ class CLoop:
 
     def __init__(self, statements: Sequence[Statement], lives: Mapping[int, Any], condition: Any) -> None:
         self.table: list[int] = [0] * 3
-        lives = dict(lives)
-        apart, _ = separate(statements, lives)
+        apart, lives, _ = separate(statements, lives)
         self.kept = [condition, *(operand.array for s in (*statements, *apart) for operand in s.operands)]
         variables = _variables(apart, condition)
         parts = regions(apart)

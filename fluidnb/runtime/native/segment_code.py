@@ -6,7 +6,10 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from fluidnb.errors import EnforceNotMet, NotFound
 from fluidnb.memory import flags
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 OFTEN, LONG = 16, 0.2
 #: Calls that one function makes: compilers take longer than in proportion for more.
 MOST = 128
+#: Bytes of an array from which on numpy's functions go through it in parts.
+LARGE = 1 << 20
 #: Characters of functions that are compiled together.
 SIZE = 60_000
 
@@ -38,6 +43,18 @@ class Calls(NamedTuple):
     calls: list[tuple[Any, tuple[Any, ...]]]
     ops: list[Any]
     units: list[Any]
+
+
+def large_calls(calls: Sequence[tuple[Any, tuple[Any, ...]]]) -> tuple[int, int] | None:
+    """The numbers of the first and the last call with a large array; None where there are not two."""
+    found = [k for k, (function, args) in enumerate(calls) if _is_large(function, args)]
+    return (found[0], found[-1]) if len(found) > 1 else None
+
+
+def _is_large(function: Any, args: Sequence[Any]) -> bool:
+    """Whether an argument is a large array."""
+    more = function.keywords.values() if type(function) is partial else ()
+    return any(type(x) is np.ndarray and x.nbytes >= LARGE for x in (*args, *more))
 
 
 def nothing() -> None:
@@ -88,6 +105,7 @@ class SegmentCode:
         condition: the array of the condition, where the segment is the whole body of a loop.
 
     Attributes:
+        in_numpy: what a run without native code makes.
         best: what a run makes.
         loop: what makes all iterations, once it is compiled.
         waiting: whether runs are still counted; calls that stand for many are taken apart after some only, since with
@@ -97,15 +115,15 @@ class SegmentCode:
     """
 
     __slots__ = (
-        "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "_sized", "best", "joined", "loop", "native",
-        "plain", "settled", "waiting",
+        "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "_sized", "best", "in_numpy", "joined", "loop",
+        "native", "plain", "settled", "waiting",
     )  # fmt: skip
 
     def __init__(
         self, plain: Calls, joined: Calls, lives: Callable[[], dict[int, Any]], condition: Any = None
     ) -> None:
         self.plain, self.joined = plain, joined
-        self.best = joined
+        self.best = self.in_numpy = joined
         self._calls = tuple(joined.calls)  # Ctrl-C replaces one in the list until it is handled
         self._lives, self._runs, self._condition, self._seconds = lives, 0, condition, 0.0
         self._built = False
@@ -122,6 +140,11 @@ class SegmentCode:
             self._built = True
             self.waiting = any_of(self.joined)
             self._build(whole=not self.waiting)
+
+    def replace(self, by: Callable[[Calls, dict[int, Any]], Calls]) -> None:
+        """Let a function change the calls that are made without native code, where there is none yet."""
+        if self.best is self.joined:
+            self.best = self.in_numpy = by(self.joined, self._lives())
 
     def use(self, sized: SizedCode, sample: Sample) -> None:
         """Take native code that serves many sizes, or offer this binding for the comparison."""

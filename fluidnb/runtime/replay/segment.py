@@ -13,7 +13,7 @@ from fluidnb.op.rule_evaluation import evaluate
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
-from fluidnb.runtime.native.segment_code import Calls, NativeCall, SegmentCode
+from fluidnb.runtime.native.segment_code import Calls, NativeCall, SegmentCode, large_calls
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
 from fluidnb.runtime.replay.buffer_placement import Life, no_lives, placed
 from fluidnb.runtime.replay.joined_calls import joined
@@ -117,7 +117,8 @@ class Segment:
         """The run after binding: where it ends early, operators that it did not reach have changed nothing."""
         run = self.bound.run
         run.at = -1
-        self.run = replay
+        again = self.code is not None and large_calls(self.calls) is not None
+        self.run = partial(self._run_again, replay) if again else replay
         try:
             run.check()  # binding may have taken a while
             replay()
@@ -127,6 +128,16 @@ class Segment:
                 self.updates._undo(-1)
             raise
         self.before = None
+
+    def _run_again(self, replay: Callable[..., None]) -> None:
+        """The second run, of calls over large arrays: from now on they are made in parts."""
+        if self.run is not replay:  # a loop that has begun keeps what it calls
+            from fluidnb.runtime.replay.tiled_calls import tiled  # most processes have no large arrays
+
+            assert self.code is not None
+            self.run = replay
+            self.code.replace(tiled)
+        replay()
 
     def _undo(self, at: int) -> None:
         """Put back what binding has changed for the operator of a call and those behind it; -1 for all."""
@@ -262,7 +273,7 @@ def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., 
         if off or at or observers:
             calls, ops, units = plain
         elif values["native"] == "off":
-            calls, ops, units = code.joined
+            calls, ops, units = code.in_numpy
         else:
             if code.waiting:
                 code.first()

@@ -13,7 +13,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.runtime.native import c_source
 from fluidnb.runtime.native.segment_code import Calls, NativeCall, with_native
-from tests.runtime.native.random_calls import Call, RandomCalls, same_bits
+from tests.runtime.random_calls import Call, RandomCalls, same_bits
 
 #: Programs that are compiled together: a compiler takes as long to start as for one of them.
 TOGETHER = 50

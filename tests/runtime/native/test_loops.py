@@ -18,7 +18,7 @@ from fluidnb.memory import flags
 from fluidnb.runtime import interrupt_all, native_calls, native_text
 from fluidnb.runtime.native.native_loop import NativeLoop
 from fluidnb.runtime.observers import observers
-from tests.runtime.native.random_calls import same_bits
+from tests.runtime.random_calls import same_bits
 
 X = np.linspace(-3, 3, 40, dtype="float32")
 
