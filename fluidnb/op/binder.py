@@ -40,9 +40,15 @@ class OpView(Protocol):
     desc: OpDesc
     definition: OpDef
     guard: Any
-    inputs: dict[str, list[str]]
     number: int
-    outputs: dict[str, list[str]]
+
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """The names of its inputs by slot."""
+
+    @property
+    def outputs(self) -> dict[str, list[str]]:
+        """The names of its outputs by slot."""
 
     def text(self) -> str:
         """The operator as text."""
@@ -88,7 +94,7 @@ class Binder(Context):
 
     def __init__(self, op: OpView, memory: Memory, scope: Any) -> None:
         self.op, self.memory, self.scope, self.definition = op, memory, scope, op.definition
-        self.inputs, self.outputs, self.attrs = op.inputs, op.outputs, op.desc.attrs
+        self.inputs, self.outputs, self.attrs = op.inputs, op.outputs, op.desc.read_attrs
         self.runtime = True
         self.calls: list[Call] = []
         self.decisions: list[tuple[Any, tuple[Any, ...], bool]] = []
@@ -103,7 +109,7 @@ class Binder(Context):
         self.transforms: list[str] = []
         self._outputs: dict[str, list[Array]] = {}
         self._inputs: dict[str, list[tuple[Any, Lod]]] = {}
-        for slot, names in op.inputs.items():
+        for slot, names in self.inputs.items():
             row: list[tuple[Any, Lod]] = []
             for n in names:
                 value = scope.cell(n)[0].value if n != EMPTY else None

@@ -118,7 +118,7 @@ def check_loaded(definition: OpDef, desc: OpDesc) -> None:
     Example:
         >>> check_loaded(get_op("conv2d_grad"), OpDesc("conv2d_grad", attrs={"strides": [1, 1]}))
     """
-    forward, attrs, types = forward_of(definition), desc.attrs, desc.attr_types
+    forward, attrs, types = forward_of(definition), desc.read_attrs, desc.attr_types
     for name, spec in forward.attrs.items():
         if spec.any_value and types.get(name) == spec.number:
             continue  # three of four attributes; a protobuf field has its type and its 32 bits

@@ -279,6 +279,11 @@ class OpDesc:
             return self.shared.values
         return self._own_attrs()
 
+    @property
+    def read_attrs(self) -> dict[str, Any]:
+        """The same for those who hand on no value: a list may be that of other operations too."""
+        return self.shared.values if self._attrs is None and self.shared is not None else self.attrs
+
     def _own_attrs(self) -> dict[str, Any]:
         """The attributes in a dict that no other operation has."""
         if self._attrs is None and self.shared is not None:
@@ -297,11 +302,11 @@ class OpDesc:
 
     def has_attr(self, name: str) -> bool:
         """Whether the attribute is written down."""
-        return name in self.attrs
+        return name in self.read_attrs
 
     def attr_names(self) -> list[str]:
         """The attributes that are written down."""
-        return list(self.attrs)
+        return list(self.read_attrs)
 
     def attr(self, name: str) -> Any:
         """The value of an attribute: a bool, int, float, str, complex, or a list of these; the index of a block.
@@ -316,7 +321,7 @@ class OpDesc:
 
     def attr_type(self, name: str) -> int:
         """The AttrType number of an attribute."""
-        if name not in self.attrs:
+        if name not in self.read_attrs:
             raise self._no_attr(name)
         return self.attr_types[name]
 

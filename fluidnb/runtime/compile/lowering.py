@@ -38,21 +38,29 @@ _MANY_SHAPES = 3
 class LoweredOp:
     """One operator of a lowered program."""
 
-    __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "inputs", "number", "outputs")
+    __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "number")
 
     def __init__(self, desc: OpDesc, index: int, block: int, number: int = 0) -> None:
         self.desc, self.index, self.block, self.number = desc, index, block, number
         self.definition: OpDef = get_op(desc.optype)
-        self.inputs = {s: n for s, n in desc.ins.items() if n and n != [EMPTY]}
-        self.outputs = {s: n for s, n in desc.outs.items() if n}
-        self._reads = tuple(n for row in self.inputs.values() for n in row if n != EMPTY)
-        self._writes = tuple(n for row in self.outputs.values() for n in row if n != EMPTY)
+        self._reads = tuple(n for row in desc.ins.values() for n in row if n != EMPTY)
+        self._writes = tuple(n for row in desc.outs.values() for n in row if n != EMPTY)
         guard = self.definition.guard  # what the binding depends on beside shapes
         self.guard = None if isinstance(guard, ValuesOf) and not guard.applies(self.inputs) else guard
         try:
             check_loaded(self.definition, desc)
         except FluidError as e:
             raise e.with_context(op=self.text(), where=self.where()) from None
+
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """The names of its inputs by slot, without slots that have none."""
+        return {s: n for s, n in self.desc.ins.items() if n and n != [EMPTY]}
+
+    @property
+    def outputs(self) -> dict[str, list[str]]:
+        """The names of its outputs by slot, without slots that have none."""
+        return {s: n for s, n in self.desc.outs.items() if n}
 
     def reads(self) -> tuple[str, ...]:
         """Names of its inputs."""

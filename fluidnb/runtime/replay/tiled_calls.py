@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.memory import address, root
-from fluidnb.memory.views import part
+from fluidnb.memory.arena import place
+from fluidnb.memory.views import part, view_of
 from fluidnb.op.masked_copy import masked_copy
 from fluidnb.runtime.native.local_memory import local_accesses, separate
 from fluidnb.runtime.native.regions import Access, Region, regions
@@ -26,6 +27,8 @@ from fluidnb.runtime.replay.buffer_placement import Life
 Array = Any
 #: Bytes of an array that are a part: the second cache holds those of four arrays.
 _PART = 1 << 17
+#: Functions that take twice as long with one number as with an array of it (numpy 2, AVX-512).
+_SLOW_WITH_ONE = np.maximum, np.minimum
 #: A part of the loops of a region: the index at which it begins, and its sizes, along the last loops.
 _Tile = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -50,8 +53,8 @@ def tiled(plain: Calls, lives: Mapping[int, Life]) -> Calls:
         for region in regions(own):
             tiles = _tiles(region)
             if len(region.statements) > 1 and len(tiles) > 1:
-                local = local_accesses(region, buffers, crossing)
-                made = [call for tile in tiles for call in _calls(region, tile, local, plain)]
+                parts = _Parts(region, local_accesses(region, buffers, crossing), tiles[0][1])
+                made = [call for tile in tiles for call in parts.calls(tile, plain)]
                 first, last = region.statements[0].call, region.statements[-1].call
                 new[first : last + 1] = [(_make, (made,)), *[(nothing, ())] * (last - first)]
                 spans.append((first, last))
@@ -89,23 +92,86 @@ def _tiles(region: Region) -> list[_Tile]:
     ]
 
 
-def _calls(region: Region, tile: _Tile, local: set[Access], plain: Calls) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """The calls of a region for a part of its loops."""
-    for statement, row, each_row in zip(region.statements, region.accesses, region.each_row, strict=True):
-        views = []
-        for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
-            is_output = i == len(row) - 1
-            ends_before_last = each_row or (statement.kind == "rows" and is_output)
-            is_whole = is_output or statement.kind == "rows"  # else numpy repeats what has a size of 1
-            views.append(_view(operand.array, access, tile, access in local, ends_before_last, is_whole))
-        yield _call(statement, plain.calls[statement.call][0], views)
+class _Parts:
+    """The calls of a region for parts of its loops.
+
+    Args:
+        local: the accesses that only these calls touch.
+        sizes: those of the largest part.
+    """
+
+    def __init__(self, region: Region, local: set[Access], sizes: tuple[int, ...]) -> None:
+        self._region = region
+        self._memory = _memory(region, local, sizes)
+        self._views: dict[tuple[Access, int, bool], Array] = {}
+        self._numbers: dict[tuple[int, tuple[int, ...]], Array] = {}
+
+    def calls(self, tile: _Tile, plain: Calls) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        """Those for one part."""
+        region = self._region
+        for statement, row, each_row in zip(region.statements, region.accesses, region.each_row, strict=True):
+            views, function = list[Array](), plain.calls[statement.call][0]
+            slow = not each_row and type(function) is partial and function.func in _SLOW_WITH_ONE
+            for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
+                is_output = i == len(row) - 1
+                ends_before_last = each_row or (statement.kind == "rows" and is_output)
+                if access in self._memory:
+                    views.append(self._local_view(access, tile, ends_before_last))
+                    continue
+                is_whole = is_output or statement.kind == "rows"  # else numpy repeats what has a size of 1
+                view = _view(operand.array, access, tile, ends_before_last, is_whole)
+                is_number = slow and not view.ndim and not operand.array.flags.writeable
+                views.append(self._many(view, tile[1]) if is_number else view)
+            yield _call(statement, function, views)
+
+    def _many(self, number: Array, sizes: tuple[int, ...]) -> Array:
+        """An array of one number."""
+        key = address(number), sizes
+        if key not in self._numbers:
+            self._numbers[key] = view_of(_aligned(prod(sizes) * number.itemsize), sizes, number.dtype)
+            self._numbers[key][...] = number
+        return self._numbers[key]
+
+    def _local_view(self, access: Access, tile: _Tile, ends_before_last: bool) -> Array:
+        """The memory for one part; parts of the same size have the same array."""
+        key = access, tile[1][0], ends_before_last
+        found = self._views.get(key)
+        if found is None:
+            found = self._memory[access][: tile[1][0]]
+            found = self._views[key] = found[..., 0] if ends_before_last else found
+        return found
 
 
-def _view(array: Array, access: Access, tile: _Tile, is_local: bool, ends_before_last: bool, is_whole: bool) -> Array:
+def _memory(region: Region, local: set[Access], sizes: tuple[int, ...]) -> dict[Access, Array]:
+    """Memory of one part for accesses, which have the same bytes where one is used after the other."""
+    lives: dict[Access, tuple[int, int]] = {}
+    for k, row in enumerate(region.accesses):
+        for access in row:
+            if access in local:
+                lives[access] = lives.get(access, (k, k))[0], k
+    shapes = {
+        access: tuple(n if s else 1 for n, s in zip(sizes, access.strides[-len(sizes) :], strict=True))
+        for access in lives
+    }
+    keys = list(lives)
+    rows = [(*lives[key], prod(shapes[key]) * np.dtype(key.char).itemsize, k) for k, key in enumerate(keys)]
+    offsets, size = place(rows)
+    block = _aligned(size)
+    return {key: view_of(block, shapes[key], key.char, offsets[k]) for k, key in enumerate(keys)}
+
+
+def _aligned(size: int) -> Array:
+    """Bytes that begin at a multiple of 64: where vectors lie in two lines of a cache, numpy takes twice as long."""
+    memory = np.empty(size + 63, np.uint8)
+    start = -address(memory) % 64
+    return memory[start : start + size]
+
+
+def _view(array: Array, access: Access, tile: _Tile, ends_before_last: bool, is_whole: bool) -> Array:
     """The elements of an array in a part of the loops."""
     (index, sizes), strides = tile, access.strides
-    at = 0 if is_local else sum(i * s for i, s in zip(index, strides, strict=False))
-    strides = strides[len(strides) - len(sizes) :]
+    at = sum(i * s for i, s in zip(index, strides, strict=False))
+    strides = strides[-len(sizes) :]
     if ends_before_last:
         sizes, strides = sizes[:-1], strides[:-1]
     if not any(strides):
