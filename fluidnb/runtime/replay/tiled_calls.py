@@ -31,6 +31,8 @@ _PART = 1 << 17
 _SLOW_WITH_ONE = np.maximum, np.minimum
 #: A part of the loops of a region: the index at which it begins, and its sizes, along the last loops.
 _Tile = tuple[tuple[int, ...], tuple[int, ...]]
+#: Address of a number, sizes and type character -> an array of that number.
+_Numbers = dict[tuple[int, tuple[int, ...], str], Array]
 
 
 def tiled(plain: Calls, lives: Mapping[int, Life]) -> Calls:
@@ -47,18 +49,23 @@ def tiled(plain: Calls, lives: Mapping[int, Life]) -> Calls:
         return plain
     found = (statement_of(plain.calls[k], k) for k in range(large[0], large[1] + 1))
     statements = [s for s in found if s is not None and (s.kind == "map" or _sums_short_rows(s))]
-    new, ops, spans = list(plain.calls), list(plain.ops), list[tuple[int, int]]()
+    nests: list[_Nest] = []
     for group in groups_of(statements, plain):
         own, buffers, crossing = separate(group, lives)
         for region in regions(own):
             tiles = _tiles(region)
             if len(region.statements) > 1 and len(tiles) > 1:
-                parts = _Parts(region, local_accesses(region, buffers, crossing), tiles[0][1])
-                made = [call for tile in tiles for call in parts.calls(tile, plain)]
-                first, last = region.statements[0].call, region.statements[-1].call
-                new[first : last + 1] = [(_make, (made,)), *[(nothing, ())] * (last - first)]
-                spans.append((first, last))
-    return Calls(new, ops, units_of(plain.units, spans)) if spans else plain
+                nests.append(_Nest(region, tiles, local_accesses(region, buffers, crossing)))
+    if not nests:
+        return plain
+    memory = _aligned(max(nest.size for nest in nests))  # which stays in the cache from nest to nest
+    new, ops, spans = list(plain.calls), list(plain.ops), list[tuple[int, int]]()
+    numbers: _Numbers = {}
+    for nest in nests:
+        first, last = nest.region.statements[0].call, nest.region.statements[-1].call
+        new[first : last + 1] = [(_make, (nest.calls(plain, memory, numbers),)), *[(nothing, ())] * (last - first)]
+        spans.append((first, last))
+    return Calls(new, ops, units_of(plain.units, spans))
 
 
 def _sums_short_rows(statement: Statement) -> bool:
@@ -92,72 +99,78 @@ def _tiles(region: Region) -> list[_Tile]:
     ]
 
 
-class _Parts:
-    """The calls of a region for parts of its loops.
+class _Nest:
+    """A region in parts.
 
     Args:
-        local: the accesses that only these calls touch.
-        sizes: those of the largest part.
+        local: the accesses that only its calls touch.
+
+    Attributes:
+        size: bytes of memory for these, where one has those of another that is used before it.
     """
 
-    def __init__(self, region: Region, local: set[Access], sizes: tuple[int, ...]) -> None:
-        self._region = region
-        self._memory = _memory(region, local, sizes)
-        self._views: dict[tuple[Access, int, bool], Array] = {}
-        self._numbers: dict[tuple[int, tuple[int, ...]], Array] = {}
+    def __init__(self, region: Region, tiles: list[_Tile], local: set[Access]) -> None:
+        self.region, self._tiles = region, tiles
+        lives: dict[Access, tuple[int, int]] = {}
+        for k, row in enumerate(region.accesses):
+            for access in row:
+                if access in local:
+                    lives[access] = lives.get(access, (k, k))[0], k
+        sizes = tiles[0][1]  # the largest part
+        self._shapes = {
+            access: tuple(n if s else 1 for n, s in zip(sizes, access.strides[-len(sizes) :], strict=True))
+            for access in lives
+        }
+        nbytes = {access: prod(shape) * np.dtype(access.char).itemsize for access, shape in self._shapes.items()}
+        keys = list(lives)
+        offsets, self.size = place([(*lives[key], nbytes[key], k) for k, key in enumerate(keys)])
+        self._offsets = {key: offsets[k] for k, key in enumerate(keys)}
 
-    def calls(self, tile: _Tile, plain: Calls) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-        """Those for one part."""
-        region = self._region
+    def calls(self, plain: Calls, memory: Array, numbers: _Numbers) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Its calls, part by part.
+
+        Args:
+            memory: bytes for local accesses.
+            numbers: arrays of one number, of which more are added.
+        """
+        local = {
+            access: view_of(memory, shape, access.char, self._offsets[access])
+            for access, shape in self._shapes.items()
+        }
+        views: dict[tuple[Access, int, bool], Array] = {}
+        return [call for tile in self._tiles for call in self._of_part(tile, plain, local, views, numbers)]
+
+    def _of_part(
+        self, tile: _Tile, plain: Calls, local: dict[Access, Array], known: dict[tuple[Access, int, bool], Array],
+        numbers: _Numbers,
+    ) -> Iterator[tuple[Any, tuple[Any, ...]]]:  # fmt: skip
+        region, length = self.region, tile[1][0]
         for statement, row, each_row in zip(region.statements, region.accesses, region.each_row, strict=True):
             views, function = list[Array](), plain.calls[statement.call][0]
             slow = not each_row and type(function) is partial and function.func in _SLOW_WITH_ONE
             for i, (access, operand) in enumerate(zip(row, statement.operands, strict=True)):
                 is_output = i == len(row) - 1
                 ends_before_last = each_row or (statement.kind == "rows" and is_output)
-                if access in self._memory:
-                    views.append(self._local_view(access, tile, ends_before_last))
+                if access in local:  # parts of the same size have the same array
+                    key = access, length, ends_before_last
+                    if key not in known:
+                        known[key] = local[access][:length, ..., 0] if ends_before_last else local[access][:length]
+                    views.append(known[key])
                     continue
                 is_whole = is_output or statement.kind == "rows"  # else numpy repeats what has a size of 1
                 view = _view(operand.array, access, tile, ends_before_last, is_whole)
                 is_number = slow and not view.ndim and not operand.array.flags.writeable
-                views.append(self._many(view, tile[1]) if is_number else view)
+                views.append(_many(view, tile[1], numbers) if is_number else view)
             yield _call(statement, function, views)
 
-    def _many(self, number: Array, sizes: tuple[int, ...]) -> Array:
-        """An array of one number."""
-        key = address(number), sizes
-        if key not in self._numbers:
-            self._numbers[key] = view_of(_aligned(prod(sizes) * number.itemsize), sizes, number.dtype)
-            self._numbers[key][...] = number
-        return self._numbers[key]
 
-    def _local_view(self, access: Access, tile: _Tile, ends_before_last: bool) -> Array:
-        """The memory for one part; parts of the same size have the same array."""
-        key = access, tile[1][0], ends_before_last
-        found = self._views.get(key)
-        if found is None:
-            found = self._memory[access][: tile[1][0]]
-            found = self._views[key] = found[..., 0] if ends_before_last else found
-        return found
-
-
-def _memory(region: Region, local: set[Access], sizes: tuple[int, ...]) -> dict[Access, Array]:
-    """Memory of one part for accesses, which have the same bytes where one is used after the other."""
-    lives: dict[Access, tuple[int, int]] = {}
-    for k, row in enumerate(region.accesses):
-        for access in row:
-            if access in local:
-                lives[access] = lives.get(access, (k, k))[0], k
-    shapes = {
-        access: tuple(n if s else 1 for n, s in zip(sizes, access.strides[-len(sizes) :], strict=True))
-        for access in lives
-    }
-    keys = list(lives)
-    rows = [(*lives[key], prod(shapes[key]) * np.dtype(key.char).itemsize, k) for k, key in enumerate(keys)]
-    offsets, size = place(rows)
-    block = _aligned(size)
-    return {key: view_of(block, shapes[key], key.char, offsets[k]) for k, key in enumerate(keys)}
+def _many(number: Array, sizes: tuple[int, ...], known: _Numbers) -> Array:
+    """An array of one number."""
+    key = address(number), sizes, number.dtype.char
+    if key not in known:
+        known[key] = view_of(_aligned(prod(sizes) * number.itemsize), sizes, number.dtype)
+        known[key][...] = number
+    return known[key]
 
 
 def _aligned(size: int) -> Array:
