@@ -26,7 +26,7 @@ OFTEN, LONG = 16, 0.2
 #: Calls that one function makes: compilers take longer than in proportion for more.
 MOST = 128
 #: Bytes of an array from which on numpy's functions go through it in parts.
-LARGE = 1 << 20
+LARGE = 1 << 19
 #: Characters of functions that are compiled together.
 SIZE = 60_000
 
