@@ -105,6 +105,16 @@ def test_an_edit_stays_with_its_operator() -> None:
     assert second.shared is None and second.attrs == {"keep": False}
 
 
+def test_a_run_copies_no_attributes() -> None:
+    values = [layers.uniform_random([2, 3]) for _ in range(3)]
+    fluid.Executor().run(fluid.default_main_program(), fetch_list=values)
+    _, first, second = (value.op.desc for value in values)  # the first one is what others share
+    assert first.has_attr("shape") and "shape" in first.attr_names() and first.attr_type("shape") == AttrType.LONGS
+    assert first.read_attrs is second.read_attrs
+    first.attrs["shape"].append(4)
+    assert (first.read_attrs["shape"], second.read_attrs["shape"]) == ([2, 3, 4], [2, 3])
+
+
 @pytest.mark.parametrize("edited", [False, True])
 def test_added_attributes_are_in_the_bytes(edited: bool) -> None:
     whole = OpDesc("toy", attrs={"a": 1, "m": [2], "z": 0.5}, types={"m": AttrType.LONGS})
