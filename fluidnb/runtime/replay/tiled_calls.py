@@ -174,7 +174,7 @@ def _many(number: Array, sizes: tuple[int, ...], known: _Numbers) -> Array:
 
 
 def _aligned(size: int) -> Array:
-    """Bytes that begin at a multiple of 64: where vectors lie in two lines of a cache, numpy takes twice as long."""
+    """Bytes that begin at a multiple of 64: where vectors are in two lines of a cache, numpy takes twice as long."""
     memory = np.empty(size + 63, np.uint8)
     start = -address(memory) % 64
     return memory[start : start + size]
