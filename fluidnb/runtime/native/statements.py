@@ -45,8 +45,12 @@ class Statement(NamedTuple):
     from_first: bool = False  # whether a reduction begins with the first element, not with 0
 
 
-def statement_of(call: Call, index: int) -> Statement | None:
-    """The statement of a call; None where native code cannot make it."""
+def statement_of(call: Call, index: int, in_c: bool = True) -> Statement | None:
+    """The statement of a call; None where native code cannot make it.
+
+    Args:
+        in_c: whether its expression in C is wanted, which can take a compiler to find out.
+    """
     function, args = call
     kw: Mapping[str, Any] = {}
     if type(function) is partial:
@@ -63,7 +67,7 @@ def statement_of(call: Call, index: int) -> Statement | None:
     if type(function) is np.ufunc:
         if function.nout != 1 or set(kw) - {"out"} or len(args) != function.nin + (not kw):
             return None
-        return _map(function, args[: function.nin], kw["out"] if kw else args[-1], index)
+        return _map(function, args[: function.nin], kw["out"] if kw else args[-1], index, in_c)
     ufunc: Any = getattr(function, "__self__", None)
     if type(ufunc) is np.ufunc and getattr(function, "__name__", "") == "reduce" and not kw and len(args) in (4, 5):
         return _reduction(ufunc, args[0], args[1], args[2], args[3], index)
@@ -106,8 +110,8 @@ def _pick(x: Array, at: Array, out: Array, index: int) -> Statement | None:
     return Statement("pick", (), operands, x.dtype.char + at.dtype.char + out.dtype.char, None, None, index)
 
 
-def _map(ufunc: Any, ins: Sequence[Any], out: Any, index: int) -> Statement | None:
-    if not _usable((*ins, out)):
+def _map(ufunc: Any, ins: Sequence[Any], out: Any, index: int, in_c: bool) -> Statement | None:
+    if not _usable((*ins, out)) or ufunc.signature is not None:  # a product is no function of each element
         return None
     try:
         types = ufunc.resolve_dtypes((*(x.dtype for x in ins), None))
@@ -116,6 +120,8 @@ def _map(ufunc: Any, ins: Sequence[Any], out: Any, index: int) -> Statement | No
     chars = "".join(t.char for t in types)
     if types[-1] != out.dtype:
         return None
+    if not in_c:
+        return _over(out.shape, [*map(_plain, ins), out], chars, None, None, index)
     text = limit(ufunc, ins[1]) if len(ins) == 2 and chars[0] in "fd" else None
     text = text or expression(ufunc, chars[:-1])
     loop = None

@@ -47,7 +47,7 @@ def tiled(plain: Calls, lives: Mapping[int, Life]) -> Calls:
     large = large_calls(plain.calls)
     if large is None:
         return plain
-    found = (statement_of(plain.calls[k], k) for k in range(large[0], large[1] + 1))
+    found = (statement_of(plain.calls[k], k, in_c=False) for k in range(large[0], large[1] + 1))
     statements = [s for s in found if s is not None and (s.kind == "map" or _sums_short_rows(s))]
     nests: list[_Nest] = []
     for group in groups_of(statements, plain):
