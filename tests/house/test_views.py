@@ -25,6 +25,7 @@ ALLOWED = {
     # Addresses of arrays that a segment's calls hold, and of numpy's own loops.
     "fluidnb/runtime/native/exact_functions.py": {"c_void_p"},
     "fluidnb/runtime/native/functions.py": {"c_void_p", "py_object"},
+    "fluidnb/runtime/native/matrix_products.py": {"c_void_p"},
     "fluidnb/runtime/native/numpy_loops.py": {"c_void_p", "from_address"},
     "fluidnb/runtime/native/regions.py": {"__array_interface__"},
     "fluidnb/runtime/native/statements.py": {"__array_interface__"},

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from fluidnb import memory
@@ -24,6 +25,7 @@ from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted, within
 from fluidnb.runtime.nan_check import checks
+from fluidnb.runtime.native.segment_code import with_products
 from fluidnb.runtime.results import fetched
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
@@ -276,8 +278,8 @@ class Interpreter(UnsharedMemory):
                 undo.arrays += [(a, copy_of(a)) for a in binder.overwrites if hasattr(a, "nbytes")]
                 undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
             calls = binder.calls + checks(binder) if self.lowered.check_nan else binder.calls
-            for function, args, kw in calls:
-                function(*args, **kw)
+            for function, args in with_products([(partial(f, **kw) if kw else f, args) for f, args, kw in calls], op):
+                function(*args)
         except Exception as e:
             raise failed(e, op, scope) from cause(e)
         finally:

@@ -65,8 +65,11 @@ def cpu() -> str:
     return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
 
 
-def library(text: str) -> Path:
+def library(text: str, *flags: str) -> Path:
     """The compiled library of a C text, from the cache or from the compiler.
+
+    Args:
+        flags: what the compiler gets beside what it gets for all.
 
     Raises:
         NotFound: there is no compiler.
@@ -80,18 +83,42 @@ def library(text: str) -> Path:
             received=f"CC={os.environ['CC']}" if os.environ.get("CC") else "none on the path",
             hint=f"{install_command('native')} installs one; FLAGS_native=off does without.",
         )  # fmt: skip
-    flags = (*_FLAGS, *(_MAC if sys.platform == "darwin" else ()))
-    folder = cache_folder("native")
-    parts = (text, *command, _version(command[0]), *flags, cpu(), sys.implementation.cache_tag or "")
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
+    command = _with_flags(command, flags)
+    folder, key = cache_folder("native"), _key(text, command)
+    kept = _kept(folder, key)
+    if kept is not None:
+        return kept
+    made = _compiled(text, command, folder, key)
+    _limit(folder, made)
+    return made
+
+
+def kept_library(text: str, *flags: str) -> Path | None:
+    """The compiled library of a C text from the cache; None where it is not there, or where there is no compiler."""
+    command = compiler()
+    if command is None:
+        return None
+    return _kept(cache_folder("native"), _key(text, _with_flags(command, flags)))
+
+
+def _with_flags(command: tuple[str, ...], flags: tuple[str, ...]) -> tuple[str, ...]:
+    return (*command, *_FLAGS, *(_MAC if sys.platform == "darwin" else ()), *flags)
+
+
+def _key(text: str, command: tuple[str, ...]) -> str:
+    """The name of a library in the cache, of all that it depends on."""
+    parts = (text, *command, _version(command[0]), cpu(), sys.implementation.cache_tag or "")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
+
+
+def _kept(folder: Path, key: str) -> Path | None:
+    """An intact library of the cache; others of its name are removed."""
     for path in folder.glob(f"{key}-*.so"):
         if _is_intact(path):
             os.utime(path)
             return path
         path.unlink(missing_ok=True)
-    made = _compiled(text, [*command, *flags], folder, key)
-    _limit(folder, made)
-    return made
+    return None
 
 
 @cache
@@ -115,7 +142,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
 
-def _compiled(text: str, command: list[str], folder: Path, key: str) -> Path:
+def _compiled(text: str, command: tuple[str, ...], folder: Path, key: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder, prefix="work-") as work:
         source, out = Path(work) / "code.c", Path(work) / "code.so"
         source.write_text(text, "utf-8")
@@ -164,7 +191,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_running.clear)
 
 
-def _failed(command: list[str], received: str) -> EnforceNotMet:
+def _failed(command: tuple[str, ...], received: str) -> EnforceNotMet:
     return EnforceNotMet(
         "The C compiler cannot compile native code.", expected=f"a compiler that works: {command[0]}",
         received=received, hint="the environment variable CC chooses another; FLAGS_native=off does without.",

@@ -9,7 +9,9 @@ from fluidnb.runtime.replay.segment import Segment
 
 
 def native_calls(program: Program) -> list[NativeCall]:
-    """The calls of native code in the last run of a program, in the order of its operators; loops come last.
+    """The calls of native code in the last run of a program, in the order of its operators.
+
+    Products of matrices come behind the others of a segment, and loops last.
 
     Args:
         program: one that has run; FLAGS_native=auto compiles it after some runs, in the background.
@@ -65,7 +67,7 @@ def _segments(segment: Segment) -> Iterator[Segment]:
 def _made(segment: Segment) -> list[NativeCall]:
     """The calls of native code of a segment, and of the copies between iterations where it is the body of a loop."""
     codes = [code for code in (segment.code, segment.unrolled) if code is not None]
-    return [call for code in codes for call in code.native] or segment.made
+    return [call for code in codes for call in (*code.native, *code.products)] or segment.made
 
 
 def _times(call: NativeCall) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from fluidnb.memory import flags
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fluidnb.runtime.native.matrix_products import Products
     from fluidnb.runtime.native.native_loop import NativeLoop
     from fluidnb.runtime.native.sized_code import Sample, SizedCode
     from fluidnb.runtime.native.statements import Statement
@@ -27,6 +29,9 @@ OFTEN, LONG = 16, 0.2
 MOST = 128
 #: Bytes of an array from which on numpy's functions go through it in parts.
 LARGE = 1 << 19
+#: Multiplications of a product of matrices from which on C code may take its place: more than OpenBLAS computes without
+#: a second thread.
+LEAST_PRODUCT = 1 << 18
 #: Characters of functions that are compiled together.
 SIZE = 60_000
 
@@ -106,17 +111,19 @@ class SegmentCode:
 
     Attributes:
         in_numpy: what a run without native code makes.
+        in_order: the plain calls, with products of matrices as in native code.
         best: what a run makes.
         loop: what makes all iterations, once it is compiled.
         waiting: whether runs are still counted; calls that stand for many are taken apart after some only, since with
             sequences of other lengths they are others.
-        native: the calls of native code among them.
+        native: the calls of native code among them, but products of matrices.
+        products: products of matrices among them.
         settled: whether ``best`` stays as it is from now on.
     """
 
     __slots__ = (
-        "_built", "_calls", "_condition", "_lives", "_runs", "_seconds", "_sized", "best", "in_numpy", "joined", "loop",
-        "native", "plain", "settled", "waiting",
+        "_built", "_calls", "_condition", "_lives", "_products", "_runs", "_seconds", "_sized", "best", "in_numpy",
+        "in_order", "joined", "loop", "native", "plain", "products", "settled", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -124,6 +131,7 @@ class SegmentCode:
     ) -> None:
         self.plain, self.joined = plain, joined
         self.best = self.in_numpy = joined
+        self.in_order = plain
         self._calls = tuple(joined.calls)  # Ctrl-C replaces one in the list until it is handled
         self._lives, self._runs, self._condition, self._seconds = lives, 0, condition, 0.0
         self._built = False
@@ -131,6 +139,21 @@ class SegmentCode:
         self.loop: NativeLoop | None = None
         self.waiting, self.settled = True, False
         self.native: list[NativeCall] = []
+        self.products: list[NativeCall] = []
+        self._products: Products | None = None
+
+    def take_products(self) -> None:
+        """Let C code compute large products of matrices from the first run on, where this process has it."""
+        self._products = products_of(self.joined.calls)
+        self.best = self._with_products(self.joined)
+        self.in_order = self.best if self.plain is self.joined else self._with_products(self.plain)
+
+    def _with_products(self, calls: Calls) -> Calls:
+        """The calls with products of matrices in C."""
+        if self._products is None:
+            return calls
+        calls, self.products = self._products.replace(calls, self._lives)
+        return calls
 
     def first(self) -> None:
         """Compile it now, where FLAGS_native is ``require``."""
@@ -143,8 +166,9 @@ class SegmentCode:
 
     def replace(self, by: Callable[[Calls, dict[int, Any]], Calls]) -> None:
         """Let a function change the calls that are made without native code, where there is none yet."""
-        if self.best is self.joined:
-            self.best = self.in_numpy = by(self.joined, self._lives())
+        if not self.native:
+            self.in_numpy = by(self.joined, self._lives())
+            self.best = self._with_products(self.in_numpy)
 
     def use(self, sized: SizedCode, sample: Sample) -> None:
         """Take native code that serves many sizes, or offer this binding for the comparison."""
@@ -154,7 +178,7 @@ class SegmentCode:
             if made is None:
                 sized.offer(sample)
             else:
-                self.best, self.native = made
+                self.best, self.native = self._with_products(made[0]), made[1]
 
     def count(self, seconds: float) -> None:
         """Count a run; after some, let it be compiled in the background."""
@@ -171,22 +195,55 @@ class SegmentCode:
         self._build(whole=True)
 
     def _build(self, whole: bool) -> None:
-        calls, lives = self.joined._replace(calls=list(self._calls)), self._lives()
+        calls, lives = self._with_products(self.joined._replace(calls=list(self._calls))), self._lives()
         if whole:
             from fluidnb.runtime.native.many_calls import taken_apart
 
             calls, lives = taken_apart(calls, lives)
         try:
-            self.best, self.native, self.loop = with_native(calls, lives, self._condition)
+            with _of_files():
+                self.best, self.native, self.loop = with_native(calls, lives, self._condition)
             self.settled = whole
-        except OSError as error:  # of the folder, or of the loader
-            raise EnforceNotMet(
-                "Native code cannot be kept or cannot be loaded.", received=str(error),
-                hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
-            ) from error  # fmt: skip
         finally:
             if whole:
                 self._lives, self._calls = dict, ()
+
+
+def products_of(calls: Sequence[tuple[Any, tuple[Any, ...]]]) -> Products | None:
+    """The products in C for large ones among some calls; None without such calls, or where this process has none."""
+    if flags.values["native"] == "off" or not any(_may_be_product(*call) for call in calls):
+        return None
+    from fluidnb.runtime.native.matrix_products import products
+
+    found = products()
+    with _of_files():
+        return found if found is not None and found.decide(_state.submit) else None
+
+
+def with_products(calls: list[tuple[Any, tuple[Any, ...]]], op: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The calls of an operator as a run makes them, with large products of matrices in C where it has them."""
+    found = products_of(calls)
+    return calls if found is None else found.replace(Calls(calls, [op] * len(calls), [op] * len(calls)), dict)[0].calls
+
+
+def _may_be_product(function: Any, args: Sequence[Any]) -> bool:
+    """Whether a call is a large product of matrices."""
+    if getattr(function, "func", function) not in (np.dot, np.matmul):
+        return False
+    out = args[2] if len(args) > 2 else function.keywords["out"]
+    return bool(out.size * args[0].shape[-1] >= LEAST_PRODUCT)
+
+
+@contextmanager
+def _of_files() -> Iterator[None]:
+    """Say what to do where the cache folder or the loader fails."""
+    try:
+        yield
+    except OSError as error:
+        raise EnforceNotMet(
+            "Native code cannot be kept or cannot be loaded.", received=str(error),
+            hint="set FLUIDNB_CACHE to a folder that you can write to; FLAGS_native=off does without.",
+        ) from error  # fmt: skip
 
 
 def with_native(plain: Calls, lives: dict[int, Any], condition: Any = None) -> Compiled:
@@ -281,14 +338,14 @@ class _State:
     def forget(self) -> None:
         """Begin anew: in a forked process, which has no such thread, or after a failure."""
         self.broken = False
-        self._jobs: queue.SimpleQueue[SegmentCode | SizedCode] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[SegmentCode | SizedCode | Products] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._left = 0
         self._idle = threading.Condition(self._lock)
 
-    def submit(self, code: SegmentCode | SizedCode) -> None:
-        """Compile a segment, or what bindings of many sizes share, in the background."""
+    def submit(self, code: SegmentCode | SizedCode | Products) -> None:
+        """Compile a segment, what bindings of many sizes share, or products of matrices in the background."""
         with self._lock:
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="compiler of native code", daemon=True)

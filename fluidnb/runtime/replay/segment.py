@@ -101,6 +101,7 @@ class Segment:
                 condition = None if self.guard else self.condition
                 plain = Calls(self.calls, self.ops, self.ops)
                 self.code = SegmentCode(plain, joined(plain, calls, groups), lives, condition)
+                self.code.take_products()
                 if plan is not None:
                     self.code.use(plan.template.code, plan.sample(plain, lives))
                 if not bound.lowered.check_nan:
@@ -265,13 +266,13 @@ class Segment:
 
 def flat(code: SegmentCode, bound: ReplayMemory, scope: Scope) -> Callable[..., None]:
     """The run of a segment: a loop over its calls, all of them or those from an index on."""
-    run, plain, off, values = bound.run, code.plain, bound.lowered.check_nan, flags.values
+    run, off, values = bound.run, bound.lowered.check_nan, flags.values
     push, pop = run.stack.append, run.stack.pop
 
     def replay(at: int = 0) -> None:
         begun = 0.0
         if off or at or observers:
-            calls, ops, units = plain
+            calls, ops, units = code.plain if values["native"] == "off" else code.in_order
         elif values["native"] == "off":
             calls, ops, units = code.in_numpy
         else:

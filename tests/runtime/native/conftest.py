@@ -9,7 +9,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.memory import flags
-from fluidnb.runtime.native import segment_code
+from fluidnb.runtime.native import matrix_products, segment_code
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,11 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def separate(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """New programs, the shared cache folder, no failure of before, short runs count; afterwards the flags of before."""
+    """New programs, the shared cache folder, no failure of before, short runs count; afterwards the flags of before.
+
+    Products are those of numpy, so that bits can be compared.
+    """
+    monkeypatch.setattr(matrix_products, "products", lambda: None)
     monkeypatch.setenv("FLUIDNB_CACHE", str(shared_cache))
     monkeypatch.setattr(segment_code, "LONG", 0.0)
     segment_code.forget()

@@ -1,0 +1,181 @@
+"""Products of float32 matrices in C, in place of numpy's, where these take longer with OpenBLAS.
+
+A process has them from the first run of a program on, or never: their last digits are others than those of OpenBLAS,
+and a training must not depend on when a compiler is done. Where they are not compiled yet, later processes have them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fluidnb.memory import address, flags
+from fluidnb.runtime.native.compiler import kept_library, library
+from fluidnb.runtime.native.functions import bound_call
+from fluidnb.runtime.native.segment_code import LEAST_PRODUCT, Calls, NativeCall, nothing
+from fluidnb.runtime.native.statements import collapsed, overlap
+
+Array = Any
+#: With one thread: multiplications, rows and columns from which on they are the quicker ones (on an Intel Xeon with
+#: AVX-512), and the size that one of m, n and k has at most. With more threads they take all that OpenBLAS would share
+#: among its own, which are slow to begin and wait without sleeping.
+_LEAST, _ROWS, _COLUMNS, _MOST = 1_000_000, 16, 64, 400
+#: Where rows are multiplied by rows: rows of both at most, and elements of them.
+_FEW, _LONG = 32, 128
+#: Products and sums are one instruction there.
+_FLAG = "-ffp-contract=fast"
+_core: Any = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+#: Names of the function of OpenBLAS that gives its number of threads, in numpy's wheels and elsewhere.
+_THREADS = (
+    "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads64_",
+    "openblas_get_num_threads",
+)  # fmt: skip
+
+
+class Products:
+    """The products of matrices in C.
+
+    Args:
+        number: the function of OpenBLAS that gives the number of threads.
+    """
+
+    def __init__(self, number: Any) -> None:
+        self._number = number
+        self._address: int = ctypes.cast(number, ctypes.c_void_p).value or 0  # of a function, not of an array
+        self._path: Path | None = None
+        self._decided = False
+
+    def decide(self, submit: Callable[[Products], None]) -> bool:
+        """Whether this process has them: with FLAGS_native=require yes, else where they are compiled already.
+
+        Args:
+            submit: lets them be compiled in the background, for later processes.
+
+        Raises:
+            NotFound: there is no compiler, and FLAGS_native is ``require``.
+            EnforceNotMet: the compiler fails.
+        """
+        if flags.values["native"] == "require" and self._path is None:
+            self._path = library(text(), _FLAG)
+        elif not self._decided:
+            self._path = kept_library(text(), _FLAG)
+            if self._path is None:
+                submit(self)
+        self._decided = True
+        return self._path is not None
+
+    def build(self) -> None:
+        """Compile them for later processes."""
+        library(text(), _FLAG)
+
+    def replace(self, plain: Calls, lives: Callable[[], Mapping[int, Any]]) -> tuple[Calls, list[NativeCall]]:
+        """The calls of a segment with products in C in place of others, at the same places, and a report of these.
+
+        Args:
+            lives: gives the buffers of its arrays; what has none may be read later.
+        """
+        assert self._path is not None
+        calls, report, shared = list(plain.calls), list[NativeCall](), self._number() > 1
+        for i, call in enumerate(calls):
+            product = _product(*call)
+            if product is None:
+                continue
+            turned = _turned(product, calls[i + 1]) if i + 1 < len(calls) else None
+            if not _pays(turned or product, shared):
+                continue
+            life = None if turned is None else lives().get(id(product.out))
+            both = turned if life is not None and life.last == i + 1 else None
+            one = both or product
+            table = _table(one)
+            if table is not None:
+                calls[i] = bound_call(self._path, "product", [self._address, *table], one)
+                if both is not None:
+                    calls[i + 1] = nothing, ()
+                report.append(NativeCall([plain.ops[i]], 1 if both is None else 2, 0, text()))
+        return plain._replace(calls=calls), report
+
+
+class _Product(NamedTuple):
+    """The arrays of a product."""
+
+    x: Array
+    y: Array
+    out: Array
+
+
+@cache
+def products() -> Products | None:
+    """The products in C; None where the processor has no vectors of 64 bytes, or numpy no OpenBLAS."""
+    if not getattr(_core, "__cpu_features__", {}).get("AVX512F"):
+        return None
+    numpy_library = ctypes.CDLL(_core.__file__)  # which finds functions of the libraries that it loads, too
+    for name in _THREADS:
+        function = getattr(numpy_library, name, None)
+        if function is not None:
+            return Products(function)
+    return None
+
+
+@cache
+def text() -> str:
+    """The C code."""
+    return Path(__file__).with_name("matrix_product.c").read_text("utf-8")
+
+
+def _product(function: Any, args: Any) -> _Product | None:
+    """The arrays of a call that is a product of matrices."""
+    if type(function) is partial and function.func is np.matmul and function.keywords.keys() == {"out"}:
+        args = *args, function.keywords["out"]
+    elif function is not np.dot and function is not np.matmul:
+        return None
+    if len(args) != 3 or any(type(x) is not np.ndarray or x.dtype != np.float32 or x.ndim < 2 for x in args):
+        return None
+    return _Product(*args)
+
+
+def _turned(product: _Product, after: Any) -> _Product | None:
+    """A transposed product that is copied right after it, as one without a copy."""
+    function, args = after
+    if function is not np.copyto or len(args) != 2 or product.out.ndim != 2:
+        return None
+    to, source = args
+    turned = product.out.T
+    same = type(source) is np.ndarray and address(source) == address(turned) and source.dtype == turned.dtype
+    if not same or (source.shape, source.strides) != (turned.shape, turned.strides) or to.dtype != turned.dtype:
+        return None
+    return _Product(product.y.T, product.x.T, to) if to.shape == turned.shape else None
+
+
+def _pays(product: _Product, shared: bool) -> bool:
+    """Whether the product in C is the quicker one.
+
+    Args:
+        shared: whether there is more than one thread.
+    """
+    x, y, out = product
+    (m, n), k = out.shape[-2:], x.shape[-1]
+    if m * n * k < LEAST_PRODUCT or min(m, n, k) < 2:
+        return False
+    rows = max(m, n) <= _FEW and k >= _LONG and x.strides[-1] == y.strides[-2] == 4
+    return shared or rows or (m * n * k >= _LEAST and min(m, n, k) <= _MOST and m >= _ROWS and n >= _COLUMNS)
+
+
+def _table(product: _Product) -> list[int] | None:
+    """The numbers that the C code reads; None where it cannot compute the product."""
+    x, y, out = product
+    batch, (m, n), k = out.shape[:-2], out.shape[-2:], x.shape[-1]
+    if out.strides[-1] != 4 or any(s % 4 for a in product for s in a.strides) or overlap(x, out) or overlap(y, out):
+        return None
+    around = [np.broadcast_to(a, (*batch, *a.shape[-2:])).strides[:-2] for a in product]
+    sizes, apart = collapsed(batch, around, around[-1])
+    if len(sizes) > 1:
+        return None
+    table = [*(sizes or (1,)), m, n, k]
+    for array, steps in zip(product, apart, strict=True):
+        table += [address(array), *(s // 4 for s in (*(steps or (0,)), *array.strides[-2:]))]
+    return table
