@@ -141,10 +141,12 @@ _MODES = ("auto", "off", "require")
 define_flag(
     "native", "auto",
     "Compile operators to C: auto, in the background when they have run often and a C compiler is there; require, "
-    "before the first run; off, never. On CUDAPlace require makes one kernel of several that follow each other.",
+    "before the first run; off, never. Large products of float32 matrices run in C from the first run of a process on, "
+    "or never, since their last digits differ from those of BLAS. On CUDAPlace require makes one kernel of several "
+    "that follow each other.",
     lambda v: v in _MODES, '"auto", "off" or "require"',
 )  # fmt: skip
 define_flag(
-    "num_threads", 0, "Threads of BLAS, which computes products of matrices; 0: as many as it takes by itself.",
+    "num_threads", 0, "Threads of products of matrices, by BLAS or in C; 0: as many as BLAS takes by itself.",
     lambda n: n >= 0, "0 or more",
 )  # fmt: skip

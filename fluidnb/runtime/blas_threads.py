@@ -1,7 +1,8 @@
-"""FLAGS_num_threads: the threads of BLAS and of oneDNN. All else computes in the thread that calls.
+"""FLAGS_num_threads: the threads of BLAS, of products of matrices in C, which are as many, and of oneDNN.
 
-Threads that share the work of native code were tried: beside two threads of BLAS, a training step of three layers took
-0.99 to 1.11 times as long with them on two cores, for a worker of OpenBLAS waits for its next product without sleeping.
+All else computes in the thread that calls. Threads that share the work of native code were tried: beside two threads of
+BLAS, a training step of three layers took 0.99 to 1.11 times as long with them on two cores, for a worker of OpenBLAS
+waits for its next product without sleeping.
 """
 
 import threading

@@ -17,7 +17,8 @@ from fluidnb.values import seeding
 def seed(n: int) -> None:
     """Fix everything random of the session: initialisers, random operators, readers, random LoDTensors, Python, numpy.
 
-    The same programs then give the same bits in every process.
+    The same programs then give the same bits in every process that has the same code for products of matrices. With
+    FLAGS_native=auto the first process on a machine has that of BLAS, and compiles C code for large ones in later ones.
     """
     rng.seed(n)
     seeding.seed(n)

@@ -7,7 +7,8 @@ import signal
 import pytest
 
 _PARTS = (
-    "parts", "sampling", "properties", "seeds", "apart", "garbage", "skips", "names", "workers", "resume", "shells",
+    "parts", "compiled", "sampling", "properties", "seeds", "apart", "garbage", "skips", "names", "workers", "resume",
+    "shells",
 )  # fmt: skip
 pytest_plugins = [f"tests.tools.{part}" for part in _PARTS]
 

@@ -19,13 +19,16 @@ void Py_IncRef(void *);
 #define UNROLL _Pragma("GCC unroll 16")
 /* Elements of a vector; rows and vectors of a tile, which with what is read fill the 32 registers. */
 enum { LANES = 16, ROWS = 14, VECTORS = 2, COLUMNS = VECTORS * LANES };
-/* Sizes of blocks: of k, of rows and of columns. Those of the right operand are in the second cache. */
-enum { DEPTH = 384, HEIGHT = 196, WIDTH = 512 };
-/* Rows and columns of a tile of rows by rows, and elements of both at a time. */
-enum { SIDE = 5, LENGTH = 1024 };
-enum { LONG = 128 };
-/* Up to so many rows, the right operand is read where it is, if its rows are not further apart, or are as few. */
-enum { FEW_ROWS = 64, NEAR = 800 };
+/* Sizes of blocks: of k, of rows and of columns. What a tile reads is in the first cache, the block of the right operand
+in the second. */
+enum { DEPTH = 256, HEIGHT = 196, WIDTH = 512 };
+/* Rows up to which the right operand is read where it is: always, and where its rows are few or not further apart. */
+enum { ONE_TILE = ROWS, FEW_ROWS = 64, NEAR = 800 };
+/* Columns up to which the left operand is read where it is. */
+enum { FEW_COLUMNS = 64, FAR = 384 };
+/* Rows and columns of a tile of rows by rows, and elements of both at a time. Such tiles pay up to so many rows, or so
+many of both operands, with so many elements or more. */
+enum { SIDE = 5, LENGTH = 1024, SHORT = 16, BOTH_SHORT = 32, LONG = 128 };
 
 typedef float vector __attribute__((vector_size(64)));
 typedef float unaligned __attribute__((vector_size(64), aligned(4), may_alias));
@@ -87,7 +90,7 @@ static void turned(int64_t rows, int64_t k, const float *from, int64_t row, floa
 /* Rows of the left operand, as many as a tile has, one column of them after the other. */
 static void copy_left(int64_t m, int64_t k, int64_t rows, const float *a, int64_t row, int64_t column, float *to) {
   for (int64_t first = 0; first < m; first += rows) {
-    int64_t now = least(rows, m - first);
+    const int64_t now = least(rows, m - first);
     const float *from = a + first * row;
     if (column == 1) {
       turned(now, k, from, row, to, now);
@@ -120,17 +123,18 @@ static void copy_right(int64_t k, int64_t n, const float *b, int64_t row, int64_
   }
 }
 
-/* A tile of the result: rows of a copy by a block of columns, `width` of which are there. */
+/* A tile of the result: rows of the left operand, at distances `a_row` and `a_column`, by a block of columns of the right
+one, `width` of which are there. */
 INLINE void tile(
-    const int rows, const int vectors, int64_t k, const float *a, const float *b, int64_t row, float *c, int64_t c_row,
-    int64_t width, int add) {
+    const int rows, const int vectors, int64_t k, const float *a, int64_t a_row, int64_t a_column, const float *b,
+    int64_t b_row, float *c, int64_t c_row, int64_t width, int add) {
   vector sum[ROWS][VECTORS];
   UNROLL for (int i = 0; i < rows; i++) for (int j = 0; j < vectors; j++) sum[i][j] = (vector){0};
-  for (int64_t p = 0; p < k; p++, a += rows, b += row) {
+  for (int64_t p = 0; p < k; p++, a += a_column, b += b_row) {
     vector right[VECTORS];
     for (int j = 0; j < vectors; j++) right[j] = load(b + j * LANES);
     UNROLL for (int i = 0; i < rows; i++) {
-      vector left = a[i] - (vector){0};
+      vector left = a[i * a_row] - (vector){0};
       UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += left * right[j];
     }
   }
@@ -150,18 +154,26 @@ INLINE void tile(
     for (int64_t j = 0; j < width; j++) c[i * c_row + j] = add ? whole[i][j] + c[i * c_row + j] : whole[i][j];
 }
 
-typedef void tile_t(int64_t, const float *, const float *, int64_t, float *, int64_t, int64_t, int);
+typedef void tile_t(
+    int64_t, const float *, int64_t, int64_t, const float *, int64_t, float *, int64_t, int64_t, int);
+/* Elements of a column of the left operand are next to each other, or those of a row. */
 #define TILE(rows, vectors) \
-  APART void tile_##rows##_##vectors(int64_t k, const float *a, const float *b, int64_t row, float *c, int64_t c_row, \
-                                     int64_t width, int add) { \
-    tile(rows, vectors, k, a, b, row, c, c_row, width, add); \
+  APART void tile_##rows##_##vectors##_columns( \
+      int64_t k, const float *a, int64_t a_row, int64_t a_column, const float *b, int64_t b_row, float *c, \
+      int64_t c_row, int64_t width, int add) { \
+    tile(rows, vectors, k, a, 1, a_column, b, b_row, c, c_row, width, add); \
+  } \
+  APART void tile_##rows##_##vectors##_rows( \
+      int64_t k, const float *a, int64_t a_row, int64_t a_column, const float *b, int64_t b_row, float *c, \
+      int64_t c_row, int64_t width, int add) { \
+    tile(rows, vectors, k, a, a_row, 1, b, b_row, c, c_row, width, add); \
   }
 #define TILES(of, vectors) \
   of(1, vectors) of(2, vectors) of(3, vectors) of(4, vectors) of(5, vectors) of(6, vectors) of(7, vectors) \
   of(8, vectors) of(9, vectors) of(10, vectors) of(11, vectors) of(12, vectors) of(13, vectors) of(14, vectors)
 TILES(TILE, 1) TILES(TILE, 2)
-#define TILE_NAME(rows, vectors) tile_##rows##_##vectors,
-static tile_t *const tiles[VECTORS][ROWS] = {{TILES(TILE_NAME, 1)}, {TILES(TILE_NAME, 2)}};
+#define TILE_NAMES(rows, vectors) {tile_##rows##_##vectors##_columns, tile_##rows##_##vectors##_rows},
+static tile_t *const tiles[VECTORS][ROWS][2] = {{TILES(TILE_NAMES, 1)}, {TILES(TILE_NAMES, 2)}};
 
 /* Rows of the tiles of m rows: all have about as many. */
 static int64_t rows_of(int64_t m) { return parts(m, parts(m, ROWS)); }
@@ -172,21 +184,28 @@ static void by_blocks(int64_t m, int64_t n, int64_t k, matrix a, matrix b, matri
   const int64_t left_size = parts(least(m, height) * depth + LANES, LANES) * LANES;
   const int64_t right_size = depth * parts(least(n, WIDTH), COLUMNS) * COLUMNS;
   float *left = aligned_alloc(64, (left_size + right_size) * sizeof(float)), *right = left + left_size;
-  const int in_place = b.column == 1 && m <= FEW_ROWS && (b.row <= NEAR || k <= FEW_ROWS);
+  /* Columns that are far apart are better copied than read for each tile. */
+  const int near = a.column == 1 || (a.row == 1 && (k <= FAR || a.column <= FAR));
+  const int left_is_read = n <= FEW_COLUMNS && near;
+  const int right_is_read = b.column == 1 && (m <= ONE_TILE || (m <= FEW_ROWS && (b.row <= NEAR || k <= FEW_ROWS)));
   for (int64_t x = 0; x < n; x += WIDTH) {
-    const int64_t width = least(WIDTH, n - x), whole = in_place ? width / COLUMNS * COLUMNS : 0;
+    const int64_t width = least(WIDTH, n - x), whole = right_is_read ? width / COLUMNS * COLUMNS : 0;
     for (int64_t z = 0, part; z < k; z += part) {
       part = k - z <= DEPTH ? k - z : least(DEPTH, parts(k - z, 2));
       const float *block = b.at + z * b.row + x * b.column;
       copy_right(part, width - whole, block + whole * b.column, b.row, b.column, right);
       for (int64_t y = 0; y < m; y += height) {
         const int64_t now = least(height, m - y);
-        copy_left(now, part, rows, a.at + y * a.row + z * a.column, a.row, a.column, left);
+        const float *from = a.at + y * a.row + z * a.column;
+        if (!left_is_read) copy_left(now, part, rows, from, a.row, a.column, left);
         for (int64_t j = 0; j < width; j += COLUMNS)
-          for (int64_t i = 0; i < now; i += rows)
-            tiles[width - j > LANES][least(rows, now - i) - 1](
-                part, left + i * part, j < whole ? block + j : right + (j - whole) * part,
-                j < whole ? b.row : COLUMNS, c.at + (y + i) * c.row + x + j, c.row, least(COLUMNS, width - j), z > 0);
+          for (int64_t i = 0; i < now; i += rows) {
+            const int64_t tall = least(rows, now - i);
+            tiles[width - j > LANES][tall - 1][left_is_read && a.row != 1](
+                part, left_is_read ? from + i * a.row : left + i * part, a.row, left_is_read ? a.column : tall,
+                j < whole ? block + j : right + (j - whole) * part, j < whole ? b.row : COLUMNS,
+                c.at + (y + i) * c.row + x + j, c.row, least(COLUMNS, width - j), z > 0);
+          }
       }
     }
   }
@@ -251,7 +270,8 @@ static void by_rows(int64_t m, int64_t n, int64_t k, matrix a, matrix b, matrix 
 /* One of `count` parts of a product: some of the batch, or some rows or columns of each matrix. */
 static void part_of(const product_t *of, int64_t number, int64_t count) {
   product_t p = *of;
-  const int rows = p.m <= FEW_ROWS / 2 && p.n <= FEW_ROWS / 2 && p.k >= LONG && p.a.column == 1 && p.b.row == 1;
+  const int few = least(p.m, p.n) <= SHORT || (p.m <= BOTH_SHORT && p.n <= BOTH_SHORT);
+  const int rows = few && p.k >= LONG && p.a.column == 1 && p.b.row == 1;
   int64_t first = 0, last = p.batch;
   if (p.batch >= count) {
     first = p.batch * number / count, last = p.batch * (number + 1) / count;
@@ -287,7 +307,7 @@ static struct {
 
 static uint64_t round_now(void) { return __atomic_load_n(&pool.ticket, __ATOMIC_SEQ_CST) >> ROUND; }
 
-static void pause(void) {
+static void relax(void) {
 #ifdef __x86_64__
   __builtin_ia32_pause();
 #endif
@@ -305,7 +325,7 @@ static void share(void) {
 
 static void *work(void *seen) {
   for (uint64_t last = (uint64_t)seen;; last = round_now(), share()) {
-    for (int i = 0; i < LOOKS && round_now() == last; i++) pause();
+    for (int i = 0; i < LOOKS && round_now() == last; i++) relax();
     if (round_now() != last) continue;
     pthread_mutex_lock(&pool.lock);
     pool.asleep++;
@@ -336,8 +356,9 @@ static void start(int64_t threads) {
   pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 
-/* Multiplications that are worth a thread. */
-static const int64_t WORTH = 2000000;
+/* Multiplications that are worth a thread, which has to fetch operands from the cache of another core: with 2 million a
+step of a perceptron took 1.2 times as long by two threads as by one. */
+static const int64_t WORTH = 8000000;
 
 static void compute(const product_t *p, int64_t threads) {
   const int64_t count = least(least(threads, MOST_THREADS), p->batch * p->m * p->n * p->k / WORTH);
@@ -354,7 +375,7 @@ static void compute(const product_t *p, int64_t threads) {
   if (pool.asleep) pthread_cond_broadcast(&pool.more);
   pthread_mutex_unlock(&pool.lock);
   share();
-  while (__atomic_load_n(&pool.left, __ATOMIC_SEQ_CST)) pause();
+  while (__atomic_load_n(&pool.left, __ATOMIC_SEQ_CST)) relax();
   pthread_mutex_unlock(&pool.used);
 }
 
