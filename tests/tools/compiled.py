@@ -1,4 +1,4 @@
-"""Products of matrices in C, compiled before the first test: then all processes have the same, with FLAGS_native=auto."""
+"""Products of matrices in C, compiled before the first test: all processes then have the same by FLAGS_native=auto."""
 
 from __future__ import annotations
 

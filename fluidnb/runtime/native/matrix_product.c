@@ -1,8 +1,8 @@
 /* Products of float32 matrices for processors with vectors of 64 bytes.
 
-Blocks of the operands are copied into the order in which a tile of the result reads them (Goto and van de Geijn, Anatomy
-of high-performance matrix multiplication, 2008). Each element of the result is a sum in the order of k, whatever the
-number of threads. */
+Blocks of the operands are copied into the order in which a tile of the result reads them (Goto and van de Geijn,
+Anatomy of high-performance matrix multiplication, 2008). In which order the products of an element are added up depends
+on sizes and layouts alone, not on the number of threads: these share rows, columns or matrices. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@ void Py_IncRef(void *);
 #define UNROLL _Pragma("GCC unroll 16")
 /* Elements of a vector; rows and vectors of a tile, which with what is read fill the 32 registers. */
 enum { LANES = 16, ROWS = 14, VECTORS = 2, COLUMNS = VECTORS * LANES };
-/* Sizes of blocks: of k, of rows and of columns. What a tile reads is in the first cache, the block of the right operand
-in the second. */
+/* Sizes of blocks: of k, of rows and of columns. What a tile reads is in the first cache, the block of the right
+operand in the second. */
 enum { DEPTH = 256, HEIGHT = 196, WIDTH = 512 };
 /* Rows up to which the right operand is read where it is: always, and where its rows are few or not further apart. */
 enum { ONE_TILE = ROWS, FEW_ROWS = 64, NEAR = 800 };
@@ -123,8 +123,8 @@ static void copy_right(int64_t k, int64_t n, const float *b, int64_t row, int64_
   }
 }
 
-/* A tile of the result: rows of the left operand, at distances `a_row` and `a_column`, by a block of columns of the right
-one, `width` of which are there. */
+/* A tile of the result: rows of the left operand, at distances `a_row` and `a_column`, by a block of columns of the
+right one, `width` of which are there. */
 INLINE void tile(
     const int rows, const int vectors, int64_t k, const float *a, int64_t a_row, int64_t a_column, const float *b,
     int64_t b_row, float *c, int64_t c_row, int64_t width, int add) {
@@ -253,7 +253,8 @@ typedef void row_tile_t(int64_t, const float *, int64_t, const float *, int64_t,
 ROW_TILES(ROW_TILE, 1) ROW_TILES(ROW_TILE, 2) ROW_TILES(ROW_TILE, 3) ROW_TILES(ROW_TILE, 4) ROW_TILES(ROW_TILE, 5)
 #define ROW_TILE_NAME(rows, columns) row_tile_##rows##_##columns,
 static row_tile_t *const row_tiles[SIDE][SIDE] = {
-  {ROW_TILES(ROW_TILE_NAME, 1)}, {ROW_TILES(ROW_TILE_NAME, 2)}, {ROW_TILES(ROW_TILE_NAME, 3)}, {ROW_TILES(ROW_TILE_NAME, 4)}, {ROW_TILES(ROW_TILE_NAME, 5)},
+  {ROW_TILES(ROW_TILE_NAME, 1)}, {ROW_TILES(ROW_TILE_NAME, 2)}, {ROW_TILES(ROW_TILE_NAME, 3)},
+  {ROW_TILES(ROW_TILE_NAME, 4)}, {ROW_TILES(ROW_TILE_NAME, 5)},
 };
 
 static void by_rows(int64_t m, int64_t n, int64_t k, matrix a, matrix b, matrix c) {
