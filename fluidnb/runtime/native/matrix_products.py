@@ -47,13 +47,15 @@ class Products:
         self._number = number  # which stays
         self._address: int = ctypes.cast(number, ctypes.c_void_p).value or 0
         self._path: Path | None = None
-        self._decided = False
+        self._decided = self._offered = False
 
-    def decide(self, submit: Callable[[Products], None]) -> bool:
-        """Whether this process has them: with FLAGS_native=require yes, else where they are compiled already.
+    @property
+    def ready(self) -> bool:
+        """Whether this process has them."""
+        return self._path is not None
 
-        Args:
-            submit: lets them be compiled in the background, for later processes.
+    def decide(self) -> None:
+        """Have them, with FLAGS_native=require, or where they are compiled already.
 
         Raises:
             NotFound: there is no compiler, and FLAGS_native is ``require``.
@@ -63,10 +65,13 @@ class Products:
             self._path = library(text(), _FLAG)
         elif not self._decided:
             self._path = kept_library(text(), _FLAG)
-            if self._path is None:
-                submit(self)
         self._decided = True
-        return self._path is not None
+
+    def offer(self, submit: Callable[[Products], None]) -> None:
+        """Let them be compiled in the background for later processes, where this one has none."""
+        if not self.ready and not self._offered:
+            self._offered = True
+            submit(self)
 
     def build(self) -> None:
         """Compile them for later processes."""

@@ -150,7 +150,7 @@ class SegmentCode:
 
     def _with_products(self, calls: Calls) -> Calls:
         """The calls with products of matrices in C."""
-        if self._products is None:
+        if self._products is None or not self._products.ready:
             return calls
         calls, self.products = self._products.replace(calls, self._lives)
         return calls
@@ -184,11 +184,15 @@ class SegmentCode:
         """Count a run; after some, let it be compiled in the background."""
         self._runs += 1
         self._seconds += seconds
-        if self._sized is not None and self._sized.count(seconds, OFTEN, LONG) and not _state.broken:
+        if _state.broken:
+            return
+        if self._sized is not None and self._sized.count(seconds, OFTEN, LONG):
             _state.submit(self._sized)
-        if self._runs >= OFTEN and self._seconds >= LONG and not _state.broken:
+        if self._runs >= OFTEN and self._seconds >= LONG:
             self.waiting = False
             _state.submit(self)
+            if self._products is not None:
+                self._products.offer(_state.submit)
 
     def build(self) -> None:
         """Compile all of it and use it from the next run on."""
@@ -210,20 +214,24 @@ class SegmentCode:
 
 
 def products_of(calls: Sequence[tuple[Any, tuple[Any, ...]]]) -> Products | None:
-    """The products in C for large ones among some calls; None without such calls, or where this process has none."""
+    """The products in C for large ones among some calls; None without such calls, or where there can be none."""
     if flags.values["native"] == "off" or not any(_may_be_product(*call) for call in calls):
         return None
     from fluidnb.runtime.native.matrix_products import products
 
     found = products()
-    with _of_files():
-        return found if found is not None and found.decide(_state.submit) else None
+    if found is not None:
+        with _of_files():
+            found.decide()
+    return found
 
 
 def with_products(calls: list[tuple[Any, tuple[Any, ...]]], op: Any) -> list[tuple[Any, tuple[Any, ...]]]:
     """The calls of an operator as a run makes them, with large products of matrices in C where it has them."""
     found = products_of(calls)
-    return calls if found is None else found.replace(Calls(calls, [op] * len(calls), [op] * len(calls)), dict)[0].calls
+    if found is None or not found.ready:
+        return calls
+    return found.replace(Calls(calls, [op] * len(calls), [op] * len(calls)), dict)[0].calls
 
 
 def _may_be_product(function: Any, args: Sequence[Any]) -> bool:
