@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidnb.errors import FluidError
 from fluidnb.memory import address, flags
 from fluidnb.runtime.native.compiler import kept_library, library
 from fluidnb.runtime.native.functions import bound_call
@@ -64,7 +65,12 @@ class Products:
         if flags.values["native"] == "require" and self._path is None:
             self._path = library(text(), _FLAG)
         elif not self._decided:
-            self._path = kept_library(text(), _FLAG)
+            try:
+                self._path = kept_library(text(), _FLAG)
+                if self._path is not None:
+                    bound_call(self._path, "product", [0], ())  # loads it
+            except (OSError, FluidError):  # of the cache folder: the compiler in the background gives the one notice
+                self._path = None
         self._decided = True
 
     def offer(self, submit: Callable[[Products], None]) -> None:

@@ -252,7 +252,7 @@ print(sum("product" in call.text for call in native_calls(fluid.default_main_pro
 
 
 def process(cache: Path, **more: str) -> list[str]:
-    """What a new process prints."""
+    """The output of a new process: the number of products in C, and the losses in hexadecimal digits."""
     env = {**os.environ, "FLUIDNB_CACHE": str(cache), "FLAGS_native": "auto", **more}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
     return done.stdout.split()
@@ -264,6 +264,33 @@ def test_auto_has_them_from_the_first_run_on_or_never(tmp_path: Path) -> None:
     by_numpy = process(tmp_path, FLAGS_native="off")
     assert first[0] == "0" and first == by_numpy
     assert second[0] == "5" and second == third and second != first
+
+
+@pytest.mark.parametrize("fault", ["a file", "of others", "no library"])
+def test_auto_computes_with_numpy_where_the_cache_cannot_be_used(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_numpy, cache = trained("off"), tmp_path / "cache"
+    if fault == "a file":
+        cache.write_text("")
+    elif fault == "of others":
+        cache.mkdir()
+        cache.chmod(0o777)
+    else:
+        wrong = tmp_path / "wrong.so"
+        wrong.write_text("no library")
+        monkeypatch.setattr(matrix_products, "kept_library", lambda *_: wrong)
+    monkeypatch.setenv("FLUIDNB_CACHE", str(cache))
+    fresh = Products(TWO)
+    monkeypatch.setattr(matrix_products, "products", lambda: fresh)
+    flags.values["native"] = "auto"
+    with fluid.fresh():
+        fluid.default_startup_program().random_seed = 3
+        loss, feed = perceptron()
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        assert np.array_equal([exe.run(feed=feed, fetch_list=[loss])[0] for _ in range(6)], by_numpy)
+    assert not fresh.ready
 
 
 SHAPES: list[Callable[[], Any]] = [
